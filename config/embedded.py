@@ -1,0 +1,143 @@
+"""The embedded PostgreSQL and Redis: what a process of ours calls when no DATABASE_URL / REDIS_URL is set.
+
+Every process holds a shared lock while it lives; `embedded_guard` owns the servers and stops them a few seconds
+after the last lock is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from config import embedded_guard
+from config.embedded_guard import DATABASE, EmbeddedError, Home
+
+START_SECONDS: Final = 120.0
+# Commands that touch neither database nor broker; everything else gets both servers.
+NEEDS_NO_SERVER: Final = frozenset(
+    "help version makemessages compilemessages collectstatic findstatic startapp diffsettings embedded".split()
+)
+_used: dict[Path, int] = {}
+
+
+def database_url(var: Path) -> str:
+    """URL of the embedded database with its data under `var`; starts the servers where this process needs them."""
+    home = locate(var)
+    if servers_wanted(sys.argv):
+        use(home)
+    return f"postgresql://postgres@{quote(str(home.sockets), safe='')}/{DATABASE}"
+
+
+def redis_url(var: Path, database: int = 0) -> str:
+    """URL of the embedded Redis for redis-py; `database` 0 to 63. Celery wants `broker_url` of it."""
+    home = locate(var)
+    if servers_wanted(sys.argv):
+        use(home)
+    return f"unix://{home.redis_socket}?db={database}"
+
+
+def broker_url(url: str) -> str:
+    """The same Redis in the words of Celery, which knows a Unix socket only as redis+socket://."""
+    if not url.startswith("unix://"):
+        return url
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+
+def servers_wanted(argv: list[str]) -> bool:
+    program = Path(argv[0]).name if argv else ""
+    if program in ("manage.py", "django-admin", "__main__.py"):
+        return len(argv) > 1 and argv[1] not in NEEDS_NO_SERVER and not {"--help", "-h", "--version"} & set(argv[1:])
+    return program not in ("mypy", "dmypy", "lint-imports", "djlint")
+
+
+def locate(var: Path) -> Home:
+    """Where the servers' data are. Run by root below a folder closed to others, they go to /var/lib instead:
+
+    PostgreSQL then runs as another user, who could not reach them, and opening the folders above is not ours to do.
+    """
+    var = var.absolute()
+    inside = var / "embedded"
+    pointer = var / "embedded.location"
+    if pointer.exists():
+        return Home(Path(pointer.read_text().strip()))
+    if os.geteuid() != 0 or inside.exists() or embedded_guard.open_to_others(var):
+        return Home(inside)
+    return Home(Path("/var/lib") / f"lapidary-{embedded_guard.abs_hash(var)}")
+
+
+def use(home: Home) -> None:
+    """Keep the servers running for as long as this process (and what it forks) lives; returns when they answer."""
+    if home.root in _used:
+        return
+    prepare(home)
+    users = home.lock("users")
+    fcntl.flock(users, fcntl.LOCK_SH)
+    _used[home.root] = users
+    start = home.lock("start")
+    try:
+        fcntl.flock(start, fcntl.LOCK_EX)
+        wait_until_answering(home)
+    finally:
+        os.close(start)
+
+
+def prepare(home: Home) -> None:
+    if not home.root.parent.exists():
+        home.root.parent.mkdir(parents=True)
+    if not home.root.exists():
+        embedded_guard.make_folder(home.root, 0o711 if os.geteuid() == 0 else 0o700)
+
+
+def wait_until_answering(home: Home) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    home.failure.unlink(missing_ok=True)
+    while not (embedded_guard.postgres_answers(home) and embedded_guard.redis_answers(home)):
+        if home.failure.exists():
+            raise EmbeddedError(home.failure.read_text())
+        if time.monotonic() > deadline:
+            raise EmbeddedError(f"The embedded servers did not answer in {START_SECONDS:.0f} s; see {home.log}.")
+        launch_guard_if_none(home)
+        time.sleep(0.05)
+
+
+def launch_guard_if_none(home: Home) -> None:
+    """The lock is taken here and handed down, so two guards can never be alive at once."""
+    lock = home.lock("guard")
+    try:
+        if embedded_guard.try_lock(lock):
+            os.set_inheritable(lock, True)
+            command = [sys.executable, "-I", embedded_guard.__file__, str(home.root)]
+            subprocess.run(command, pass_fds=[lock], check=True, stdin=subprocess.DEVNULL)
+    finally:
+        os.close(lock)
+
+
+def stop(var: Path) -> bool:
+    """Stop the servers now, whoever uses them. False: they were not running."""
+    home = locate(var)
+    if not home.root.exists():
+        return False
+    lock = home.lock("guard")
+    try:
+        if embedded_guard.try_lock(lock):
+            return stop_orphans(home)
+        os.kill(int((home.root / "guard.pid").read_text()), signal.SIGTERM)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return True
+    finally:
+        os.close(lock)
+
+
+def stop_orphans(home: Home) -> bool:
+    """Servers whose guard was killed."""
+    running = [server for server in embedded_guard.servers(home) if server.alive()]
+    for server in running:
+        server.stop()
+    return bool(running)
