@@ -6,8 +6,10 @@ after the last lock is gone.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -22,16 +24,31 @@ from config.embedded_guard import DATABASE, EmbeddedError, Home
 START_SECONDS: Final = 120.0
 # Commands that touch neither database nor broker; everything else gets both servers.
 NEEDS_NO_SERVER: Final = frozenset(
-    "help version makemessages compilemessages collectstatic findstatic startapp diffsettings embedded".split()
+    [
+        "help",
+        "version",
+        "makemessages",
+        "compilemessages",
+        "collectstatic",
+        "findstatic",
+        "startapp",
+        "diffsettings",
+        "embedded",
+        "doctor",
+    ]
 )
+ROOT_NOTICE: Final = (
+    "lapidary: PostgreSQL does not run as root, so the embedded servers run as another user; data: {home}"
+)
+OUTSIDE_NOTICE: Final = " (outside {var}: a folder above it is closed to other users, and stays closed)"
 _used: dict[Path, int] = {}
 
 
 def database_url(var: Path) -> str:
-    """URL of the embedded database with its data under `var`; starts the servers where this process needs them."""
+    """URL of the embedded database with its data under `var`; starts the servers if this command needs them."""
     home = locate(var)
     if servers_wanted(sys.argv):
-        use(home)
+        use(home, var)
     return f"postgresql://postgres@{quote(str(home.sockets), safe='')}/{DATABASE}"
 
 
@@ -39,7 +56,7 @@ def redis_url(var: Path, database: int = 0) -> str:
     """URL of the embedded Redis for redis-py; `database` 0 to 63. Celery wants `broker_url` of it."""
     home = locate(var)
     if servers_wanted(sys.argv):
-        use(home)
+        use(home, var)
     return f"unix://{home.redis_socket}?db={database}"
 
 
@@ -50,11 +67,32 @@ def broker_url(url: str) -> str:
     return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
 
 
+def development_secret(var: Path) -> str:
+    """A random SECRET_KEY kept in `var`, so that sessions outlive a restart."""
+    path = var / "secret.key"
+    if not path.exists():
+        make_parents(path)
+        new = path.with_suffix(f".{os.getpid()}")
+        new.touch(mode=0o600)
+        new.write_text(secrets.token_urlsafe(64))
+        # A link is made whole or not at all, and the first of several processes wins.
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)
+        new.unlink()
+    return path.read_text()
+
+
 def servers_wanted(argv: list[str]) -> bool:
-    program = Path(argv[0]).name if argv else ""
-    if program in ("manage.py", "django-admin", "__main__.py"):
-        return len(argv) > 1 and argv[1] not in NEEDS_NO_SERVER and not {"--help", "-h", "--version"} & set(argv[1:])
-    return program not in ("mypy", "dmypy", "lint-imports", "djlint")
+    """Whether a command line needs the servers: everything but a few commands, help texts and checkers."""
+    program = Path(argv[0]) if argv else Path()
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    if name in ("manage.py", "django-admin", "django"):
+        return (
+            len(argv) > 1
+            and argv[1] not in NEEDS_NO_SERVER
+            and not {"--help", "-h", "--version"} & set(argv[1:])
+        )
+    return name not in ("mypy", "dmypy", "lint-imports", "djlint")
 
 
 def locate(var: Path) -> Home:
@@ -72,11 +110,11 @@ def locate(var: Path) -> Home:
     return Home(Path("/var/lib") / f"lapidary-{embedded_guard.abs_hash(var)}")
 
 
-def use(home: Home) -> None:
+def use(home: Home, var: Path) -> None:
     """Keep the servers running for as long as this process (and what it forks) lives; returns when they answer."""
     if home.root in _used:
         return
-    prepare(home)
+    prepare(home, var.absolute())
     users = home.lock("users")
     fcntl.flock(users, fcntl.LOCK_SH)
     _used[home.root] = users
@@ -88,11 +126,26 @@ def use(home: Home) -> None:
         os.close(start)
 
 
-def prepare(home: Home) -> None:
-    if not home.root.parent.exists():
-        home.root.parent.mkdir(parents=True)
-    if not home.root.exists():
-        embedded_guard.make_folder(home.root, 0o711 if os.geteuid() == 0 else 0o700)
+def prepare(home: Home, var: Path) -> None:
+    """Make the home folder; root is told once where its data are and whose."""
+    make_parents(home.root)
+    root = os.geteuid() == 0
+    if root and not home.root.exists():
+        outside = home.root.parent != var
+        notice = ROOT_NOTICE + (OUTSIDE_NOTICE if outside else "") + "\n"
+        sys.stderr.write(notice.format(home=home.root, var=var))
+        if outside:
+            make_parents(var / "embedded.location")
+            (var / "embedded.location").write_text(str(home.root))
+    embedded_guard.make_folder(home.root, 0o711 if root else 0o700)
+
+
+def make_parents(path: Path) -> None:
+    """Create the missing folders above `path`, passable by others; existing ones stay as they are."""
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o755)
 
 
 def wait_until_answering(home: Home) -> None:
@@ -102,7 +155,9 @@ def wait_until_answering(home: Home) -> None:
         if home.failure.exists():
             raise EmbeddedError(home.failure.read_text())
         if time.monotonic() > deadline:
-            raise EmbeddedError(f"The embedded servers did not answer in {START_SECONDS:.0f} s; see {home.log}.")
+            raise EmbeddedError(
+                f"The embedded servers did not answer in {START_SECONDS:.0f} s; see {home.log}."
+            )
         launch_guard_if_none(home)
         time.sleep(0.05)
 

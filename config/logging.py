@@ -1,0 +1,117 @@
+"""Structured logs: one line an event, with the id of the request it belongs to, also inside Celery workers."""
+
+from __future__ import annotations
+
+import logging.config
+import re
+from time import monotonic
+from typing import Any, Final
+from uuid import uuid4
+
+import structlog
+from celery import Task
+from celery.signals import before_task_publish, task_postrun, task_prerun
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+HEADER: Final = "X-Request-ID"
+# What a proxy may hand in; anything else could forge log lines and is replaced.
+ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
+QUIET: Final = ("/static/", "/healthz", "/readyz", "/metrics")
+SHARED: Final[list[Any]] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+]
+# Without local variables: they hold dialogues and passwords.
+JSON_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+access = structlog.stdlib.get_logger("lapidary.access")
+
+
+def configure_logging(*, debug: bool, json_lines: bool) -> None:
+    """Send both structlog's and the standard library's records to stderr, as JSON or as text for people."""
+    last: list[Any] = (
+        [JSON_TRACEBACKS, structlog.processors.JSONRenderer(ensure_ascii=False)]
+        if json_lines
+        else [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)]
+    )
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": SHARED,
+        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+    }
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {"line": formatter},
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+            "root": {"handlers": ["stderr"], "level": "INFO"},
+            "loggers": {
+                "django.server": {"level": "INFO" if debug else "WARNING"},
+                # uvicorn sets handlers of its own before it imports us; ours replaces its access lines.
+                "uvicorn": {"handlers": [], "propagate": True},
+                "uvicorn.access": {"handlers": [], "propagate": True, "level": "WARNING"},
+                "httpx": {"level": "WARNING"},
+            },
+        }
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
+class RequestIdMiddleware(MiddlewareMixin):
+    """Gives every request an id, taken from the proxy where it sends a sane one; logs one line per request."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        given = request.headers.get(HEADER, "")
+        request_id = given if ACCEPTABLE.fullmatch(given) else uuid4().hex
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        request.META["lapidary.request"] = (request_id, monotonic())
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        request_id, begun = request.META.get("lapidary.request", ("", monotonic()))
+        response[HEADER] = request_id
+        if not request.path.startswith(QUIET):
+            milliseconds = round((monotonic() - begun) * 1000)
+            # The path without its query: a query may hold what somebody searched for.
+            access.info(
+                "request",
+                method=request.method,
+                path=request.path,
+                status=response.status_code,
+                ms=milliseconds,
+            )
+        return response
+
+
+@before_task_publish.connect
+def send_request_id(headers: dict[str, Any] | None = None, **_: Any) -> None:
+    request_id = structlog.contextvars.get_contextvars().get("request_id")
+    if headers is not None and request_id:
+        headers["request_id"] = request_id
+
+
+@task_prerun.connect
+def receive_request_id(task_id: str, task: Task[Any, Any], **_: Any) -> None:
+    structlog.contextvars.bind_contextvars(task=task.name, task_id=task_id)
+    if request_id := getattr(task.request, "request_id", None):
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+
+
+@task_postrun.connect
+def forget_request_id(**_: Any) -> None:
+    structlog.contextvars.clear_contextvars()
