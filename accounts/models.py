@@ -1,0 +1,67 @@
+"""People and their API tokens."""
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class Theme(models.TextChoices):
+    AUTO = "auto", _("As the system")
+    LIGHT = "light", _("Light")
+    DARK = "dark", _("Dark")
+
+
+class User(AbstractUser):
+    """A person who signs in. What they may do is decided per project (projects.Membership)."""
+
+    display_name = models.CharField(_("display name"), max_length=80, blank=True)
+    language = models.CharField(
+        _("interface language"), max_length=10, blank=True, choices=settings.LANGUAGES, help_text=_("Empty: as the browser")
+    )
+    theme = models.CharField(_("theme"), max_length=5, choices=Theme, default=Theme.AUTO)
+    submit_on_enter = models.BooleanField(
+        _("Enter submits"), default=False, help_text=_("Shift+Enter then starts a new line. Never while composing.")
+    )
+    imported = models.BooleanField(
+        default=False, editable=False, help_text=_("Stands for an annotator of an imported file; cannot sign in.")
+    )
+
+    @property
+    def shown_name(self) -> str:
+        return self.display_name or self.username
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for; it never exceeds what its owner may do."""
+
+    READ = "read", _("Read everything the owner may see")
+    ANNOTATE = "annotate", _("Claim and submit work")
+    MANAGE = "manage", _("Import, export, review, change projects")
+
+
+class ApiToken(models.Model):
+    """A bearer token. Only its SHA-256 is stored; the plain value is shown once, when it is made."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(_("name"), max_length=80)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    prefix = models.CharField(max_length=12, editable=False, help_text=_("The first characters, to recognise it by"))
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope))
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… ({self.name})"
+
+    @property
+    def is_live(self) -> bool:
+        now = timezone.now()
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -1,0 +1,25 @@
+from typing import Any
+
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from accounts.models import ApiToken, User
+from accounts.services import use_token
+
+
+class ApiTokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer <token>`; `request.auth` is then the ApiToken."""
+
+    keyword = "Bearer"
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        header = authentication.get_authorization_header(request).split()
+        if not header or header[0].lower() != self.keyword.lower().encode():
+            return None
+        token = use_token(plain=header[1].decode(errors="replace")) if len(header) == 2 else None
+        if token is None:
+            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.", code="bad_token")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> Any:
+        return self.keyword

@@ -1,0 +1,21 @@
+"""The REST API. Every app's `api.py` names its own addresses."""
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerSplitView
+
+v1 = [
+    path("", include("accounts.api")),
+    path("", include("projects.api")),
+    path("", include("jobs.api")),
+    path("", include("dialogues.api")),
+    path("", include("generation.api")),
+    path("", include("annotation.api")),
+    path("", include("preference.api")),
+]
+
+urlpatterns = [
+    path("v1/", include(v1)),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
+    path("redoc/", SpectacularRedocView.as_view(url_name="api-schema"), name="api-redoc"),
+]

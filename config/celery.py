@@ -1,0 +1,11 @@
+"""The Celery application. Workers take the queues `default` (jobs) and `gpu` (candidates)."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("lapidary")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

@@ -1,0 +1,261 @@
+"""All settings, read from the environment (twelve-factor). `manage.py doctor` explains what is wrong with them."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+from environs import Env
+
+from config import embedded
+from config.logging import configure_logging
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Env()
+env.read_env(str(BASE_DIR / ".env"), override=False)
+
+# --- where and how it runs -------------------------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+PRODUCTION = env.bool("PRODUCTION", default=False)
+VAR = Path(env.str("LAPIDARY_VAR", default=str(BASE_DIR / "var"))).resolve()
+PUBLIC_URL = env.str("PUBLIC_URL", default="http://localhost:8000").rstrip("/")
+SECRET_KEY = env.str("SECRET_KEY", default="") or embedded.development_secret(VAR)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[urlsplit(PUBLIC_URL).hostname or "localhost", "localhost", "127.0.0.1"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[PUBLIC_URL])
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
+if PRODUCTION:
+    problems = [
+        text
+        for wrong, text in [
+            (DEBUG, "DEBUG must be off"),
+            (len(env.str("SECRET_KEY", default="")) < 50, "SECRET_KEY must be set to at least 50 random characters"),
+            (not PUBLIC_URL.startswith("https://"), "PUBLIC_URL must be set and start with https://"),
+            (not env.str("DATABASE_URL", default=""), "DATABASE_URL must name your PostgreSQL"),
+            (not env.str("REDIS_URL", default=""), "REDIS_URL must name your Redis"),
+            ("*" in ALLOWED_HOSTS, "ALLOWED_HOSTS must not contain *"),
+        ]
+        if wrong
+    ]
+    if problems:
+        raise ImproperlyConfigured("Lapidary will not start with PRODUCTION=1: " + "; ".join(problems) + ".")
+
+# --- database, broker, cache -----------------------------------------------------------------------------------------
+# Without DATABASE_URL / REDIS_URL an embedded PostgreSQL / Redis is started under VAR (config/embedded.py).
+DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(VAR)
+REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(VAR)
+DATABASES = {"default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"generation.tasks.*": {"queue": "gpu"}}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 10, "socket_connect_timeout": 5}
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_BEAT_SCHEDULE = {
+    "reap-leases": {"task": "annotation.tasks.reap_expired_leases", "schedule": 30.0},
+    "reap-requests": {"task": "generation.tasks.take_over_lost_requests", "schedule": 15.0, "options": {"queue": "default"}},
+    "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
+}
+
+# --- applications ----------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "accounts",
+    "projects",
+    "jobs",
+    "dialogues",
+    "generation",
+    "annotation",
+    "preference",
+    "frontend",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django_htmx",
+    "django_prometheus",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "config.logging.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "frontend.middleware.LanguageMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "frontend.middleware.RefusalMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "frontend" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.debug",
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- people ----------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ["UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator"]
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
+ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
+ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}
+USERSESSIONS_TRACK_ACTIVITY = False
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Lapidary"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "APPS": [
+            {
+                "provider_id": env.str("OIDC_PROVIDER_ID", default="oidc"),
+                "name": env.str("OIDC_NAME", default="Single sign-on"),
+                "client_id": env.str("OIDC_CLIENT_ID"),
+                "secret": env.str("OIDC_CLIENT_SECRET"),
+                "settings": {"server_url": env.str("OIDC_SERVER_URL")},
+            }
+        ]
+        if env.str("OIDC_CLIENT_ID", default="")
+        else [],
+    }
+}
+
+# --- language, time --------------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "frontend" / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+
+# --- files -----------------------------------------------------------------------------------------------------------
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static"
+STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_KEEP_ONLY_HASHED_FILES = PRODUCTION
+# Uploaded and exported files. Not served by the web server directly: pages check permissions and stream them.
+FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
+IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
+
+# --- security --------------------------------------------------------------------------------------------------------
+HTTPS = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_AGE = 60 * 60 * 24 * 14
+SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=HTTPS) else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "worker-src": [SELF],
+    }
+}
+
+# --- REST API --------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "accounts.rest.authentication.ApiTokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.rest.permissions.ScopedAccess"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PAGINATION_CLASS": "accounts.rest.pagination.CursorPagination",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
+    "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE_LIMIT", default="1200/min")},
+    "EXCEPTION_HANDLER": "accounts.rest.problems.exception_handler",
+    "PAGE_SIZE": 50,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Lapidary",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- candidates ------------------------------------------------------------------------------------------------------
+# The model of projects that name none: a folder or a hub id. The default is the model shipped in this repository.
+GENERATION_MODEL = env.str("GENERATION_MODEL", default=str(BASE_DIR / "generation" / "demo_model" / "model"))
+# A worker decodes up to this many annotators' requests together.
+GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
+
+configure_logging(debug=DEBUG, json_lines=env.bool("LOG_JSON", default=PRODUCTION))
+LOGGING_CONFIG = None

@@ -1,0 +1,125 @@
+"""Dialogues, their utterances, and the candidates that an utterance was chosen among."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models import Job
+from projects.models import Project
+
+
+class Split(models.TextChoices):
+    TRAIN = "train", _("Train")
+    VALID = "valid", _("Validation")
+    TEST = "test", _("Test")
+
+
+class Origin(models.TextChoices):
+    IMPORTED = "imported", _("Imported")
+    AUTHORED = "authored", _("Authored")
+
+
+class DialogueState(models.TextChoices):
+    WRITING = "writing", _("Being written")
+    FINISHED = "finished", _("Finished")
+    ABANDONED = "abandoned", _("Abandoned")
+
+
+class ReviewState(models.TextChoices):
+    """Kept apart from the annotation state: a dialogue can be finished and not yet reviewed."""
+
+    UNREVIEWED = "unreviewed", _("Not reviewed")
+    PASSED = "passed", _("Passed")
+    VETOED = "vetoed", _("Vetoed")
+
+
+class Action(models.TextChoices):
+    """How an utterance came about (Diamante §2.1). Derived from the text, never asked."""
+
+    SELECT = "select", _("Select")
+    REVISE = "revise", _("Revise")
+    REWRITE = "rewrite", _("Rewrite")
+
+
+class Dialogue(models.Model):
+    """An ordered conversation of a project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="dialogues")
+    external_id = models.CharField(max_length=200, null=True, blank=True)
+    origin = models.CharField(max_length=8, choices=Origin)
+    state = models.CharField(max_length=9, choices=DialogueState)
+    review_state = models.CharField(max_length=10, choices=ReviewState, default=ReviewState.UNREVIEWED)
+    split = models.CharField(max_length=5, choices=Split, help_text=_("Assigned once, by a hash"))
+    language = models.CharField(max_length=10, blank=True)
+    domain = models.CharField(max_length=80, blank=True)
+    metadata = models.JSONField(default=dict)
+    utterance_count = models.PositiveIntegerField(default=0)
+    import_job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="dialogues")
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "external_id"], name="one_dialogue_per_external_id"),
+        ]
+        indexes = [
+            models.Index(fields=["project", "state", "review_state", "id"], name="dialogue_review"),
+        ]
+
+    def __str__(self) -> str:
+        return f"dialogue {self.pk}"
+
+
+class CandidateSet(models.Model):
+    """The candidates of one turn, in the order in which they are displayed.
+
+    candidates: list of {"text", "seed", "tokens", "logprob", "score"}; a source is named by its place in it, from 0.
+    One row holds the whole set, since it is written once and always read whole.
+    """
+
+    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="candidate_sets")
+    position = models.PositiveIntegerField(help_text=_("Position of the utterance that they are candidates for"))
+    candidates = models.JSONField()
+    model_version = models.CharField(max_length=200, blank=True)
+    sampling = models.JSONField(default=dict)
+    seed = models.BigIntegerField(null=True, help_text=_("Of the display order"))
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["dialogue", "position"], name="candidate_set_turn")]
+
+    def __str__(self) -> str:
+        return f"candidates for {self.dialogue_id}[{self.position}]"
+
+
+class Utterance(models.Model):
+    """One message of a dialogue. How it came about is kept with it, so that exports and statistics read, not guess."""
+
+    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="utterances")
+    position = models.PositiveIntegerField()
+    speaker = models.CharField(max_length=80)
+    text = models.TextField()
+    time = models.CharField(max_length=40, blank=True)
+    metadata = models.JSONField(default=dict)
+    candidate_set = models.ForeignKey(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="+")
+    action = models.CharField(max_length=7, choices=Action, blank=True)
+    source = models.PositiveSmallIntegerField(null=True, help_text=_("Place of the source candidate in its set"))
+    edit_distance = models.PositiveIntegerField(null=True, help_text=_("Characters, Levenshtein, from the source"))
+
+    class Meta:
+        ordering = ["dialogue_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["dialogue", "position"], name="one_utterance_per_position"),
+            models.CheckConstraint(
+                condition=Q(action="select", source__isnull=False, edit_distance=0)
+                | Q(action="revise", source__isnull=False)
+                | Q(action__in=["rewrite", ""]),
+                name="action_names_its_source",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.speaker}: {self.text[:40]}"

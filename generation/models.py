@@ -1,0 +1,99 @@
+"""Which model replies, and the queue of turns that wait for candidates."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dialogues.models import CandidateSet, Dialogue
+
+
+class BackendKind(models.TextChoices):
+    HF = "generation.backends.hf.HFBackend", _("Local model (transformers)")
+    OPENAI = "generation.backends.openai.OpenAIBackend", _("OpenAI-compatible server")
+    SCRIPTED = "generation.backends.scripted.ScriptedBackend", _("Scripted replies")
+
+
+class Generator(models.Model):
+    """A model that writes candidates. Secrets are not stored: options name the environment variable that holds them."""
+
+    slug = models.SlugField(_("name"), max_length=80, unique=True)
+    backend = models.CharField(_("backend"), max_length=60, choices=BackendKind)
+    options = models.JSONField(_("options"), default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class RequestState(models.TextChoices):
+    QUEUED = "queued", _("Waiting")
+    RUNNING = "running", _("Being generated")
+    DONE = "done", _("Ready")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Cancelled")
+
+
+MOVES = {
+    RequestState.QUEUED: {RequestState.RUNNING, RequestState.CANCELLED, RequestState.FAILED},
+    # A lost worker's request goes back to the queue.
+    RequestState.RUNNING: {RequestState.DONE, RequestState.FAILED, RequestState.QUEUED, RequestState.CANCELLED},
+    RequestState.FAILED: {RequestState.QUEUED},
+    RequestState.CANCELLED: {RequestState.QUEUED},
+    RequestState.DONE: frozenset[str](),
+}
+
+
+class Priority(models.IntegerChoices):
+    NOW = 0, _("Somebody waits")
+    AHEAD = 10, _("Ahead of a resting draft")
+
+
+class CandidateRequest(models.Model):
+    """One turn that wants candidates. Found again by (dialogue, context_hash, ordinal), so that asking twice is one request.
+
+    draft: for a request ahead of time, the unsent text that follows the stored utterances as their last one.
+    ordinal: 0 for the first set of a turn, then one more for every time the annotator asks for new candidates.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="candidate_requests")
+    generator = models.ForeignKey(Generator, null=True, on_delete=models.PROTECT, related_name="+")
+    position = models.PositiveIntegerField()
+    context_hash = models.CharField(max_length=64)
+    ordinal = models.PositiveSmallIntegerField(default=0)
+    draft = models.TextField(blank=True)
+    count = models.PositiveSmallIntegerField(default=7)
+    sampling = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    priority = models.PositiveSmallIntegerField(choices=Priority, default=Priority.NOW)
+    state = models.CharField(max_length=9, choices=RequestState, default=RequestState.QUEUED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    worker = models.CharField(max_length=120, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    failures = models.JSONField(default=list, help_text=_("Replies of the set that could not be had, in plain words"))
+    candidate_set = models.OneToOneField(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="request")
+    created_at = models.DateTimeField(default=timezone.now)
+    wanted_at = models.DateTimeField(null=True, help_text=_("When an annotator first waited for it"))
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dialogue", "context_hash", "ordinal"], name="one_request_per_context"),
+        ]
+        indexes = [
+            models.Index(fields=["priority", "created_at"], name="request_queue", condition=Q(state="queued")),
+            models.Index(fields=["lease_until"], name="request_lease", condition=Q(state="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"candidates for {self.dialogue_id}[{self.position}]: {self.state}"

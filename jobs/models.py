@@ -1,0 +1,75 @@
+"""Long work: a row with state, progress and heartbeat, so that a page can show it and survive a refresh."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from projects.models import Project
+
+
+class JobState(models.TextChoices):
+    QUEUED = "queued", _("Waiting")
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Cancelled")
+
+
+LIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
+MOVES = {
+    JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED, JobState.FAILED},
+    # A lost worker's job goes back to the queue.
+    JobState.RUNNING: {JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.QUEUED},
+    JobState.FAILED: {JobState.QUEUED},
+    JobState.CANCELLED: {JobState.QUEUED},
+    JobState.DONE: frozenset[str](),
+}
+
+
+class Job(models.Model):
+    """One long job. `kind` names the function that carries it out (jobs.registry)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="jobs")
+    kind = models.CharField(max_length=40)
+    parameters = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(null=True)
+    unit = models.CharField(max_length=20, default="rows")
+    result = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(fields=["project", "-created_at"], name="job_project"),
+            models.Index(fields=["heartbeat_at"], name="job_live", condition=models.Q(state="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class Worker(models.Model):
+    """A worker process that reported itself alive. Old rows are removed by the reaper."""
+
+    name = models.CharField(max_length=120, primary_key=True)
+    queues = models.JSONField(default=list)
+    details = models.JSONField(default=dict, help_text=_("For example the model that it holds"))
+    started_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return self.name

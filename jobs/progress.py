@@ -1,0 +1,50 @@
+"""How a running job tells where it is, and learns that it was cancelled."""
+
+import time
+from collections.abc import Callable
+
+from django.utils import timezone
+
+from jobs.models import Job, JobState
+
+WRITE_EVERY = 0.5  # seconds
+
+
+class JobCancelled(Exception):
+    """Somebody asked for the job to stop."""
+
+
+class JobLost(Exception):
+    """The job was taken over by another worker, which believed this one dead."""
+
+
+class Progress:
+    """Progress and heartbeat of one job, written at most twice a second."""
+
+    def __init__(self, job: Job, clock: Callable[[], float] = time.monotonic) -> None:
+        self._job = job
+        self._clock = clock
+        self._written = clock()
+
+    def start(self, *, total: int | None, unit: str) -> None:
+        self._job.total, self._job.unit, self._job.done = total, unit, 0
+        self._write()
+
+    def at(self, done: int) -> None:
+        """Report `done` units. Raises JobCancelled or JobLost, so call it where it is safe to stop."""
+        self._job.done = done
+        if self._clock() - self._written >= WRITE_EVERY:
+            self._write()
+
+    def check(self) -> None:
+        """Heartbeat now, whatever the clock says."""
+        self._write()
+
+    def _write(self) -> None:
+        job = self._job
+        self._written = self._clock()
+        alive = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+        if not alive.update(done=job.done, total=job.total, unit=job.unit, heartbeat_at=timezone.now()):
+            raise JobLost
+        if Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
+            raise JobCancelled

@@ -1,0 +1,31 @@
+"""Reading jobs and workers."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound
+from accounts.models import User
+from jobs.models import Job, Worker
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+ALIVE_FOR = timedelta(seconds=15)
+_NEEDED = {Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE}
+
+
+def job_for(user: User, job_id: UUID) -> Job:
+    """The job, for members of its project who may import, export or configure."""
+    job = Job.objects.select_related("project").filter(pk=job_id).first()
+    if job is None or job.project is None or not _NEEDED & capabilities_of(user, job.project):
+        raise NotFound(_("There is no such job."), _("It may belong to a project that you have left."))
+    return job
+
+
+def live_workers(queue: str | None = None) -> QuerySet[Worker]:
+    """Workers that reported themselves in the last seconds, of one queue or of all."""
+    alive = Worker.objects.filter(seen_at__gte=timezone.now() - ALIVE_FOR)
+    return alive.filter(queues__contains=[queue]) if queue else alive

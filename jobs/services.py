@@ -1,0 +1,135 @@
+"""Starting, running, cancelling and taking over jobs."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from celery import current_app
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
+from accounts.models import User
+
+from jobs.models import LIVE_STATES, MOVES, Job, JobState, Worker
+from jobs.progress import JobCancelled, JobLost, Progress
+from jobs.registry import work_for
+from projects.models import Project
+from projects.transitions import move
+
+logger = logging.getLogger(__name__)
+
+LOST_AFTER = timedelta(seconds=60)
+FORGET_WORKER_AFTER = timedelta(minutes=10)
+MAX_ATTEMPTS = 3
+
+
+@transaction.atomic
+def start_job(
+    *, id: UUID, kind: str, project: Project | None, actor: User | None, parameters: dict[str, Any], enqueue: bool = True
+) -> Job:
+    """Store a job and send it to a worker on commit. The same id again returns the first job."""
+    job, created = Job.objects.get_or_create(
+        id=id, defaults={"kind": kind, "project": project, "created_by": actor, "parameters": parameters}
+    )
+    if created and enqueue:
+        transaction.on_commit(lambda: send(job.id))
+    return job
+
+
+def send(job_id: UUID) -> None:
+    current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue="default", retry=False)
+
+
+def run_job(*, job_id: UUID) -> Job:
+    """Carry the job out, unless it ended or another worker has it. Any error ends in a FAILED row that names the cause."""
+    job = Job.objects.get(pk=job_id)
+    if job.state != JobState.QUEUED or not _begin(job):
+        return job
+    try:
+        result = work_for(job.kind)(job, Progress(job))
+    except JobCancelled:
+        _end(job, JobState.CANCELLED)
+    except JobLost:
+        logger.warning("job lost to another worker", extra={"job": str(job_id)})
+    except Refusal as refusal:
+        _end(job, JobState.FAILED, error=str(refusal.message), remedy=str(refusal.remedy), result=refusal.details)
+    except OSError as error:
+        _end(job, JobState.FAILED, error=_disk_error(error), remedy=_("Free some disk space, then start it again."))
+    except Exception as error:
+        logger.exception("job failed", extra={"job": str(job_id)})
+        _end(job, JobState.FAILED, error=f"{type(error).__name__}: {error}", remedy=_("See the log of the worker."))
+    else:
+        _end(job, JobState.DONE, result=result)
+    return job
+
+
+def _begin(job: Job) -> bool:
+    now = timezone.now()
+    taken = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at=None).update(
+        state=JobState.RUNNING, started_at=now, heartbeat_at=now, attempts=F("attempts") + 1, error="", remedy=""
+    )
+    if taken:
+        job.refresh_from_db()
+    return bool(taken)
+
+
+def _end(job: Job, state: str, **changes: Any) -> None:
+    mine = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    mine.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
+    job.refresh_from_db()
+
+
+def _disk_error(error: OSError) -> str:
+    return _("The file could not be written: %(reason)s.") % {"reason": error.strerror or str(error)}
+
+
+@transaction.atomic
+def cancel_job(*, job: Job, actor: User) -> Job:
+    """Ask a live job to stop; a queued one stops at once, a running one at its next safe point. Safe to repeat."""
+    Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(cancel_requested_at=timezone.now())
+    job.refresh_from_db()
+    if job.state == JobState.QUEUED:
+        move(job, to=JobState.CANCELLED, moves=MOVES, project=job.project, actor=actor, ended_at=timezone.now())
+    return job
+
+
+@transaction.atomic
+def retry_job(*, job: Job, actor: User) -> Job:
+    """Put a failed or cancelled job back into the queue."""
+    if job.state in LIVE_STATES:
+        return job
+    move(job, to=JobState.QUEUED, moves=MOVES, project=job.project, actor=actor, cancel_requested_at=None, ended_at=None)
+    transaction.on_commit(lambda: send(job.id))
+    return job
+
+
+def take_over_lost_jobs() -> int:
+    """Send again what a dead worker held or the broker lost. Sending twice is harmless: a job begins once."""
+    now = timezone.now()
+    lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
+    lost.filter(attempts__gte=MAX_ATTEMPTS).update(
+        state=JobState.FAILED,
+        ended_at=now,
+        error=_("The worker was lost %(n)d times while it did this.") % {"n": MAX_ATTEMPTS},
+        remedy=_("See the log of the worker; it may run out of memory. Then start it again."),
+    )
+    lost.update(state=JobState.QUEUED)
+    Worker.objects.filter(seen_at__lt=now - FORGET_WORKER_AFTER).delete()
+    waiting = Job.objects.filter(state=JobState.QUEUED, created_at__lt=now - timedelta(seconds=15))
+    ids = list(waiting.values_list("id", flat=True)[:100])
+    for job_id in ids:
+        send(job_id)
+    return len(ids)
+
+
+def beat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:
+    """Report a worker alive; called every few seconds by a thread of the worker."""
+    Worker.objects.update_or_create(
+        name=name,
+        defaults={"queues": queues, "details": details, "seen_at": timezone.now()},
+        create_defaults={"queues": queues, "details": details},
+    )

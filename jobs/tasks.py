@@ -1,0 +1,52 @@
+"""Celery entry points of jobs, and the heartbeat thread of every worker."""
+
+import os
+import socket
+import threading
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+from django.db import close_old_connections
+
+from jobs import services
+
+BEAT_EVERY = 5.0  # seconds
+_stop = threading.Event()
+details: dict[str, Any] = {}
+
+
+@shared_task(name="jobs.tasks.run_job")
+def run_job(job_id: str) -> None:
+    services.run_job(job_id=UUID(job_id))
+
+
+@shared_task(name="jobs.tasks.take_over_lost_jobs")
+def take_over_lost_jobs() -> None:
+    services.take_over_lost_jobs()
+
+
+def worker_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+@worker_ready.connect
+def _start_beating(sender: Any, **_: Any) -> None:
+    # A thread, since a solo worker answers nothing while it decodes.
+    queues = [queue.name for queue in sender.task_consumer.queues]
+    threading.Thread(target=_keep_beating, args=[queues], daemon=True, name="heartbeat").start()
+
+
+def _keep_beating(queues: list[str]) -> None:
+    while not _stop.is_set():
+        try:
+            services.beat(name=worker_name(), queues=queues, details=details)
+        except Exception:  # the database may be restarting; the next beat tries again
+            close_old_connections()
+        _stop.wait(BEAT_EVERY)
+
+
+@worker_shutting_down.connect
+def _stop_beating(**_: Any) -> None:
+    _stop.set()

@@ -1,0 +1,100 @@
+"""Projects, who takes part in them, and what happened."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class Protocol(models.TextChoices):
+    AUTHORING = "authoring", _("Authoring")
+    LABELLING = "labelling", _("Labelling")
+    ASSESSMENT = "assessment", _("Live assessment")
+
+
+class Role(models.TextChoices):
+    ANNOTATOR = "annotator", _("Annotator")
+    CONTROLLER = "controller", _("Quality controller")
+    TRAINER = "trainer", _("Trainer")
+    ENGINEER = "engineer", _("ML engineer")
+    MANAGER = "manager", _("Manager")
+
+
+class DialogueLanguage(models.TextChoices):
+    """The language that people write in; the interface language is each person's own."""
+
+    ENGLISH = "en", _("English")
+    CHINESE = "zh", _("Chinese")
+    MIXED = "mul", _("Several languages")
+
+
+class Project(models.Model):
+    """One piece of work with a protocol, members and settings."""
+
+    slug = models.CharField(
+        _("short name"),
+        max_length=80,
+        unique=True,
+        validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$", _("Small letters, digits, - and _ only."))],
+        help_text=_("Used in addresses and on the command line."),
+    )
+    title = models.CharField(_("title"), max_length=200)
+    description = models.TextField(_("description"), blank=True)
+    protocol = models.CharField(_("protocol"), max_length=12, choices=Protocol)
+    preset = models.CharField(max_length=40, blank=True, editable=False)
+    language = models.CharField(
+        _("language of the dialogues"), max_length=3, choices=DialogueLanguage, default=DialogueLanguage.MIXED
+    )
+    guidelines_en = models.TextField(_("guidelines (English)"), blank=True)
+    guidelines_zh = models.TextField(_("guidelines (Chinese)"), blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Membership(models.Model):
+    """A person's roles in a project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    roles = ArrayField(models.CharField(max_length=12, choices=Role))
+    joined_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_membership_per_person")]
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}: {', '.join(self.roles)}"
+
+
+class Event(models.Model):
+    """One row for everything that changes a state: who did what to which row, from where to where, and why."""
+
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="events")
+    subject_type = models.CharField(max_length=40)
+    subject_id = models.CharField(max_length=36)
+    kind = models.CharField(max_length=40)
+    before = models.CharField(max_length=20, blank=True)
+    after = models.CharField(max_length=20, blank=True)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    reason = models.TextField(blank=True)
+    data = models.JSONField(default=dict)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["subject_type", "subject_id", "-id"], name="event_subject"),
+            models.Index(fields=["project", "-id"], name="event_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_type} {self.subject_id}: {self.kind}"

@@ -1,0 +1,41 @@
+"""Reading projects: permission is how you fetch."""
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotAllowed, NotFound
+from accounts.models import User
+from projects.models import Membership, Project, Role
+from projects.roles import CAPABILITIES, Capability
+
+
+def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
+    """What `user` may do in `project`; superusers may do everything except others' annotation and review work."""
+    roles = Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
+    granted = frozenset[Capability]().union(*(CAPABILITIES.get(role, frozenset()) for role in roles))
+    return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
+
+
+def projects_for(user: User) -> QuerySet[Project]:
+    """The projects that `user` sees, archived ones left out."""
+    live = Project.objects.filter(archived_at=None)
+    return live if user.is_superuser else live.filter(memberships__user=user)
+
+
+def project_for(user: User, slug: str, capability: Capability = Capability.SEE) -> Project:
+    """The project, or NotFound when the person is no member, or NotAllowed when no role of theirs allows it."""
+    project = Project.objects.filter(slug=slug).first()
+    granted = capabilities_of(user, project) if project else frozenset()
+    if project is None or not granted:
+        raise NotFound(
+            _("There is no project “%(slug)s” that you take part in.") % {"slug": slug},
+            _("Ask its manager to add you, or choose one of your projects."),
+        )
+    if capability not in granted:
+        raise NotAllowed(_needed(capability), _("Ask the project's manager for that role."))
+    return project
+
+
+def _needed(capability: Capability) -> str:
+    roles = [str(Role(role).label) for role, granted in CAPABILITIES.items() if capability in granted]
+    return _("This needs one of the roles: %(roles)s.") % {"roles": ", ".join(roles)}

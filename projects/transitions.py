@@ -1,0 +1,75 @@
+"""State machines: a table of allowed moves, a compare-and-set update, an event row. Nothing else changes a state."""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
+from accounts.models import User
+from projects.models import Event, Project
+
+Moves = Mapping[str, Set[str]]
+
+
+def move(
+    row: models.Model,
+    *,
+    to: str,
+    moves: Moves,
+    project: Project | None,
+    actor: User | None = None,
+    reason: str = "",
+    kind: str = "state",
+    field: str = "state",
+    data: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> None:
+    """Move `row` from the state it was read in to `to`, together with `changes`, and write the event.
+
+    Call it inside the service's transaction. Raises Refusal "illegal_move" when the table does not allow the move, and
+    "changed_meanwhile" when somebody else moved the row since it was read; `row` is updated in memory on success.
+    """
+    before = getattr(row, field)
+    if to not in moves.get(before, frozenset()):
+        raise Refusal(
+            "illegal_move",
+            _("This cannot go from “%(before)s” to “%(to)s”.") % {"before": before, "to": to},
+            _("Reload the page to see its present state."),
+        )
+    won = type(row)._default_manager.filter(pk=row.pk, **{field: before}).update(**{field: to}, **changes)
+    if not won:
+        raise Refusal(
+            "changed_meanwhile",
+            _("Somebody else has changed this in the meantime."),
+            _("Reload the page and look again before you decide."),
+        )
+    for name, value in {field: to, **changes}.items():
+        setattr(row, name, value)
+    record(row, kind=kind, project=project, actor=actor, reason=reason, before=before, after=to, data=data)
+
+
+def record(
+    row: models.Model,
+    *,
+    kind: str,
+    project: Project | None,
+    actor: User | None = None,
+    reason: str = "",
+    before: str = "",
+    after: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> Event:
+    """Write one event row about `row`."""
+    return Event.objects.create(
+        project=project,
+        subject_type=row._meta.label_lower,
+        subject_id=str(row.pk),
+        kind=kind,
+        before=before,
+        after=after,
+        actor=actor,
+        reason=reason,
+        data=dict(data or {}),
+    )
