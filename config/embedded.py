@@ -1,6 +1,6 @@
 """The embedded PostgreSQL and Redis: what a process of ours calls when no DATABASE_URL / REDIS_URL is set.
 
-Every process holds a shared lock while it lives; `embedded_guard` owns the servers and stops them a few seconds
+Every process holds a shared lock while it lives; `embedded.guard` owns the servers and stops them a few seconds
 after the last lock is gone.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from config import embedded_guard
-from config.embedded_guard import DATABASE, EmbeddedError, Home
+from embedded import servers
+from embedded.home import DATABASE, EmbeddedError, Home, abs_hash, make_folder, open_to_others, try_lock
 
 START_SECONDS: Final = 120.0
 # Commands that touch neither database nor broker; everything else gets both servers.
@@ -105,9 +105,9 @@ def locate(var: Path) -> Home:
     pointer = var / "embedded.location"
     if pointer.exists():
         return Home(Path(pointer.read_text().strip()))
-    if os.geteuid() != 0 or inside.exists() or embedded_guard.open_to_others(var):
+    if os.geteuid() != 0 or inside.exists() or open_to_others(var):
         return Home(inside)
-    return Home(Path("/var/lib") / f"lapidary-{embedded_guard.abs_hash(var)}")
+    return Home(Path("/var/lib") / f"lapidary-{abs_hash(var)}")
 
 
 def use(home: Home, var: Path) -> None:
@@ -137,7 +137,7 @@ def prepare(home: Home, var: Path) -> None:
         if outside:
             make_parents(var / "embedded.location")
             (var / "embedded.location").write_text(str(home.root))
-    embedded_guard.make_folder(home.root, 0o711 if root else 0o700)
+    make_folder(home.root, 0o711 if root else 0o700)
 
 
 def make_parents(path: Path) -> None:
@@ -151,7 +151,7 @@ def make_parents(path: Path) -> None:
 def wait_until_answering(home: Home) -> None:
     deadline = time.monotonic() + START_SECONDS
     home.failure.unlink(missing_ok=True)
-    while not (embedded_guard.postgres_answers(home) and embedded_guard.redis_answers(home)):
+    while not (servers.postgres_answers(home) and servers.redis_answers(home)):
         if home.failure.exists():
             raise EmbeddedError(home.failure.read_text())
         if time.monotonic() > deadline:
@@ -166,10 +166,11 @@ def launch_guard_if_none(home: Home) -> None:
     """The lock is taken here and handed down, so two guards can never be alive at once."""
     lock = home.lock("guard")
     try:
-        if embedded_guard.try_lock(lock):
+        if try_lock(lock):
             os.set_inheritable(lock, True)
-            command = [sys.executable, "-I", embedded_guard.__file__, str(home.root)]
-            subprocess.run(command, pass_fds=[lock], check=True, stdin=subprocess.DEVNULL)
+            command = [sys.executable, "-m", "embedded.guard", str(home.root)]
+            checkout = Path(__file__).parent.parent
+            subprocess.run(command, cwd=checkout, pass_fds=[lock], check=True, stdin=subprocess.DEVNULL)
     finally:
         os.close(lock)
 
@@ -181,7 +182,7 @@ def stop(var: Path) -> bool:
         return False
     lock = home.lock("guard")
     try:
-        if embedded_guard.try_lock(lock):
+        if try_lock(lock):
             return stop_orphans(home)
         os.kill(int((home.root / "guard.pid").read_text()), signal.SIGTERM)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -192,7 +193,7 @@ def stop(var: Path) -> bool:
 
 def stop_orphans(home: Home) -> bool:
     """Servers whose guard was killed."""
-    running = [server for server in embedded_guard.servers(home) if server.alive()]
+    running = [server for server in servers.servers(home) if server.alive()]
     for server in running:
         server.stop()
     return bool(running)
