@@ -1,0 +1,6 @@
+"""Reading dialogues from files: pure, streaming, one module per family of formats."""
+
+from dialogues.parsing.formats import FORMATS, Format, parse
+from dialogues.parsing.records import Limits, ParsedDialogue, ParsedUtterance, RowError
+
+__all__ = ["FORMATS", "Format", "Limits", "ParsedDialogue", "ParsedUtterance", "RowError", "parse"]

@@ -1,0 +1,102 @@
+"""The formats that can be imported, by name, and the one function that reads any of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from dialogues.parsing import blocks, diamante, eou, messages, sharegpt, tabular
+from dialogues.parsing.records import Limits, ParsedDialogue, Reader, RowError
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """description: one sentence for people; example: a file of one dialogue, as text."""
+
+    name: str
+    description: str | Promise
+    extension: str
+    example: str
+    read: Reader
+
+
+_ALL = [
+    Format(
+        "messages",
+        _("JSON Lines of chat messages; other keys are kept as metadata."),
+        "jsonl",
+        '{"id": "d1", "messages": [{"role": "user", "content": "你好"}, {"role": "assistant", "content": "你好！"}]}\n',
+        messages.read,
+    ),
+    Format(
+        "sharegpt",
+        _("JSON Lines of ShareGPT conversations; other keys are kept as metadata."),
+        "jsonl",
+        '{"conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Hello!"}]}\n',
+        sharegpt.read,
+    ),
+    Format(
+        "diamante",
+        _("JSON Lines of dialogues with the candidates that each utterance was chosen among."),
+        "jsonl",
+        '{"conversation": [{"utterance": "最近在看什么书？", "response_candidates": []},'
+        ' {"utterance": "在看《三体》", "response_candidates": ["在看小说", "在看《三体》"]}]}\n',
+        diamante.read,
+    ),
+    Format(
+        "csv",
+        _("A table with the columns dialogue_id, speaker, text and, if wanted, time; "
+          "the rows of one dialogue below each other."),
+        "csv",
+        "dialogue_id,speaker,text,time\nd1,A,Hello,2024-05-01T10:00\nd1,B,\"Hello, you!\",2024-05-01T10:01\n",
+        tabular.read_csv,
+    ),
+    Format(
+        "tsv",
+        _("As csv, with tabs between the columns."),
+        "tsv",
+        "dialogue_id\tspeaker\ttext\nd1\tA\tHello\nd1\tB\tHello, you!\n",
+        tabular.read_tsv,
+    ),
+    Format(
+        "eou",
+        _("One dialogue a line, with __eou__ between the utterances."),
+        "txt",
+        "Hello __eou__ Hello, you! __eou__ How was your day?\n",
+        eou.read,
+    ),
+    Format(
+        "utterances",
+        _("One utterance a line, a blank line between dialogues."),
+        "txt",
+        "Hello\nHello, you!\n\nHow was your day?\nLong.\n",
+        blocks.read,
+    ),
+]  # fmt: skip
+FORMATS: Mapping[str, Format] = {each.name: each for each in _ALL}
+
+
+def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterator[ParsedDialogue | RowError]:
+    """Dialogues and refused rows of a file, in order, in memory that does not depend on its size.
+
+    Nothing in the bytes raises; a RowError with `fatal` ends the file. KeyError for an unknown format.
+    """
+    limits = limits or Limits()
+    return _counted(FORMATS[format].read(stream, limits), limits)
+
+
+def _counted(
+    results: Iterator[ParsedDialogue | RowError], limits: Limits
+) -> Iterator[ParsedDialogue | RowError]:
+    count = 0
+    for result in results:
+        if isinstance(result, ParsedDialogue):
+            count += 1
+            if count > limits.dialogues:
+                yield RowError(result.line, "too_many_dialogues", {"limit": limits.dialogues}, fatal=True)
+                return
+        yield result
+        if isinstance(result, RowError) and result.fatal:
+            return

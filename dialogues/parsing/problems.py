@@ -1,0 +1,121 @@
+"""The sentences for everything that can be wrong with a row: code → (cause, remedy), translated when shown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+KINDS = {
+    "text": _("text"),
+    "number": _("a number"),
+    "integer": _("a whole number, 0 or more"),
+    "id": _("text or a whole number"),
+    "list": _("a list"),
+    "object": _("an object"),
+    "boolean": _("true or false"),
+    "null": _("null"),
+    "missing": _("missing"),
+}
+
+_UTF8 = _("Save the file as UTF-8, for example with: iconv -f GB18030 -t UTF-8 OLD > NEW.")
+_ONE_PER_LINE = _(
+    "Write one JSON object a line; jq -c '.[]' turns an array into lines, jq -c . an object into a line."
+)
+_CONTIGUOUS = _(
+    "Put all rows of one dialogue below each other, for example by sorting the file by dialogue_id."
+)
+
+PROBLEMS = {
+    # the file
+    "not_text": (_("This is a %(what)s file, not text."), _("Unpack it, or save it as text in UTF-8.")),
+    "wrong_encoding": (_("The file is encoded in %(what)s, not in UTF-8."), _UTF8),
+    "file_too_large": (_("The file is larger than %(limit)s bytes."), _("Split it into several files.")),
+    "too_many_dialogues": (
+        _("The file holds more than %(limit)s dialogues."),
+        _("Split it into several files."),
+    ),
+    "json_array": (_("The file is one JSON array; this format has one JSON object a line."), _ONE_PER_LINE),
+    "json_spread": (_("The file spreads one JSON object over several lines."), _ONE_PER_LINE),
+    "no_header": (
+        _("The first line must name the columns; these are missing: %(missing)s. Found: %(found)s."),
+        _(
+            "Begin the file with the line dialogue_id, speaker, text and, if wanted, time, and choose csv or tsv."
+        ),
+    ),
+    "double_column": (_("The column %(column)s is named twice."), _("Give every column its own name.")),
+    # the line
+    "line_too_long": (
+        _("The line is longer than %(limit)s bytes."),
+        _("Write one dialogue a line; jq -c '.[]' turns a JSON array into lines."),
+    ),
+    "not_utf8": (_("Byte %(column)s of the line (0x%(byte)s) is not UTF-8."), _UTF8),
+    "not_json": (_("This is not JSON: %(detail)s (character %(column)s)."), _ONE_PER_LINE),
+    "not_finite": (_("JSON has no number %(number)s."), _("Leave the value out, or write null.")),
+    "number_too_long": (_("A number has too many digits."), _("Write it as text, in quotes.")),
+    "too_deep": (
+        _("Lists and objects are nested deeper than %(limit)s levels."),
+        _("Flatten the value, or leave it out."),
+    ),
+    "bad_csv": (
+        _("The quotes of this row are broken: %(detail)s."),
+        _('Put a field that holds quotes or line breaks in quotes, and double the quotes inside it: "".'),
+    ),
+    "wrong_columns": (
+        _("The row has %(found)s columns, the first line names %(wanted)s."),
+        _("Quote fields that contain the separator."),
+    ),
+    # the value
+    "wrong_type": (
+        _("%(path)s must be %(wanted)s, is %(found)s."),
+        _("Correct the value, or leave the row out."),
+    ),
+    "empty": (_("%(path)s is empty."), _("Write a text, or leave the row out.")),
+    "too_long": (
+        _("%(path)s has %(found)s characters, more than the %(limit)s allowed."),
+        _("Shorten it; extra information can go under a key or column of another name."),
+    ),
+    "too_many": (_("%(path)s has more than %(limit)s entries."), _("Split the dialogue into several.")),
+    "control_character": (
+        _("%(path)s holds the control character %(character)s as its character %(column)s."),
+        _("Remove it: apart from tab and line break, control characters cannot be shown or stored."),
+    ),
+    "half_character": (
+        _("%(path)s holds half a character (%(character)s) as its character %(column)s."),
+        _("Write the character itself in UTF-8, or both halves of the escape."),
+    ),
+    "unknown_action": (_("%(path)s is “%(found)s”."), _("Write select, revise or rewrite, or leave it out.")),
+    "source_missing": (
+        _("%(path)s names no source among the candidates, though the action is %(action)s."),
+        _("Write the place of the source candidate, from 0, or leave the action out."),
+    ),
+    "source_outside": (
+        _("%(path)s is %(found)s, but there are %(limit)s candidates, counted from 0."),
+        _("Write the place of the source candidate, from 0, or leave action and source out."),
+    ),
+    "select_edited": (
+        _("%(path)s is %(found)s, though a selected candidate is not edited."),
+        _("Write 0, or the action revise."),
+    ),
+    # the dialogue
+    "id_again": (
+        _("The dialogue %(id)s begins again here, after rows of other dialogues; none of it is imported."),
+        _CONTIGUOUS,
+    ),
+    "id_twice": (
+        _("The id %(id)s was already used in this file."),
+        _("Give every dialogue its own id, or remove the repeated row."),
+    ),
+    "neighbour_unreadable": (
+        _("The dialogue %(id)s is refused, since the unreadable line %(bad)s may be a part of it."),
+        _("Correct that line and import the file again."),
+    ),
+}
+
+
+def explain(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
+    """Cause and remedy in the active language; KeyError for a code that is not in the table."""
+    cause, remedy = PROBLEMS[code]
+    words = dict(params)
+    if code == "wrong_type":
+        words |= {name: KINDS[words[name]] for name in ("wanted", "found")}
+    return str(cause) % words, str(remedy)

@@ -1,0 +1,53 @@
+"""Real corpora, where they lie beside the checkout (LAPIDARY_SHARED_DATA, or ../shared/data)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dialogues.parsing import ParsedDialogue, RowError, parse
+
+DATA = Path(os.environ.get("LAPIDARY_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "corpora"
+pytestmark = [
+    pytest.mark.shared_data,
+    pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here"),
+]
+
+
+def read(name: str, format: str) -> list[ParsedDialogue | RowError]:
+    with (DATA / name).open("rb") as stream:
+        return list(parse(stream, format))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_xdailydialog_has_1000_dialogues(language: str) -> None:
+    results = read(f"xdailydialog_{language}.eou.txt", "eou")
+    assert len(results) == 1000
+    assert all(isinstance(result, ParsedDialogue) for result in results)
+
+
+def test_the_two_languages_of_xdailydialog_agree_on_most_turns() -> None:
+    english, chinese = (read(f"xdailydialog_{language}.eou.txt", "eou") for language in ("en", "zh"))
+    same = sum(
+        len(one.utterances) == len(other.utterances)
+        for one, other in zip(english, chinese, strict=True)
+        if isinstance(one, ParsedDialogue) and isinstance(other, ParsedDialogue)
+    )
+    assert same >= 900
+
+
+@pytest.mark.parametrize(("name", "code"), [
+    ("kdconv_film_dev.json", "json_array"),
+    ("oasst_seed.json", "json_array"),
+    ("lccc_toy.json", "json_spread"),
+])  # fmt: skip
+def test_json_files_say_that_they_are_not_lines(name: str, code: str) -> None:
+    (problem,) = read(name, "messages")
+    assert isinstance(problem, RowError)
+    assert (problem.code, problem.fatal) == (code, True)
+
+
+def test_lccc_without_a_header_is_refused() -> None:
+    (problem,) = read("lccc_toy_valid.tsv.txt", "tsv")
+    assert isinstance(problem, RowError)
+    assert problem.code == "no_header"
