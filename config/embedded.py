@@ -151,15 +151,17 @@ def make_parents(path: Path) -> None:
 def wait_until_answering(home: Home) -> None:
     deadline = time.monotonic() + START_SECONDS
     home.failure.unlink(missing_ok=True)
-    while not (servers.postgres_answers(home) and servers.redis_answers(home)):
+    # Also where the servers answer: a killed guard's servers need a new one.
+    launch_guard_if_none(home)
+    while not all(running(home).values()):
         if home.failure.exists():
             raise EmbeddedError(home.failure.read_text())
         if time.monotonic() > deadline:
             raise EmbeddedError(
                 f"The embedded servers did not answer in {START_SECONDS:.0f} s; see {home.log}."
             )
-        launch_guard_if_none(home)
         time.sleep(0.05)
+        launch_guard_if_none(home)
 
 
 def launch_guard_if_none(home: Home) -> None:
@@ -173,6 +175,10 @@ def launch_guard_if_none(home: Home) -> None:
             subprocess.run(command, cwd=checkout, pass_fds=[lock], check=True, stdin=subprocess.DEVNULL)
     finally:
         os.close(lock)
+
+
+def running(home: Home) -> dict[str, bool]:
+    return {"PostgreSQL": servers.postgres_answers(home), "Redis": servers.redis_answers(home)}
 
 
 def stop(var: Path) -> bool:
@@ -189,6 +195,20 @@ def stop(var: Path) -> bool:
         return True
     finally:
         os.close(lock)
+
+
+def stop_if_unused(var: Path) -> None:
+    """Stop at once, rather than a few seconds after the last user has gone; leave them to others who use them."""
+    home = locate(var)
+    if not home.root.exists():
+        return
+    users = home.lock("users")
+    try:
+        unused = try_lock(users)
+    finally:
+        os.close(users)
+    if unused:
+        stop(var)
 
 
 def stop_orphans(home: Home) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Final
 
 import redis
 from django.conf import settings
@@ -14,6 +15,8 @@ from django_prometheus.exports import ExportToDjangoView
 
 from jobs.selectors import live_workers
 
+QUEUES: Final = ("default", "gpu")
+
 
 @require_safe
 @never_cache
@@ -24,11 +27,16 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when the database and the broker answer and a worker is alive, else 503; each part says its state."""
+    """200 while the database and the broker answer, else 503; the JSON names each part and its state.
+
+    A missing worker is reported and does not fail the check: a balancer would otherwise take every web server away,
+    and people could no longer save. `?workers=required` makes it fail, for whoever waits for the whole to be up.
+    """
     parts = {"database": database_answers(), "broker": broker_answers()}
-    parts["workers"] = parts["database"] and bool(live_workers())
-    states = {name: "ok" if good else "failed" for name, good in parts.items()}
-    return JsonResponse(states, status=200 if all(parts.values()) else 503)
+    workers = {f"worker_{queue}": parts["database"] and live_workers(queue).exists() for queue in QUEUES}
+    needed = {**parts, **workers} if request.GET.get("workers") == "required" else parts
+    states = {name: "ok" if good else "failed" for name, good in {**parts, **workers}.items()}
+    return JsonResponse(states, status=200 if all(needed.values()) else 503)
 
 
 @require_safe

@@ -1,0 +1,141 @@
+"""Runs several processes as one: prefixes their lines, restarts what dies, stops all of them together."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO, Final
+
+STOP_SECONDS: Final = 15.0
+SETTLED_SECONDS: Final = 30.0
+LONGEST_BACKOFF: Final = 30.0
+PR_SET_PDEATHSIG: Final = 1
+
+
+@dataclass(slots=True)
+class Service:
+    """One process that is to run until the supervisor stops."""
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str]
+    show: Callable[[str], bool] = field(default=lambda line: True)
+    process: subprocess.Popen[str] | None = None
+    started_at: float = 0.0
+    retry_at: float = 0.0
+    deaths: int = 0
+
+    def keep_alive(self) -> None:
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is None:
+            return
+        if self.process is not None:
+            self.deaths = 1 if now - self.started_at > SETTLED_SECONDS else self.deaths + 1
+            wait = min(LONGEST_BACKOFF, 0.5 * 2**self.deaths)
+            tell(f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s")
+            self.process, self.retry_at = None, now + wait
+        if now >= self.retry_at:
+            self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            # A session of its own: the terminal's Ctrl-C reaches the supervisor only, which stops things in order.
+            start_new_session=True,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+        )
+        self.started_at = time.monotonic()
+        threading.Thread(target=self.print_lines, args=[self.process.stdout], daemon=True).start()
+
+    def print_lines(self, lines: IO[str]) -> None:
+        for line in lines:
+            if self.show(line):
+                tell(line.rstrip("\n"), prefix=self.name)
+
+    def ask_to_stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+
+    def wait_or_kill(self, deadline: float) -> None:
+        if self.process is None:
+            return
+        try:
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            tell(f"{self.name} did not stop and is killed")
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            # The whole session: a killed Celery parent leaves its children behind.
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Supervisor:
+    """Keeps services alive until SIGINT or SIGTERM; a second signal stops waiting for them."""
+
+    def __init__(self, services: list[Service]) -> None:
+        self.services = services
+        self.signals = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self.note)
+
+    @property
+    def stopping(self) -> bool:
+        return self.signals > 0
+
+    def note(self, _number: int, _frame: FrameType | None) -> None:
+        self.signals += 1
+
+    def run(self, each_round: Callable[[], None]) -> None:
+        try:
+            while not self.stopping:
+                for service in self.services:
+                    service.keep_alive()
+                each_round()
+                time.sleep(0.1)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        for service in self.services:
+            service.ask_to_stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.signals < 2 and time.monotonic() < deadline and any(map(is_running, self.services)):
+            time.sleep(0.05)
+        for service in self.services:
+            service.wait_or_kill(time.monotonic())
+
+
+def is_running(service: Service) -> bool:
+    return service.process is not None and service.process.poll() is None
+
+
+def die_with_parent() -> None:
+    """Runs in the child: the kernel ends it when a `kill -9` leaves the supervisor no time to."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def tell(text: str, prefix: str = "lapidary") -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(f"{prefix:>8} | {text}\n" if prefix else f"{text}\n")
+        sys.stdout.flush()
+
+
+def environment(**changes: str | Path | int) -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1", **{key: str(value) for key, value in changes.items()}}

@@ -1,0 +1,289 @@
+"""The embedded PostgreSQL and Redis, with real processes that start, share, crash and leave."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+import redis
+
+from config import embedded
+from embedded.home import Home, open_to_others
+
+CHECKOUT = Path(__file__).parent.parent.parent
+USER = """
+import sys
+from pathlib import Path
+from config import embedded
+var = Path(sys.argv[1])
+embedded.use(embedded.locate(var), var)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="concerns root only")
+
+
+class Person:
+    """A process that uses the servers until its standard input ends."""
+
+    def __init__(self, var: Path) -> None:
+        command = [sys.executable, "-c", USER, str(var)]
+        self.process = subprocess.Popen(
+            command,
+            cwd=CHECKOUT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ready(self) -> "Person":
+        assert self.process.stdout
+        assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
+        return self
+
+    def leave(self) -> str:
+        return self.process.communicate("")[1]
+
+
+@pytest.fixture
+def var() -> Iterator[Path]:
+    # Not tmp_path: pytest keeps that closed to other users, which is a test of its own below.
+    folder = Path("/tmp") / f"lapidary-test-{os.getpid()}-{time.monotonic_ns()}"
+    folder.mkdir()
+    folder.chmod(0o755)
+    yield folder / "var"
+    clean(folder / "var")
+    shutil.rmtree(folder)
+
+
+def clean(var: Path) -> None:
+    home = embedded.locate(var)
+    embedded.stop(var)
+    shutil.rmtree(home.root, ignore_errors=True)
+    shutil.rmtree(home.sockets, ignore_errors=True)
+
+
+@pytest.fixture
+def home(var: Path) -> Home:
+    return embedded.locate(var)
+
+
+@pytest.fixture
+def ann(var: Path) -> Iterator[Person]:
+    person = Person(var).ready()
+    yield person
+    person.process.kill()
+    person.process.communicate()
+
+
+def query(home: Home, sql: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(
+        host=str(home.sockets), user="postgres", dbname="lapidary", autocommit=True
+    ) as connection:
+        cursor = connection.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+
+def eventually(true: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"still not true after {seconds} s"
+        time.sleep(0.05)
+
+
+def answers(home: Home) -> bool:
+    return all(embedded.running(home).values())
+
+
+def postmaster(home: Home) -> psutil.Process:
+    return psutil.Process(int((home.postgres / "postmaster.pid").read_text().split()[0]))
+
+
+def guard(home: Home) -> psutil.Process:
+    return psutil.Process(int((home.root / "guard.pid").read_text()))
+
+
+def test_five_processes_that_start_at_once_share_one_pair_of_servers(var: Path, home: Home) -> None:
+    people = [Person(var) for _ in range(5)]
+    for person in people:
+        person.ready()
+    started = [line for line in home.log.read_text().splitlines() if " started, process " in line]
+    assert len(started) == 2, started
+    for person in people:
+        person.leave()
+
+
+def test_servers_outlive_the_process_that_started_them(var: Path, home: Home, ann: Person) -> None:
+    bob = Person(var).ready()
+    ann.leave()
+    time.sleep(4)
+    assert answers(home)
+    bob.leave()
+
+
+def test_servers_stop_when_the_last_process_was_killed(home: Home, ann: Person) -> None:
+    server = postmaster(home)
+    ann.process.kill()
+    eventually(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: not home.redis_socket.exists())
+
+
+def test_a_killed_postgres_comes_back_with_every_committed_row(home: Home, ann: Person) -> None:
+    query(home, "CREATE TABLE words (word text)")
+    query(home, "INSERT INTO words VALUES ('kept')")
+    postmaster(home).kill()
+    eventually(lambda: not answers(home))
+    eventually(lambda: answers(home))
+    assert query(home, "SELECT word FROM words") == [("kept",)]
+
+
+def test_a_killed_redis_comes_back_with_its_keys(home: Home, ann: Person) -> None:
+    with redis.Redis(unix_socket_path=str(home.redis_socket)) as client:
+        client.set("word", "kept")
+    os.kill(int((home.redis / "redis.pid").read_text()), signal.SIGKILL)
+    eventually(lambda: not embedded.running(home)["Redis"])
+    eventually(lambda: answers(home))
+    with redis.Redis(unix_socket_path=str(home.redis_socket)) as client:
+        assert client.get("word") == b"kept"
+
+
+def test_a_new_guard_takes_over_the_servers_of_a_killed_one(var: Path, home: Home, ann: Person) -> None:
+    server, first = postmaster(home), guard(home)
+    first.kill()
+    eventually(lambda: not first.is_running() or first.status() == psutil.STATUS_ZOMBIE)
+    bob = Person(var).ready()
+    assert postmaster(home) == server
+    ann.leave()
+    bob.leave()
+    eventually(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_everything_killed_at_once_starts_again(var: Path, home: Home, ann: Person) -> None:
+    query(home, "CREATE TABLE words (word text)")
+    redis_pid = int((home.redis / "redis.pid").read_text())
+    for process in (guard(home), postmaster(home), psutil.Process(redis_pid), ann.process):
+        process.kill()
+    bob = Person(var).ready()
+    assert query(home, "SELECT count(*) FROM words") == [(0,)]
+    bob.leave()
+
+
+def test_a_stale_pid_file_with_somebody_elses_number_is_no_obstacle(var: Path, home: Home) -> None:
+    Person(var).ready().leave()
+    embedded.stop(var)
+    (home.postgres / "postmaster.pid").write_text(
+        f"{os.getpid()}\n{home.postgres}\n0\n5432\n{home.sockets}\n\n"
+    )
+    Person(var).ready().leave()
+
+
+def test_a_killed_initdb_is_made_good(var: Path, home: Home) -> None:
+    Person(var).ready().leave()
+    embedded.stop(var)
+    (home.root / "initdb.unfinished").touch()
+    (home.postgres / "PG_VERSION").unlink()
+    Person(var).ready().leave()
+
+
+def test_stop_says_whether_anything_ran(var: Path, ann: Person, home: Home) -> None:
+    assert embedded.stop(var)
+    assert not answers(home)
+    assert not embedded.stop(var)
+
+
+def test_commits_are_durable_and_fifty_people_fit(home: Home, ann: Person) -> None:
+    shown = {
+        name: query(home, f"SHOW {name}")[0][0]
+        for name in ("fsync", "synchronous_commit", "listen_addresses")
+    }
+    assert shown == {"fsync": "on", "synchronous_commit": "on", "listen_addresses": ""}
+    assert int(str(query(home, "SHOW max_connections")[0][0])) >= 200
+
+
+def test_no_server_listens_on_the_network(home: Home, ann: Person) -> None:
+    redis_process = psutil.Process(int((home.redis / "redis.pid").read_text()))
+    assert not [c for p in (postmaster(home), redis_process) for c in p.net_connections("inet")]
+
+
+def test_other_users_cannot_reach_the_sockets(home: Home, ann: Person) -> None:
+    assert stat.S_IMODE(home.sockets.stat().st_mode) == 0o700
+
+
+def test_a_checkout_deep_in_the_tree_gets_short_socket_paths(var: Path) -> None:
+    deep = var / ("x" * 90) / "数据 folder" / "var"
+    person = Person(deep).ready()
+    sockets = embedded.locate(deep).sockets
+    assert len(os.fsencode(sockets / ".s.PGSQL.5432")) <= 107
+    assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
+    person.leave()
+    clean(deep)
+
+
+def test_a_folder_of_sockets_that_somebody_else_made_is_refused(var: Path) -> None:
+    deep = var / ("x" * 90) / "var"
+    sockets = embedded.locate(deep).sockets
+    sockets.symlink_to("/tmp")
+    person = Person(deep)
+    assert "belongs to" in person.leave()
+    sockets.unlink()
+    clean(deep)
+
+
+@as_root
+def test_root_below_a_closed_folder_leaves_its_permissions_and_says_where_the_data_are(var: Path) -> None:
+    closed = var / "home" / "li"
+    closed.mkdir(parents=True)
+    (closed / "checkout").mkdir()
+    closed.chmod(0o700)
+    before = {path: path.stat().st_mode for path in (closed / "checkout", *(closed / "checkout").parents)}
+    inside = closed / "checkout" / "var"
+    first = Person(inside).ready().leave()
+    assert {path: path.stat().st_mode for path in before} == before
+    home = embedded.locate(inside)
+    assert str(home.root) in first
+    assert "stays closed" in first
+    assert open_to_others(home.root)
+    assert home.postgres.stat().st_uid != 0
+    assert Person(inside).ready().leave() == ""
+    clean(inside)
+
+
+@as_root
+def test_root_uses_the_checkout_where_others_may_pass(var: Path, home: Home, ann: Person) -> None:
+    assert home.root == var / "embedded"
+    assert postmaster(home).uids().real != 0
+
+
+@pytest.mark.parametrize("command", [["help"], ["makemessages"], ["migrate", "--help"], []])
+def test_commands_without_a_need_start_nothing(command: list[str]) -> None:
+    assert not embedded.servers_wanted(["manage.py", *command])
+
+
+@pytest.mark.parametrize(
+    "argv", [["manage.py", "migrate"], ["/venv/bin/celery", "worker"], ["/venv/bin/pytest"]]
+)
+def test_everything_else_gets_the_servers(argv: list[str]) -> None:
+    assert embedded.servers_wanted(argv)
+
+
+def test_the_secret_is_made_once_and_private(var: Path) -> None:
+    first = embedded.development_secret(var)
+    assert len(first) >= 50
+    assert embedded.development_secret(var) == first
+    assert stat.S_IMODE((var / "secret.key").stat().st_mode) == 0o600
+
+
+def test_celery_gets_its_own_spelling_of_a_unix_socket() -> None:
+    assert (
+        embedded.broker_url("unix:///run/redis.sock?db=3") == "redis+socket:///run/redis.sock?virtual_host=3"
+    )
+    assert embedded.broker_url("redis://cache:6379/0") == "redis://cache:6379/0"
