@@ -1,3 +1,231 @@
-from django.urls import URLPattern
+"""REST API of annotation: projects' tasks, and the annotator's own work. Every view is one call of a service."""
 
-urlpatterns: list[URLPattern] = []
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.urls import URLPattern, path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import Scope, User
+from accounts.rest.pagination import CursorPagination
+from annotation import serializers as shapes
+from annotation.models import Assignment, AssignmentState
+from annotation.selectors.assignments import assignment_for, assignments_of
+from annotation.selectors.workbench import latest_request, openings_of, utterances_of
+from annotation.services import assignment as holding
+from annotation.services import authoring, drafts, planning
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG = ["Annotation"]
+
+
+def person(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def checked(shape: type[shapes.Strict], request: Request) -> dict[str, Any]:
+    data = shape(data=request.data)
+    data.is_valid(raise_exception=True)
+    return dict(data.validated_data)
+
+
+def full(row: Assignment) -> dict[str, Any]:
+    utterances = utterances_of(row)
+    return shapes.of_assignment(row, utterances[0]["text"][:80] if utterances else "") | {
+        "dialogue": {"id": row.dialogue_id, "utterances": utterances},
+        "draft": shapes.DraftSerializer(row.draft).data if hasattr(row, "draft") else None,
+        "settings": shapes.SettingsSerializer(row.project.authoring).data,
+        "request": shapes.of_request(latest_request(row)),
+    }
+
+
+class AssignmentsView(APIView):
+    """The work of the person who asks, in one project."""
+
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="assignments_list",
+        parameters=[OpenApiParameter("state", enum=AssignmentState.values, many=True)],
+        responses=shapes.AssignmentShort(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        project = project_for(person(request), slug)
+        states = [state for state in request.query_params.getlist("state") if state in AssignmentState.values]
+        pages = CursorPagination()
+        rows = pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self) or []
+        openings = openings_of(rows)
+        return pages.get_paginated_response([shapes.of_assignment(row, openings.get(row.dialogue_id)) for row in rows])
+
+    @extend_schema(tags=TAG, operation_id="assignments_claim", request=shapes.ClaimInput, responses={201: shapes.AssignmentFull})
+    def post(self, request: Request, slug: str) -> Response:
+        """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
+        project = project_for(person(request), slug)
+        claimed = holding.claim_next_task(annotator=person(request), project=project, **checked(shapes.ClaimInput, request))
+        return Response(full(assignment_for(person(request), claimed.pk)), status=status.HTTP_201_CREATED)
+
+
+class AssignmentView(APIView):
+    @extend_schema(tags=TAG, operation_id="assignments_read", responses=shapes.AssignmentFull)
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(full(assignment_for(person(request), pk)))
+
+
+class DraftView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(tags=TAG, operation_id="drafts_save", request=shapes.DraftInput, responses=shapes.DraftSerializer)
+    def put(self, request: Request, pk: int) -> Response:
+        """Keep unsent words. Code: draft_conflict, with the newer `draft`."""
+        sent = {"candidate_set": None, "source": None} | checked(shapes.DraftInput, request)
+        draft = drafts.save_draft(annotator=person(request), assignment_id=pk, **sent)
+        return Response(shapes.DraftSerializer(draft).data)
+
+
+class TurnsView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="turns_submit",
+        request=shapes.TurnInput,
+        responses={201: shapes.TurnStored, 200: shapes.TurnStored},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Send an utterance. 200 when this id was stored before. Codes: out_of_order, written_elsewhere, lease_gone,
+        not_writable, invalid."""
+        sent = authoring.SentTurn(**checked(shapes.TurnInput, request))
+        outcome = authoring.submit_turn(annotator=person(request), assignment_id=pk, sent=sent)
+        body = {
+            "turn": shapes.TurnSerializer(outcome.turn).data,
+            "assignment": shapes.of_assignment(assignment_for(person(request), pk)),
+            "request": shapes.of_request(outcome.request),
+        }
+        return Response(body, status=status.HTTP_200_OK if outcome.repeated else status.HTTP_201_CREATED)
+
+
+class UndoView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(tags=TAG, operation_id="turns_undo", request=shapes.UndoInput, responses=shapes.TurnRemoved)
+    def post(self, request: Request, pk: int) -> Response:
+        """Take the last turn back. Code: not_last."""
+        outcome = authoring.undo_turn(annotator=person(request), assignment_id=pk, **checked(shapes.UndoInput, request))
+        body = {
+            "removed": outcome.turn.pk,
+            "text": outcome.turn.text,
+            "position": outcome.turn.position,
+            "assignment": shapes.of_assignment(assignment_for(person(request), pk)),
+            "request": shapes.of_request(outcome.request),
+        }
+        return Response(body)
+
+
+class CandidatesView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="candidates_request",
+        request=shapes.CandidatesInput,
+        responses=shapes.CandidateRequestSerializer,
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """The present turn's candidate set number `ordinal`. Codes: too_many_sets, opening."""
+        wanted = checked(shapes.CandidatesInput, request)
+        made = authoring.new_candidates(annotator=person(request), assignment_id=pk, **wanted)
+        return Response(shapes.of_request(made))
+
+
+class AheadView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(tags=TAG, operation_id="candidates_ahead", request=shapes.AheadInput, responses={202: None})
+    def post(self, request: Request, pk: int) -> Response:
+        """Tell that a draft rests, so that its candidates can be generated ahead."""
+        authoring.generate_ahead(annotator=person(request), assignment_id=pk, **checked(shapes.AheadInput, request))
+        return Response(status=status.HTTP_202_ACCEPTED)
+
+
+class ResetView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(tags=TAG, operation_id="assignments_reset", request=None, responses=shapes.ResetDone)
+    def post(self, request: Request, pk: int) -> Response:
+        """Undo every turn; the answer's ids bring them back with `restore`."""
+        return Response({"turn_ids": authoring.reset_dialogue(annotator=person(request), assignment_id=pk)})
+
+
+class RestoreView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(tags=TAG, operation_id="assignments_restore", request=shapes.RestoreInput, responses=shapes.AssignmentFull)
+    def post(self, request: Request, pk: int) -> Response:
+        """Bring back what a reset removed. Code: written_since."""
+        wanted: list[UUID] = checked(shapes.RestoreInput, request)["turn_ids"]
+        authoring.restore_turns(annotator=person(request), assignment_id=pk, turn_ids=wanted)
+        return Response(full(assignment_for(person(request), pk)))
+
+
+class ActionView(APIView):
+    """One thing that can be done with an assignment as a whole; answers with its short form."""
+
+    write_scope = Scope.ANNOTATE
+    service: ClassVar[Callable[..., Assignment]]
+    takes_reason: ClassVar[bool] = False
+
+    def post(self, request: Request, pk: int) -> Response:
+        sent = checked(shapes.ReasonInput, request) if self.takes_reason else {}
+        type(self).service(annotator=person(request), assignment_id=pk, **sent)
+        return Response(shapes.of_assignment(assignment_for(person(request), pk)))
+
+
+def action(name: str, service: Callable[..., Assignment], doc: str, *, takes_reason: bool = False) -> URLPattern:
+    """The address of one service function that takes annotator and assignment_id (and a reason)."""
+    members = {"service": staticmethod(service), "takes_reason": takes_reason, "__doc__": doc}
+    view = type(f"{name.title()}View", (ActionView,), members)
+    described = extend_schema(
+        tags=TAG,
+        operation_id=f"assignments_{name.replace('-', '_')}",
+        description=doc,
+        request=shapes.ReasonInput if takes_reason else None,
+        responses=shapes.AssignmentShort,
+    )
+    return path(f"assignments/<int:pk>/{name}/", described(view).as_view())
+
+
+class PlanView(APIView):
+    @extend_schema(tags=TAG, operation_id="dialogues_plan", request=shapes.PlanInput, responses={201: shapes.PlanMade})
+    def post(self, request: Request, slug: str) -> Response:
+        """Add dialogues to be written."""
+        project = project_for(person(request), slug, Capability.CONFIGURE)
+        made = planning.plan_dialogues(project=project, actor=person(request), **checked(shapes.PlanInput, request))
+        return Response({"made": made}, status=status.HTTP_201_CREATED)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/assignments/", AssignmentsView.as_view()),
+    path("projects/<slug:slug>/plan/", PlanView.as_view()),
+    path("assignments/<int:pk>/", AssignmentView.as_view()),
+    path("assignments/<int:pk>/draft/", DraftView.as_view()),
+    path("assignments/<int:pk>/turns/", TurnsView.as_view()),
+    path("assignments/<int:pk>/undo/", UndoView.as_view()),
+    path("assignments/<int:pk>/candidates/", CandidatesView.as_view()),
+    path("assignments/<int:pk>/ahead/", AheadView.as_view()),
+    path("assignments/<int:pk>/reset/", ResetView.as_view()),
+    path("assignments/<int:pk>/restore/", RestoreView.as_view()),
+    action("finish", authoring.finish_dialogue, "Hand the dialogue in. Code: too_short (rounds, needed)."),
+    action("take-back", authoring.take_back, "Open a finished dialogue again. Code: under_review."),
+    action("save", holding.save_for_later, "Keep the dialogue for some days."),
+    action("resume", holding.resume, "Take saved, expired or given-back work up again. Code: lease_gone."),
+    action("renew", holding.renew_lease, "Renew the lease while the person is active."),
+    action("release", holding.release, "Give the task back.", takes_reason=True),
+]

@@ -109,10 +109,11 @@ ASSIGNMENT_MOVES = {
         AssignmentState.EXPIRED,
     },
     AssignmentState.SAVED: {AssignmentState.ACTIVE, AssignmentState.RELEASED, AssignmentState.EXPIRED},
+    # Taken up again: the slot is taken back if it is still open.
     AssignmentState.EXPIRED: {AssignmentState.ACTIVE},
-    # Undo of a release: the slot is taken again if it is still open.
     AssignmentState.RELEASED: {AssignmentState.ACTIVE},
-    AssignmentState.SUBMITTED: frozenset[str](),
+    # The author takes a finished dialogue back, as long as no expert has seen it.
+    AssignmentState.SUBMITTED: {AssignmentState.ACTIVE},
 }
 
 

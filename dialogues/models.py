@@ -26,12 +26,26 @@ class DialogueState(models.TextChoices):
     ABANDONED = "abandoned", _("Abandoned")
 
 
+DIALOGUE_MOVES = {
+    DialogueState.WRITING: {DialogueState.FINISHED, DialogueState.ABANDONED},
+    DialogueState.FINISHED: {DialogueState.WRITING},  # its author takes it back before an expert saw it
+    DialogueState.ABANDONED: {DialogueState.WRITING},
+}
+
+
 class ReviewState(models.TextChoices):
     """Kept apart from the annotation state: a dialogue can be finished and not yet reviewed."""
 
     UNREVIEWED = "unreviewed", _("Not reviewed")
     PASSED = "passed", _("Passed")
     VETOED = "vetoed", _("Vetoed")
+
+
+REVIEW_MOVES = {
+    ReviewState.UNREVIEWED: {ReviewState.PASSED, ReviewState.VETOED},
+    ReviewState.PASSED: {ReviewState.VETOED, ReviewState.UNREVIEWED},
+    ReviewState.VETOED: {ReviewState.PASSED, ReviewState.UNREVIEWED},
+}
 
 
 class Action(models.TextChoices):

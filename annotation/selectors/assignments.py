@@ -1,0 +1,27 @@
+"""Reading assignments: everybody their own."""
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound
+from accounts.models import User
+from annotation.models import Assignment
+from projects.models import Project
+
+
+def missing_assignment() -> NotFound:
+    return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
+
+
+def assignment_for(user: User, assignment_id: int) -> Assignment:
+    """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise."""
+    related = Assignment.objects.select_related("dialogue", "project__authoring", "draft")
+    row = related.filter(pk=assignment_id, annotator=user).first()
+    if row is None:
+        raise missing_assignment()
+    return row
+
+
+def assignments_of(user: User, project: Project, states: list[str] | None = None) -> QuerySet[Assignment]:
+    mine = Assignment.objects.filter(annotator=user, project=project).select_related("dialogue", "project")
+    return mine.filter(state__in=states) if states else mine

@@ -1,0 +1,74 @@
+"""The annotator's queue: what is open, what came back, how far the day is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.models import HELD, Assignment, AssignmentState, ExpertReview, Task, Verdict
+from dialogues.models import ReviewState, Utterance
+from projects.models import Project
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    finished: int
+    goal: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Of a project: planned dialogues, those nobody has, those in work, those finished."""
+
+    planned: int
+    open: int
+    held: int
+    finished: int
+
+
+def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    openings = Prefetch("dialogue__utterances", Utterance.objects.filter(position=0), to_attr="opening")
+    return rows.select_related("dialogue", "project").prefetch_related(openings)
+
+
+def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    """In work or saved, and expired work that has words in it: nothing written is out of reach."""
+    held = Q(state__in=HELD) | Q(state=AssignmentState.EXPIRED, dialogue__utterance_count__gt=0)
+    return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by("-touched_at")[:SHOWN]
+
+
+def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    rows = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
+    return _with_opening(rows).order_by("-submitted_at")
+
+
+def vetoed_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    """What came back, with the experts' reasons in `dialogue.vetoes`. The experts' names are not read."""
+    reasons = ExpertReview.objects.filter(superseded_at=None, verdict=Verdict.VETO).defer("reviewer_id")
+    rows = Assignment.objects.filter(
+        annotator=user,
+        project=project,
+        state=AssignmentState.SUBMITTED,
+        dialogue__review_state=ReviewState.VETOED,
+    ).order_by("-submitted_at")
+    return _with_opening(rows).prefetch_related(Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes"))
+
+
+def today_of(user: User, project: Project, now: datetime | None = None) -> Today:
+    midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    finished = Assignment.objects.filter(
+        annotator=user, project=project, state=AssignmentState.SUBMITTED, submitted_at__gte=midnight
+    ).count()
+    return Today(finished, project.authoring.daily_goal)
+
+
+def task_counts(project: Project) -> TaskCounts:
+    tasks = Task.objects.filter(project=project).aggregate(planned=Count("id"), open=Count("id", filter=Q(open_slots__gt=0)))
+    work = Assignment.objects.filter(project=project).aggregate(
+        held=Count("id", filter=Q(state__in=HELD)), finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED))
+    )
+    return TaskCounts(**tasks, **work)
