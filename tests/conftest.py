@@ -1,0 +1,89 @@
+"""People and a project, by name. Everybody in the tests is one of these."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from annotation.models import Assignment
+from annotation.services.assignment import claim_next_task
+from annotation.services.authoring import Outcome, SentTurn, submit_turn
+from annotation.services.planning import create_project, plan_dialogues
+from generation.models import BackendKind, Generator
+from projects.models import Membership, Project, Role
+
+Joins = Callable[..., User]
+
+
+@pytest.fixture
+def joins(db: None) -> Joins:
+    """joins("ann", project, Role.ANNOTATOR) makes the person and gives the roles."""
+
+    def join(name: str, project: Project | None = None, *roles: Role) -> User:
+        person, _ = User.objects.get_or_create(username=name, defaults={"email": f"{name}@example.org"})
+        if project is not None:
+            Membership.objects.update_or_create(project=project, user=person, defaults={"roles": list(roles)})
+        return person
+
+    return join
+
+
+@pytest.fixture
+def mara(joins: Joins) -> User:
+    """Manager of the project."""
+    return joins("mara")
+
+
+@pytest.fixture
+def project(mara: User) -> Project:
+    """An authoring project with the paper's settings and scripted candidates."""
+    made = create_project(slug="chit-chat", preset="diamante", actor=mara, title="Chit-chat")
+    made.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    made.authoring.save()
+    return made
+
+
+@pytest.fixture
+def ann(joins: Joins, project: Project) -> User:
+    return joins("ann", project, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def bob(joins: Joins, project: Project) -> User:
+    return joins("bob", project, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def carlos(joins: Joins, project: Project) -> User:
+    """Quality controller."""
+    return joins("carlos", project, Role.CONTROLLER)
+
+
+@pytest.fixture
+def eric(joins: Joins, project: Project) -> User:
+    """ML engineer."""
+    return joins("eric", project, Role.ENGINEER)
+
+
+@pytest.fixture
+def planned(project: Project, mara: User) -> Project:
+    """The project with three dialogues to be written."""
+    plan_dialogues(project=project, actor=mara, count=3, plan_id=uuid4())
+    return project
+
+
+@pytest.fixture
+def anns_assignment(planned: Project, ann: User) -> Assignment:
+    return claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
+
+
+@pytest.fixture
+def writes() -> Callable[..., Outcome]:
+    """writes(assignment, "text", 0) sends an utterance as the assignment's annotator."""
+
+    def write(assignment: Assignment, text: str, position: int, **sent: object) -> Outcome:
+        turn = SentTurn(**{"id": uuid4(), "position": position, "text": text, **sent})  # type: ignore[arg-type]
+        return submit_turn(annotator=assignment.annotator, assignment_id=assignment.pk, sent=turn)
+
+    return write
