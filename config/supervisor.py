@@ -58,7 +58,7 @@ class Service:
             errors="replace",
             # A session of its own: the terminal's Ctrl-C reaches the supervisor only, which stops things in order.
             start_new_session=True,
-            preexec_fn=die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
         self.started_at = time.monotonic()
         threading.Thread(target=self.print_lines, args=[self.process.stdout], daemon=True).start()

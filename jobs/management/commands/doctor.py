@@ -1,0 +1,29 @@
+"""`manage.py doctor`: what is wrong with this installation, in plain words, with the remedy."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config import doctor
+
+MARKS = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}
+
+
+class Command(BaseCommand):
+    help = "Say what is wrong with this installation and how to mend it. Exit code 1 where something is."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print a JSON list instead of lines")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = []
+        for finding in doctor.examine():
+            findings.append(finding)
+            if not options["json"]:
+                self.stdout.write(f"{MARKS[finding.state]}  {finding.what}  {finding.remedy}".rstrip())
+        if options["json"]:
+            self.stdout.write(doctor.as_json(findings))
+        problems = sum(finding.state == "problem" for finding in findings)
+        if problems:
+            raise CommandError(f"{problems} to mend")
