@@ -1,0 +1,38 @@
+"""What is shown when a page cannot be: why, and the next step."""
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from frontend.preferences import THEME_COOKIE
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return HttpResponse(render_to_string("errors/400.html", plain_context(request)), status=400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """The text of the PermissionDenied, where it has one, names the role that is needed."""
+    reason = str(exception) if isinstance(exception, PermissionDenied) else ""
+    return render(request, "errors/403.html", {"reason": reason}, status=403)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """CSRF_FAILURE_VIEW: a form without its token. Nothing was stored; the words are still in the browser."""
+    return HttpResponse(render_to_string("errors/csrf.html", plain_context(request)), status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "errors/404.html", {"path": request.path}, status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Rendered without the database, the session or the person: any of them may be what is broken."""
+    return HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
+
+
+def plain_context(request: HttpRequest) -> dict[str, str]:
+    request_id, _begun = request.META.get("lapidary.request", ("", 0))
+    theme = request.COOKIES.get(THEME_COOKIE, "auto")
+    return {"request_id": request_id, "plain_theme": theme if theme in ("light", "dark") else "auto"}

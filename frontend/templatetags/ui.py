@@ -1,0 +1,180 @@
+"""The components of the design system as template tags. /styleguide/ (with DEBUG) shows each in every state."""
+
+from typing import Any, Final, NamedTuple
+
+from django import template
+from django.core.paginator import Page
+from django.forms import BoundField, CheckboxInput, FileInput, RadioSelect
+from django.http import HttpRequest, QueryDict
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from frontend.icons import ICONS
+from frontend.paging import KeysetPage
+from frontend.preferences import theme_of
+from jobs.models import LIVE_STATES, Job, JobState
+
+register = template.Library()
+
+
+class Look(NamedTuple):
+    """How a state is shown: always a sign and a word beside the colour."""
+
+    tone: str  # "", good, warn, bad, busy
+    sign: str
+    label: str | Promise
+
+
+LOOKS: Final = {
+    "queued": Look("", "clock", gettext_lazy("Waiting")),
+    "running": Look("busy", "half", gettext_lazy("Running")),
+    "done": Look("good", "check", gettext_lazy("Done")),
+    "failed": Look("bad", "cross", gettext_lazy("Failed")),
+    "cancelled": Look("", "ban", gettext_lazy("Cancelled")),
+    "active": Look("busy", "half", gettext_lazy("In work")),
+    "saved": Look("", "folder", gettext_lazy("Saved for later")),
+    "submitted": Look("good", "check", gettext_lazy("Finished")),
+    "released": Look("", "undo", gettext_lazy("Given back")),
+    "expired": Look("warn", "clock", gettext_lazy("Expired")),
+    "writing": Look("busy", "half", gettext_lazy("Being written")),
+    "finished": Look("good", "check", gettext_lazy("Finished")),
+    "abandoned": Look("", "ban", gettext_lazy("Abandoned")),
+    "unreviewed": Look("", "circle", gettext_lazy("Not reviewed")),
+    "pass": Look("good", "check", gettext_lazy("Pass")),
+    "passed": Look("good", "check", gettext_lazy("Passed")),
+    "veto": Look("bad", "cross", gettext_lazy("Veto")),
+    "vetoed": Look("bad", "cross", gettext_lazy("Vetoed")),
+    "select": Look("", "check", gettext_lazy("selected")),
+    "revise": Look("", "pencil", gettext_lazy("revised")),
+    "rewrite": Look("", "rewrite", gettext_lazy("rewritten")),
+    "pending": Look("warn", "upload", gettext_lazy("Waiting to send")),
+    "offline": Look("warn", "offline", gettext_lazy("Offline")),
+    "live": Look("good", "check", gettext_lazy("Valid")),
+    "revoked": Look("", "ban", gettext_lazy("Revoked")),
+    "archived": Look("", "folder", gettext_lazy("Archived")),
+}
+
+CAPS: Final = {
+    "mod": "Ctrl", "ctrl": "Ctrl", "alt": "Alt", "shift": "Shift", "enter": "↵", "escape": "Esc", "esc": "Esc",
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "space": "Space",
+}  # fmt: skip
+APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift": "⇧"}
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """One of frontend/icons.py; hidden from screen readers unless it has a label."""
+    said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
+    inside = mark_safe(ICONS[name])  # noqa: S308 (our own drawings)
+    return format_html('<svg class="icon" viewBox="0 0 24 24" {}>{}</svg>', said, inside)
+
+
+@register.simple_tag(takes_context=True)
+def key(context: template.Context, combination: str) -> SafeString:
+    """A key hint, "mod+enter" → Ctrl ↵ or ⌘↵. The control itself carries data-key and is what gets pressed."""
+    request = context.get("request")
+    on_apple = isinstance(request, HttpRequest) and "Mac" in request.headers.get("User-Agent", "")
+    caps = APPLE_CAPS if on_apple else CAPS
+    names = combination.lower().split("+") if combination != "+" else ["+"]
+    shown = [caps.get(name, name.upper() if len(name) == 1 else name.title()) for name in names]
+    return format_html('<kbd class="key" aria-hidden="true">{}</kbd>', ("" if on_apple else " ").join(shown))
+
+
+@register.simple_tag
+def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> SafeString:
+    """A state as sign and word. A label, tone or sign given wins over the table's."""
+    look = LOOKS.get(str(state), Look("", "circle", str(state)))
+    classes = " ".join(filter(None, ["badge", tone or look.tone]))
+    return format_html('<span class="{}">{}{}</span>', classes, icon(sign or look.sign), label or look.label)
+
+
+@register.simple_tag
+def progress(value: float, maximum: float, label: str = "", tone: str = "") -> SafeString:
+    """A bar beside words that say the same, "12 of 40"; with a maximum of 0 the bar is empty."""
+    words = label or _("%(value)s of %(maximum)s") % {"value": value, "maximum": maximum}
+    bar = format_html(
+        '<progress class="{}" value="{}" max="{}" aria-label="{}"></progress>', tone, value, maximum or 1, words
+    )
+    return format_html('<span class="progress">{}<span>{}</span></span>', bar, words)
+
+
+@register.simple_tag
+def steps(value: int, maximum: int, label: str = "") -> SafeString:
+    """A bar of one cell a step, for a few countable things (rounds): `value` done, the next one marked as in work."""
+    words = label or _("%(value)s of %(maximum)s") % {"value": value, "maximum": maximum}
+    states = ["done" if n < value else "now" if n == value else "" for n in range(maximum)]
+    cells = format_html_join("", '<i class="{}"></i>', ((state,) for state in states))
+    return format_html(
+        '<span class="progress"><span class="steps" aria-hidden="true">{}</span><span>{}</span></span>', cells, words
+    )
+
+
+@register.inclusion_tag("components/empty_state.html")
+def empty_state(
+    title: str, text: str = "", icon: str = "inbox", url: str = "", action: str = "", key: str = ""
+) -> dict[str, str]:
+    """Nothing here: says why and offers the next step."""
+    return {"title": title, "text": text, "icon_name": icon, "url": url, "action": action, "key_name": key}
+
+
+@register.inclusion_tag("components/pager.html", takes_context=True)
+def pager(context: template.Context, page: "Page[Any] | KeysetPage[Any]") -> dict[str, Any]:
+    """Links to the neighbouring pages that keep the rest of the query. Takes a Django Page or a KeysetPage."""
+    if isinstance(page, KeysetPage):
+        older = _query(context, before=page.before) if page.before else ""
+        return {"page": page, "older": older, "newest": "" if page.is_first else _query(context, before="")}
+    previous = _query(context, page=str(page.number - 1)) if page.has_previous() else ""
+    following = _query(context, page=str(page.number + 1)) if page.has_next() else ""
+    return {"page": page, "numbered": True, "previous": previous, "following": following}
+
+
+def _query(context: template.Context, **changes: str) -> str:
+    request = context.get("request")
+    query = request.GET.copy() if isinstance(request, HttpRequest) else QueryDict(mutable=True)
+    for name, value in changes.items():
+        query[name] = value
+        if not value:
+            del query[name]
+    return f"?{query.urlencode()}"
+
+
+@register.inclusion_tag("components/job.html", takes_context=True)
+def job_progress(context: template.Context, job: Job, title: str = "", **urls: Any) -> dict[str, Any]:
+    """A long job as it stands, which renews itself while it lives.
+
+    urls: poll (this component again, for htmx), cancel, retry, download, details: each offered where it makes sense.
+    worker_alive=False says that nobody works on the queue.
+    """
+    live = job.state in LIVE_STATES
+    return {
+        "csrf_token": context.get("csrf_token"),
+        "job": job,
+        "title": title or job.kind,
+        "live": live,
+        "waiting_for_worker": job.state == JobState.QUEUED and not urls.pop("worker_alive", True),
+        "percent": round(100 * job.done / job.total) if job.total else None,
+        **urls,
+    }
+
+
+@register.inclusion_tag("components/field.html")
+def field(bound: BoundField, help: str = "") -> dict[str, Any]:
+    """A form field with label, help and errors; the kind of widget decides how they are arranged."""
+    widget = bound.field.widget
+    kind = (
+        "check" if isinstance(widget, CheckboxInput)
+        else "radio" if isinstance(widget, RadioSelect)
+        else "file" if isinstance(widget, FileInput)
+        else "line"
+    )  # fmt: skip
+    return {"field": bound, "kind": kind, "help": help or bound.help_text}
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: template.Context) -> str:
+    """The theme for <html data-theme>: the person's own, or the cookie's of a guest."""
+    request = context.get("request")
+    return theme_of(request) if isinstance(request, HttpRequest) else "auto"
