@@ -1,0 +1,10 @@
+"""A causal language model of Hugging Face shape, run in this process. Nothing outside this package imports torch.
+
+`rendering` turns a dialogue into tokens, `contexts` encodes it once and keeps it for the next turn, `tree` grows
+several replies from one encoded context, `sampling` draws their tokens, `engines` joins these (or falls back to
+transformers' own `generate`), `loading` finds faults before a person meets them, `backend` answers requests.
+"""
+
+from generation.backends.hf.backend import HFBackend
+
+__all__ = ["HFBackend"]

@@ -1,0 +1,232 @@
+"""The backend `hf`: answers requests for replies with a local model."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from generation.backends.hf.contexts import Context, ConversationCache, Feeder, Prompt
+from generation.backends.hf.engines import Engine, GenerateEngine, SharedContextEngine, Task, why_not_shared
+from generation.backends.hf.loading import Loaded, load, version_of
+from generation.backends.hf.rendering import ChatRenderer, PlainRenderer, Renderer
+from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
+from generation.backends.replies import DistinctReplies, child_seed, clean_reply
+from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    loaded: Loaded
+    renderer: Renderer
+    engine: Engine
+
+
+class HFBackend:
+    """Replies from a causal language model in a folder or on the Hub; loaded at the first use.
+
+    dtype "auto" is float32 on a CPU and the saved one elsewhere. max_context: tokens of context, the oldest
+    utterances are dropped beyond it. cache_conversations, cache_bytes: how many encoded conversations are kept for
+    their next turn. threads: of PyTorch, for the whole process. batch_requests: decoded together at most.
+    extra_rounds: how often missing replies (repeats, empty ones) are drawn again. chat: use the tokenizer's chat
+    template; None = if it has one. block_context_ngrams: also block n-grams that occur in the context, as
+    transformers does. Off by default: in a dialogue it forbids "do you like" for good once it was said, and breaks
+    off words of languages whose tokens are characters.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_context: int = 384,
+        cache_conversations: int = 64,
+        cache_bytes: int = 1 << 30,
+        threads: int | None = None,
+        batch_requests: int = 16,
+        extra_rounds: int = 3,
+        chat: bool | None = None,
+        system_prompt: str = "",
+        block_context_ngrams: bool = False,
+    ) -> None:
+        if not model or max_context < 8 or batch_requests < 1 or extra_rounds < 0 or cache_conversations < 0:
+            raise ValueError(
+                "model must be named, max_context at least 8, batch_requests at least 1, others not < 0."
+            )
+        self.model, self.device, self.dtype = str(model), device, dtype
+        self.max_context = max_context
+        self.batch_requests, self.extra_rounds = batch_requests, extra_rounds
+        self.chat, self.system_prompt = chat, system_prompt
+        self.block_context_ngrams = block_context_ngrams
+        self._conversations = ConversationCache(cache_conversations, cache_bytes)
+        self._ready: _Ready | None = None
+        self._version = ""
+        self._lock = threading.RLock()
+        if threads:
+            torch.set_num_threads(threads)
+
+    @property
+    def version(self) -> str:
+        """Name and hash (a folder) or commit (the Hub); raises BackendError where there is no such model."""
+        with self._lock:
+            self._version = self._version or version_of(self.model, lambda: self._load().loaded)
+            return self._version
+
+    def check(self) -> None:
+        """Loads the model and has it write one token."""
+        sampling = Sampling(max_new_tokens=1)
+        request = ReplyRequest("check", (Message("A", "Hello!"),), "B", seed=1, count=1, sampling=sampling)
+        with self._lock:
+            ready = self._load()
+            prompt = self._prompt(request)
+            if isinstance(prompt, BackendError):
+                raise prompt
+            try:
+                (context,) = ready.engine.encode([prompt])
+                task = self._task(request, context, drawn=0, count=1)
+                ready.engine.decode([task])
+            except Exception as error:
+                raise _as_backend_error(error) from error
+        if task.draws[0].failure:
+            raise BackendError(
+                task.draws[0].failure, "Train or copy the model again, or set dtype to float32."
+            )
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        with self._lock:
+            try:
+                self._load()
+            except BackendError as error:
+                return [error for _ in requests]
+            size = self.batch_requests
+            batches = [requests[start : start + size] for start in range(0, len(requests), size)]
+            return [answer for batch in batches for answer in self._answer(batch)]
+
+    def close(self) -> None:
+        with self._lock:
+            self._ready = None
+            self._conversations.clear()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def _load(self) -> _Ready:
+        if self._ready is None:
+            loaded = load(self.model, self.device, self.dtype)
+            self._ready = _Ready(loaded, self._renderer(loaded), self._engine(loaded))
+        return self._ready
+
+    def _renderer(self, loaded: Loaded) -> Renderer:
+        has_template = bool(getattr(loaded.tokenizer, "chat_template", None))
+        if self.chat and not has_template:
+            raise BackendError(
+                f"The tokenizer of {self.model} has no chat template.",
+                "Set chat to false, or use a chat model.",
+            )
+        if has_template and self.chat is not False:
+            return ChatRenderer(loaded.tokenizer, self.system_prompt)
+        return PlainRenderer(loaded.tokenizer)
+
+    def _engine(self, loaded: Loaded) -> Engine:
+        feeder = Feeder(loaded.model)
+        sampler = Sampler(loaded.ends, loaded.never, feeder.device)
+        reason = why_not_shared(feeder)
+        if reason:
+            logger.warning("%s encodes its context anew for every reply: %s.", self.model, reason)
+            return GenerateEngine(feeder, sampler)
+        return SharedContextEngine(feeder, sampler, self._conversations)
+
+    def _answer(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        """Together; where that fails, each alone, so that one request cannot take the others with it."""
+        try:
+            return self._answer_together(batch)
+        except Exception as error:
+            self._load().engine.forget()  # room for the next try, where memory was the fault
+            if len(batch) == 1:
+                return [_as_backend_error(error)]
+            logger.warning("A batch of %d requests failed; each is tried alone.", len(batch), exc_info=True)
+            return [answer for request in batch for answer in self._answer([request])]
+
+    def _answer_together(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        prompts = [self._prompt(request) for request in batch]
+        sound = [(r, p) for r, p in zip(batch, prompts, strict=True) if isinstance(p, Prompt)]
+        answers = iter(self._sample(sound) if sound else [])
+        return [next(answers) if isinstance(prompt, Prompt) else prompt for prompt in prompts]
+
+    def _prompt(self, request: ReplyRequest) -> Prompt | BackendError:
+        """Reading a dialogue may fail in as many ways as there are tokenizers and templates."""
+        ready = self._load()
+        room = min(self.max_context, ready.loaded.positions - request.sampling.max_new_tokens)
+        if room < 8:
+            return BackendError(
+                f"The model reads {ready.loaded.positions} tokens at most, and a reply of "
+                f"{request.sampling.max_new_tokens} leaves no room for the dialogue.",
+                "Lower max_new_tokens.",
+            )
+        try:
+            return Prompt(
+                request.conversation, tuple(ready.renderer.render(request.context, request.speaker, room))
+            )
+        except Exception as error:
+            return _as_backend_error(error)
+
+    def _sample(self, sound: Sequence[tuple[ReplyRequest, Prompt]]) -> list[ReplySet | BackendError]:
+        engine = self._load().engine
+        contexts = engine.encode([prompt for _, prompt in sound])
+        found = [DistinctReplies(request.count) for request, _ in sound]
+        drawn = [0] * len(sound)
+        for _ in range(1 + self.extra_rounds):
+            wanting = [index for index, replies in enumerate(found) if replies.missing]
+            if not wanting:
+                break
+            tasks = []
+            for index in wanting:
+                request, missing = sound[index][0], found[index].missing
+                # Where replies repeat, the next ones will too: a few more than are missing.
+                count = missing if not drawn[index] else min(2 * missing + 1, request.count + 1)
+                tasks.append(self._task(request, contexts[index], drawn[index], count))
+                drawn[index] += count
+            engine.decode(tasks)
+            for index, task in zip(wanting, tasks, strict=True):
+                self._collect(task.draws, found[index])
+        return [_result(replies) for replies in found]
+
+    def _task(self, request: ReplyRequest, context: Context, drawn: int, count: int) -> Task:
+        size = request.sampling.no_repeat_ngram_size
+        history = context.encoded.tokens if self.block_context_ngrams else ()
+        seeds = [child_seed(request.seed, attempt) for attempt in range(drawn, drawn + count)]
+        return Task(context, [Draw(seed, request.sampling, NGramBlock(size, history)) for seed in seeds])
+
+    def _collect(self, draws: Sequence[Draw], found: DistinctReplies) -> None:
+        for draw in draws:
+            if draw.failure:
+                found.fail(draw.failure)
+            else:
+                text = self._load().loaded.tokenizer.decode(draw.tokens, skip_special_tokens=True)
+                found.offer(Reply(clean_reply(text), draw.seed, len(draw.tokens), draw.logprob))
+
+
+def _result(replies: DistinctReplies) -> ReplySet | BackendError:
+    try:
+        return replies.result()
+    except BackendError as error:
+        return error
+
+
+def _as_backend_error(error: Exception) -> BackendError:
+    if isinstance(error, BackendError):
+        return error
+    if isinstance(error, torch.OutOfMemoryError):
+        return BackendError(
+            "The device has too little memory for this dialogue.",
+            "Lower max_context or use a smaller model.",
+            True,
+        )
+    logger.error("The local model failed.", exc_info=error)
+    return BackendError(
+        f"The model failed: {type(error).__name__}: {error}", "Try again; the log has details.", True
+    )

@@ -1,0 +1,171 @@
+"""From prompts to drawn replies: by a shared context where the model allows it, else by transformers' `generate`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers.cache_utils import DynamicLayer
+
+from generation.backends.hf.contexts import (
+    Context,
+    ContextEncoder,
+    ConversationCache,
+    Encoded,
+    Feeder,
+    Prompt,
+)
+from generation.backends.hf.sampling import Draw, Sampler
+from generation.backends.hf.tree import Tree
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Task:
+    context: Context
+    draws: Sequence[Draw]
+
+
+class Engine(Protocol):
+    def encode(self, prompts: Sequence[Prompt]) -> list[Context]: ...
+
+    def decode(self, tasks: Sequence[Task]) -> None:
+        """Draw every reply of every task to its end, in place."""
+        ...
+
+    def forget(self) -> None:
+        """Give back the memory of kept conversations."""
+        ...
+
+
+class SharedContextEngine:
+    """Every context is encoded once, all replies of all tasks are decoded together."""
+
+    def __init__(self, feeder: Feeder, sampler: Sampler, conversations: ConversationCache) -> None:
+        self._feeder = feeder
+        self._sampler = sampler
+        self._conversations = conversations
+        self._encoder = ContextEncoder(feeder, conversations)
+
+    @torch.inference_mode()
+    def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
+        return self._encoder.encode(prompts)
+
+    @torch.inference_mode()
+    def decode(self, tasks: Sequence[Task]) -> None:
+        rows = [list(enumerate(task.draws)) for task in tasks]
+        logits = torch.stack([task.context.logits for task in tasks for _ in task.draws])
+        tree = Tree(self._feeder, [task.context for task in tasks])
+        while True:
+            self._sampler.step(logits, [draw for _, draw in chain.from_iterable(rows)])
+            open_rows = [[(number, draw) for number, draw in row if not draw.finished] for row in rows]
+            alive = [index for index, row in enumerate(open_rows) if row]
+            if not alive:
+                return
+            tree.keep(alive)
+            rows = [open_rows[index] for index in alive]
+            logits = tree.grow([[(n, d.tokens[-1], len(d.tokens) - 1) for n, d in row] for row in rows])
+
+    def forget(self) -> None:
+        self._conversations.clear()
+
+
+class _SeededChoice(LogitsProcessor):
+    """Lets `generate` take the token that our sampler drew: all others become impossible."""
+
+    def __init__(self, sampler: Sampler, draws: Sequence[Draw]) -> None:
+        self._sampler = sampler
+        self._draws = draws
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        open_rows = [row for row, draw in enumerate(self._draws) if not draw.finished]
+        forced = torch.full_like(scores, -torch.inf)
+        forced[:, min(self._sampler.ends)] = 0  # what a finished row is given is cut off anyway
+        if open_rows:
+            tokens = self._sampler.step(scores[open_rows], [self._draws[row] for row in open_rows])
+            forced[open_rows] = -torch.inf
+            forced[open_rows, tokens] = 0
+        return forced
+
+
+class GenerateEngine:
+    """transformers' `generate`, one task at a time: for models whose cache cannot be shared. Keeps nothing."""
+
+    def __init__(self, feeder: Feeder, sampler: Sampler) -> None:
+        self._model = feeder.model
+        self._device = feeder.device
+        self._sampler = sampler
+
+    def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
+        nothing = torch.empty(0)
+        return [Context(Encoded(prompt.tokens), nothing) for prompt in prompts]
+
+    @torch.inference_mode()
+    def decode(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            prompt = torch.tensor([task.context.encoded.tokens], device=self._device).repeat(
+                len(task.draws), 1
+            )
+            self._model.generate(
+                prompt,
+                attention_mask=torch.ones_like(prompt),
+                logits_processor=LogitsProcessorList([_SeededChoice(self._sampler, task.draws)]),
+                generation_config=GenerationConfig(  # type: ignore[no-untyped-call]
+                    do_sample=False,
+                    max_new_tokens=max(draw.sampling.max_new_tokens for draw in task.draws),
+                    eos_token_id=sorted(self._sampler.ends),
+                    pad_token_id=min(self._sampler.ends),
+                ),
+            )
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def why_not_shared(feeder: Feeder) -> str:
+    """Why replies cannot grow from a shared context of this model; "" where they can.
+
+    First by the kind of its cache, then by trying: positions or masks that a model makes for itself (ALiBi, for
+    example) show as logits that differ from those of plain encoding.
+    """
+    config = feeder.model.config
+    if config.is_encoder_decoder:
+        return "it has an encoder"
+    try:
+        kinds = {type(layer) for layer in DynamicCache(config=config).layers}
+        if kinds != {DynamicLayer}:
+            return f"its cache is made of {', '.join(sorted(kind.__name__ for kind in kinds))}"
+        return "" if _shares(feeder) else "it gives other probabilities that way"
+    except Exception as error:  # a model of any shape may fail in any way here
+        return f"trying it failed ({type(error).__name__}: {error})"
+
+
+@torch.inference_mode()
+def _shares(feeder: Feeder) -> bool:
+    """Do replies to two contexts of different length get the logits that they get alone?"""
+    size = feeder.model.get_input_embeddings().weight.shape[0]
+    token = [7 * i % size for i in range(12)]
+    prompts = [Prompt("long", tuple(token[:6])), Prompt("short", tuple(token[3:6]))]
+    replies = [[(token[6], token[7]), (token[8], token[9])], [(token[10], token[11])]]
+    tree = Tree(feeder, ContextEncoder(feeder, ConversationCache(0, 0)).encode(prompts))
+    for step in range(2):
+        grown = tree.grow([[(n, reply[step], step) for n, reply in enumerate(row)] for row in replies])
+    alone = torch.stack(
+        [_plain(feeder, p, reply) for p, row in zip(prompts, replies, strict=True) for reply in row]
+    )
+    # Half precision rounds by a per cent or two; a wrong mask or position is off by the spread of the logits.
+    tolerance = 1e-3 if feeder.dtype == torch.float32 else 0.2
+    return bool((grown - alone).abs().max() <= tolerance * alone.std())
+
+
+def _plain(feeder: Feeder, prompt: Prompt, reply: Sequence[int]) -> Tensor:
+    tokens = torch.tensor([[*prompt.tokens, *reply]], device=feeder.device)
+    logits: Tensor = feeder.model(input_ids=tokens, use_cache=False).logits
+    return logits[0, -1]

@@ -1,0 +1,196 @@
+"""Loading a model folder or hub id, with a cause and a remedy for everything that can be wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+from generation.protocol import BackendError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+WHOLE = 256 << 20  # weight files up to this many bytes are hashed whole, larger ones by size, head and tail
+EDGE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """ends: ids that end an utterance; never: ids that no reply may contain; positions: the longest sequence."""
+
+    model: Any
+    tokenizer: Any
+    ends: frozenset[int]
+    never: tuple[int, ...]
+    positions: int
+
+
+def is_folder(model: str) -> bool:
+    """A hub id is "name" or "owner/name"; everything else, and whatever exists, is a folder."""
+    path = Path(model).expanduser()
+    return path.is_dir() or path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1
+
+
+def folder_of(model: str) -> Path:
+    """Raises BackendError where a folder is missing or holds no model."""
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        raise BackendError(
+            f"The model folder {folder} does not exist.",
+            "Correct the generator's option `model`, or train or copy the model there.",
+        )
+    if not (folder / "config.json").is_file():
+        raise BackendError(
+            f"The folder {folder} has no config.json, so it is no saved model.",
+            "Name the folder that save_pretrained wrote.",
+        )
+    if not weight_files(folder):
+        raise BackendError(
+            f"The folder {folder} has no weights (*.safetensors or pytorch_model*.bin).",
+            "Copy the whole folder; with git, run `git lfs pull` in it.",
+        )
+    return folder
+
+
+def weight_files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")])
+
+
+def folder_hash(folder: Path) -> str:
+    """12 hex digits over configuration, tokenizer and weights; other files do not change a reply."""
+    digest = hashlib.sha256()
+    settings = [path for pattern in ("*.json", "*.jinja", "*.txt") for path in sorted(folder.glob(pattern))]
+    for path in [*settings, *weight_files(folder)]:
+        size = path.stat().st_size
+        digest.update(f"{path.name}:{size};".encode())
+        with path.open("rb") as file:
+            if size > WHOLE:
+                digest.update(file.read(EDGE))
+                file.seek(-EDGE, 2)
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def load(model: str, device: str, dtype: str) -> Loaded:
+    """Raises BackendError where anything is missing or does not fit together."""
+    source = str(folder_of(model)) if is_folder(model) else model
+    place = _device(device)
+    number = _dtype(dtype, place)
+    config = _attempt(f"The configuration of {model}", lambda: AutoConfig.from_pretrained(source))
+    tokenizer = _attempt(f"The tokenizer of {model}", lambda: AutoTokenizer.from_pretrained(source))
+    _check_tokenizer(model, tokenizer)
+    network = _network(model, lambda: _read(source, config, number), place)
+    size = network.get_output_embeddings().weight.shape[0]
+    _check_sizes(model, len(tokenizer), size)
+    ends = _ends(tokenizer, network)
+    special = set(tokenizer.all_special_ids) | set(range(len(tokenizer), size))
+    positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 1 << 30
+    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions)
+
+
+def _read(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
+    found: Any = AutoModelForCausalLM.from_pretrained(
+        source, config=config, dtype=dtype, output_loading_info=True
+    )
+    network, report = found
+    return network, report
+
+
+def _network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device: torch.device) -> Any:
+    """The model, ready to run. transformers fills missing weights with random numbers; that is an error here."""
+    network, report = _attempt(f"The model {model}", read)
+    if report["missing_keys"] or report["mismatched_keys"]:
+        missing = sorted(map(str, {*report["missing_keys"], *report["mismatched_keys"]}))
+        raise BackendError(
+            f"The weights of {model} do not fill its configuration: {len(missing)} are missing or of another "
+            f"shape, for example {missing[0]}.",
+            "Use a folder of a causal language model, saved whole.",
+        )
+    placed = _attempt(f"The model {model}", lambda: network.to(device))
+    return placed.eval().requires_grad_(False)
+
+
+def version_of(model: str, loaded: Callable[[], Loaded]) -> str:
+    """A folder by the hash of its files, a hub id by its commit."""
+    if is_folder(model):
+        folder = folder_of(model)
+        return f"{folder.resolve().name}@{folder_hash(folder)}"
+    commit = getattr(loaded().model.config, "_commit_hash", None)
+    return f"{model}@{(commit or 'unknown')[:12]}"
+
+
+def _attempt(what: str, action: Callable[[], T]) -> T:
+    """transformers raises almost anything for a broken folder or a lost network."""
+    try:
+        return action()
+    except torch.OutOfMemoryError as error:
+        raise BackendError(
+            f"{what} does not fit into memory.", "Use a smaller model or another device."
+        ) from error
+    except Exception as error:
+        logger.warning("%s cannot be loaded.", what, exc_info=True)
+        first_line = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        raise BackendError(
+            f"{what} cannot be loaded: {first_line}",
+            "Check the name; without a network, give the path of a complete folder instead of a hub id.",
+        ) from error
+
+
+def _device(device: str) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+    except RuntimeError as error:
+        raise BackendError(f"{device!r} names no device.", "Use auto, cpu, cuda or cuda:0.") from error
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise BackendError(
+            "The generator asks for a GPU, and PyTorch sees none.",
+            "Install PyTorch for CUDA and check `nvidia-smi`, or set device to auto.",
+        )
+    return place
+
+
+def _dtype(dtype: str, device: torch.device) -> Any:
+    """auto on a CPU is float32: there a reply depends least on what else is in its batch."""
+    if dtype == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    found = getattr(torch, dtype, None)
+    if found not in (torch.float32, torch.float16, torch.bfloat16):
+        raise BackendError(f"{dtype!r} is no number format.", "Use auto, float32, bfloat16 or float16.")
+    return found
+
+
+def _check_tokenizer(model: str, tokenizer: Any) -> None:
+    if len(tokenizer) == 0:
+        raise BackendError(
+            f"{model} comes without a tokenizer.", "Save the tokenizer into the model's folder."
+        )
+    if tokenizer.eos_token_id is None:
+        raise BackendError(
+            f"The tokenizer of {model} has no eos_token, which ends an utterance.",
+            "Set eos_token in tokenizer_config.json to the token that the model was trained to end with.",
+        )
+
+
+def _check_sizes(model: str, tokens: int, rows: int) -> None:
+    if tokens > rows:
+        raise BackendError(
+            f"The tokenizer of {model} knows {tokens} tokens, the model only {rows}.",
+            "Use the tokenizer that the model was trained with.",
+        )
+
+
+def _ends(tokenizer: Any, model: Any) -> frozenset[int]:
+    """Chat models name several ends, in their generation settings."""
+    named = getattr(model.generation_config, "eos_token_id", None)
+    extra = named if isinstance(named, list) else [named]
+    return frozenset({tokenizer.eos_token_id, *(token for token in extra if token is not None)})

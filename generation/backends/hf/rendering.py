@@ -1,0 +1,149 @@
+"""A dialogue as tokens.
+
+Without a chat template: the begin token (if there is one), then every utterance followed by the end-of-utterance
+token. With one: what the template makes of it. The words of a dialogue never become special tokens: where they
+contain the text of one ("<eou>"), that text is cut in two before it is encoded.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from generation.backends.replies import chat_messages, no_opening, sound_text
+from generation.protocol import BackendError, Message
+
+# No vocabulary has tokens longer than this on average; text beyond it cannot survive truncation.
+LONGEST_TOKEN = 64
+
+
+class Renderer(Protocol):
+    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
+        """At most `budget` tokens, ending where the reply of `speaker` starts; oldest utterances are dropped."""
+        ...
+
+
+class TextEncoder:
+    """Encodes text as text, whatever it contains."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        added = (token.content for token in tokenizer.added_tokens_decoder.values())
+        # Added tokens of one character or of white space (some vocabularies have them) are ordinary text.
+        reserved = sorted((t for t in added if len(t) > 1 and t.strip()), key=len, reverse=True)
+        self._reserved = re.compile(f"(?=({'|'.join(map(re.escape, reserved))}))") if reserved else None
+
+    def reserved_in(self, text: str) -> bool:
+        return bool(self._reserved and self._reserved.search(text))
+
+    def encode(self, text: str) -> list[int]:
+        tokens = [token for piece in self._pieces(sound_text(text)) for token in self.markup(piece)]
+        return [token for token in tokens if token not in self._special]
+
+    def markup(self, text: str) -> list[int]:
+        """Encodes a template's own text, in which special tokens are meant."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False, verbose=False)) if text else []
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        """Cut after the first character of every reserved string, so that no piece contains one."""
+        cuts = [m.start() + 1 for m in self._reserved.finditer(text)] if self._reserved else []
+        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+            yield text[start:end]
+
+
+class PlainRenderer:
+    """`<bos>` utterance `<eou>` utterance `<eou>` …"""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._encoder = TextEncoder(tokenizer)
+        self._end = tokenizer.eos_token_id
+        self._start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
+
+    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
+        room = budget - len(self._start)
+        kept: list[int] = []
+        for message in reversed(context):
+            utterance = [*self._encoder.encode(message.text[-room * LONGEST_TOKEN :]), self._end]
+            if not kept:
+                utterance = utterance[-room:]  # the last utterance is never dropped, only cut from the left
+            if len(kept) + len(utterance) > room:
+                break
+            kept = utterance + kept
+        # A model needs one token to start from.
+        return self._start + kept or [self._end]
+
+
+class ChatRenderer:
+    """The tokenizer's chat template; the replying speaker is the assistant."""
+
+    def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
+        self._tokenizer = tokenizer
+        self._encoder = TextEncoder(tokenizer)
+        self._system_prompt = system_prompt
+
+    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
+        if not context:
+            raise no_opening()
+        clipped = [Message(m.speaker, m.text[-budget * LONGEST_TOKEN :]) for m in context]
+        dropped = bisect_left(
+            range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
+        )
+        tokens = self._tokens(clipped[dropped:], speaker)
+        return tokens if len(tokens) <= budget else self._cut(clipped[-1], speaker, budget)
+
+    def _cut(self, message: Message, speaker: str, budget: int) -> list[int]:
+        """Only the last utterance is left and it is too long: shorten it from the left until it fits."""
+        words = self._encoder.encode(message.text)
+        frame = len(self._tokens([Message(message.speaker, "")], speaker))
+        for spare in (0, 2, 8, 32):  # cut text may encode to a few tokens more than it was cut from
+            room = budget - frame - spare
+            if room > 0:
+                text = self._tokenizer.decode(words[-room:]).lstrip("\ufffd")
+                tokens = self._tokens([Message(message.speaker, text)], speaker)
+                if len(tokens) <= budget:
+                    return tokens
+        raise BackendError(
+            f"The chat template alone takes {frame} of the {budget} tokens a context may have.",
+            "Raise max_context, or shorten the system prompt.",
+        )
+
+    def _tokens(self, context: Sequence[Message], speaker: str) -> list[int]:
+        messages = chat_messages(context, speaker, self._system_prompt)
+        if not any(self._encoder.reserved_in(m["content"]) for m in messages):
+            return self._encoder.markup(self._apply(messages))
+        # Render with marks in place of the words, then encode template and words apart.
+        mark = secrets.token_hex(12)
+        marked = [{**m, "content": f"{mark}{i}-"} for i, m in enumerate(messages)]
+        parts = re.split(f"{mark}([0-9]+)-", self._apply(marked))
+        tokens: list[int] = []
+        for markup, index in zip(parts[::2], [*parts[1::2], None], strict=True):
+            tokens += self._encoder.markup(markup)
+            tokens += self._encoder.encode(messages[int(index)]["content"].strip()) if index else []
+        return tokens
+
+    def _apply(self, messages: list[dict[str, str]]) -> str:
+        """Some templates take a dialogue only when the user speaks first; those get an empty-handed user."""
+        opened = [m for m in messages if m["role"] == "system"]
+        opened += [{"role": "user", "content": "…"}] + [m for m in messages if m["role"] != "system"]
+        try:
+            return self._template(messages)
+        except Exception as error:  # templates raise what they like
+            try:
+                return self._template(opened)
+            except Exception:
+                raise BackendError(
+                    f"The model's chat template refuses this dialogue: {error}.",
+                    "Use a model whose template takes any order of speakers, or set chat to false.",
+                ) from error
+
+    def _template(self, messages: list[dict[str, str]]) -> str:
+        # Unknown variables are ignored by templates; enable_thinking is what Qwen3 and its like read.
+        return str(
+            self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            )
+        )

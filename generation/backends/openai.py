@@ -1,0 +1,176 @@
+"""The backend `openai`: replies from a server with `/chat/completions` (vLLM, SGLang, transformers serve, OpenAI)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+import httpx
+
+from generation.backends.completions import Completions
+from generation.backends.replies import DistinctReplies, chat_messages, child_seed, clean_reply, no_opening
+from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
+
+T = TypeVar("T")
+
+
+class OpenAIBackend:
+    """Asks once for all replies of a request (`n`); where the server denies or ignores that, once for each.
+
+    base_url: with "/v1". api_key_env: the environment variable with the key; where it is not set none is sent.
+    timeout: seconds for one answer. total_timeout: seconds for one call of `generate` with all its retries,
+    (retries + 2) timeouts by default. extra_body: more fields for the server. A server knows no n-gram blocking:
+    no_repeat_ngram_size is not passed on. Replies that come in one answer share its seed and its mean token count.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key_env: str = "OPENAI_API_KEY",
+        timeout: float = 30.0,
+        retries: int = 2,
+        max_parallel: int = 8,
+        system_prompt: str = "",
+        extra_rounds: int = 2,
+        total_timeout: float | None = None,
+        max_body: int = 4 << 20,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        url = httpx.URL(base_url)
+        if url.scheme not in {"http", "https"} or not url.host or url.userinfo or not model:
+            raise ValueError(
+                'base_url must look like "http://127.0.0.1:8000/v1", without a password, and model be named.'
+            )
+        if timeout <= 0 or retries < 0 or max_parallel < 1 or extra_rounds < 0 or max_body < 1:
+            raise ValueError(
+                "timeout, max_parallel and max_body must be above 0, the other numbers not below."
+            )
+        self.model, self.system_prompt = model, system_prompt
+        self.max_parallel, self.extra_rounds = max_parallel, extra_rounds
+        self.total_timeout = total_timeout or timeout * (retries + 2)
+        self.extra_body = dict(extra_body or {})
+        self._host = f"{url.host}:{url.port}" if url.port else url.host
+        key = os.environ.get(api_key_env, "")
+        self._server = Completions(url, key, api_key_env, timeout, retries, max_body)
+        self._lock = threading.Lock()
+        # One event loop for the backend's life: a timeout cancels what hangs, and connections are kept.
+        self._runner: asyncio.Runner | None = None
+
+    @property
+    def version(self) -> str:
+        """Model and server, what the server calls the model if otherwise, and which settings it refused."""
+        served = f" ({self._server.served})" if self._server.served not in {"", self.model} else ""
+        refused = "".join(f" without {name}" for name in sorted(self._server.denied & {"top_k", "seed"}))
+        return f"{self.model}@{self._host}{served}{refused}"
+
+    def check(self) -> None:
+        """Asks for one token."""
+        hello = {"role": "user", "content": "Hello!"}
+        body = {"model": self.model, "messages": [hello], "max_tokens": 1, **self.extra_body}
+        self._run(self._server.create(body, time.monotonic() + self.total_timeout))
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        return self._run(self._answer_all(requests))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._runner:
+                self._runner.run(self._server.close())
+                self._runner.close()
+                self._runner = None
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner.run(work)
+
+    async def _answer_all(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        parallel = asyncio.Semaphore(self.max_parallel)
+        calls = _Calls(self, self._server, parallel, time.monotonic() + self.total_timeout)
+        return list(await asyncio.gather(*(calls.answer(request) for request in requests)))
+
+
+class _Calls:
+    """The calls for one `generate`: they share a limit on how many run at once, and a deadline."""
+
+    def __init__(
+        self, backend: OpenAIBackend, server: Completions, parallel: asyncio.Semaphore, deadline: float
+    ) -> None:
+        self._backend = backend
+        self._server = server
+        self._parallel = parallel
+        self._deadline = deadline
+
+    async def answer(self, request: ReplyRequest) -> ReplySet | BackendError:
+        if not request.context:
+            return no_opening()
+        found = DistinctReplies(request.count)
+        failed: list[BackendError] = []
+        drawn = 0
+        for _ in range(1 + self._backend.extra_rounds):
+            outcomes = await self._draw(request, found.missing, drawn)
+            drawn += len(outcomes)
+            failed = [outcome for outcome in outcomes if isinstance(outcome, BackendError)]
+            for outcome in outcomes:
+                if isinstance(outcome, BackendError):
+                    found.fail(outcome.cause)
+                else:
+                    found.offer(outcome)
+            if not found.missing or len(failed) == len(outcomes):
+                break
+        return _result(found, failed)
+
+    async def _draw(self, request: ReplyRequest, count: int, drawn: int) -> list[Reply | BackendError]:
+        """`count` replies: in one call if the server can, what that leaves open in calls of one."""
+        outcomes: list[Reply | BackendError] = []
+        if count > 1 and "n" not in self._server.denied:
+            outcomes = await self._call(request, child_seed(request.seed, drawn), count)
+            if len(outcomes) < count:
+                self._server.denied |= {"n"}
+        seeds = [child_seed(request.seed, drawn + number) for number in range(len(outcomes), count)]
+        singles = await asyncio.gather(*(self._call(request, seed, 1) for seed in seeds))
+        return outcomes + [outcome for single in singles for outcome in single]
+
+    async def _call(self, request: ReplyRequest, seed: int, count: int) -> list[Reply | BackendError]:
+        """At most `count` replies, fewer where the server knows no `n`; as many errors where the call fails."""
+        sampling = request.sampling
+        body = {
+            "model": self._backend.model,
+            "messages": chat_messages(request.context, request.speaker, self._backend.system_prompt),
+            "temperature": sampling.temperature,
+            "top_k": sampling.top_k,
+            "max_tokens": sampling.max_new_tokens,
+            "seed": seed,
+            **({"n": count} if count > 1 else {}),
+            **self._backend.extra_body,
+        }
+        try:
+            async with self._parallel:
+                done = await self._server.create(body, self._deadline)
+        except BackendError as error:
+            return [error] * count
+        if not done.texts:
+            return [_without_text()]
+        mean = round(done.tokens / len(done.texts))
+        return [
+            _without_text() if text is None else Reply(clean_reply(text), seed, mean)
+            for text in done.texts[:count]
+        ]
+
+
+def _without_text() -> BackendError:
+    return BackendError("The model server answered without a text.", "Try again, or use another model.", True)
+
+
+def _result(found: DistinctReplies, failed: Sequence[BackendError]) -> ReplySet | BackendError:
+    if failed and found.missing == found.count:
+        return failed[0]
+    try:
+        return found.result()
+    except BackendError as error:
+        return error

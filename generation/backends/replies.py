@@ -1,0 +1,96 @@
+"""What every backend does with replies: seeds, clean text, no two alike, who plays which role."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+
+from generation.protocol import BackendError, Message, Reply, ReplySet
+
+
+def child_seed(seed: int, attempt: int) -> int:
+    """The seed of the attempt-th reply of a request; the first is the request's own.
+
+    31 bits, because some model servers take no more.
+    """
+    if attempt == 0:
+        return seed
+    digest = hashlib.blake2b(f"{seed}/{attempt}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def clean_reply(text: str) -> str:
+    """A model's text as it may be stored and shown.
+
+    Drops a reasoning model's thoughts, control characters (PostgreSQL refuses NUL), lone surrogates, and the
+    replacement characters that a multi-byte character cut in two leaves at the ends.
+    """
+    spoken = text.rsplit("</think>", 1)[-1]
+    kept = "".join(c for c in spoken if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
+    return kept.strip(" \n\t\ufffd").strip()
+
+
+def reply_key(text: str) -> str:
+    """Equal for replies that a reader takes for the same: case, width, spaces and invisible marks aside."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
+
+
+class DistinctReplies:
+    """The replies of one request: collects `count` different, non-empty ones in the order they are offered."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._replies: dict[str, Reply] = {}
+        self._reasons: list[str] = []
+
+    @property
+    def missing(self) -> int:
+        return self.count - len(self._replies)
+
+    def offer(self, reply: Reply) -> None:
+        key = reply_key(reply.text)
+        if not key:
+            self._reasons.append("The model wrote an empty reply.")
+        elif key in self._replies:
+            self._reasons.append("The model repeated one of its other replies.")
+        elif self.missing:
+            self._replies[key] = reply
+
+    def fail(self, reason: str) -> None:
+        self._reasons.append(reason)
+
+    def result(self) -> ReplySet:
+        """What was had, with one reason per missing reply; BackendError where nothing at all was had."""
+        unknown = ["The model gave no further reply."] * self.missing
+        reasons = (unknown + self._reasons)[len(unknown + self._reasons) - self.missing :]
+        if not self._replies:
+            raise BackendError(
+                f"No reply could be had. {reasons[-1]}",
+                "Try again; if it stays so, raise the temperature or top_k, or try another model.",
+                retryable=True,
+            )
+        return ReplySet(tuple(self._replies.values()), tuple(reasons))
+
+
+def chat_messages(context: Iterable[Message], speaker: str, system_prompt: str = "") -> list[dict[str, str]]:
+    """The dialogue as seen by `speaker`, who is the assistant; neighbours of one role become one message."""
+    messages = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    for message in context:
+        role = "assistant" if message.speaker == speaker else "user"
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += "\n" + sound_text(message.text)
+        else:
+            messages.append({"role": role, "content": sound_text(message.text)})
+    return messages
+
+
+def sound_text(text: str) -> str:
+    """Lone surrogates, which neither tokenizers nor JSON take, become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def no_opening() -> BackendError:
+    """A chat model answers; it cannot be asked before anything was said."""
+    return BackendError("The dialogue has no utterance yet.", "Write the opening first.")

@@ -1,0 +1,163 @@
+"""What the rest of the platform knows of a model that suggests replies.
+
+Plain values in, plain values out: no Django and no torch here, so that the web process, a Celery worker and a
+benchmark all speak to every backend alike. A backend is named by its dotted path (`load_backend`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+MAX_SEED = 2**63 - 1  # seeds are stored as a signed 64-bit integer
+MAX_COUNT = 64
+
+
+def _check_int(name: str, value: object, low: int, high: int | None = None) -> None:
+    """bool is refused although Python counts it as an int: `top_k=True` is a slip."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}.")
+    if value < low or (high is not None and value > high):
+        limit = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {limit}, got {value}.")
+
+
+def _check_text(name: str, value: object, *, empty: bool = False) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {type(value).__name__}.")
+    if not value and not empty:
+        raise ValueError(f"{name} must not be empty.")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One utterance; `speaker` is "A" (even positions, 0 = opening) or "B" in authored dialogues."""
+
+    speaker: str
+    text: str
+
+    def __post_init__(self) -> None:
+        _check_text("speaker", self.speaker)
+        _check_text("text", self.text, empty=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn.
+
+    top_k: tokens kept at every step; temperature: divides the logits; no_repeat_ngram_size: no n-gram of tokens
+    twice within a reply, 0 = off; max_new_tokens: a reply is cut there.
+    """
+
+    top_k: int = 10
+    temperature: float = 1.0
+    no_repeat_ngram_size: int = 3
+    max_new_tokens: int = 64
+
+    def __post_init__(self) -> None:
+        _check_int("top_k", self.top_k, 1)
+        _check_int("no_repeat_ngram_size", self.no_repeat_ngram_size, 0)
+        _check_int("max_new_tokens", self.max_new_tokens, 1, 4096)
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if not number or not math.isfinite(self.temperature) or self.temperature <= 0:
+            raise ValueError(f"temperature must be a number above 0, got {self.temperature!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """`count` different replies of `speaker` to `context` (oldest utterance first).
+
+    conversation: what the context belongs to (a dialogue's id), so that a backend may keep its encoding for the
+    next turn; it never changes what is answered. seed: the first reply is drawn from it, the others from seeds
+    derived from it; a reply asked for alone with its own stored seed comes out the same.
+    """
+
+    conversation: str
+    context: tuple[Message, ...]
+    speaker: str
+    seed: int
+    count: int = 7
+    sampling: Sampling = Sampling()
+
+    def __post_init__(self) -> None:
+        _check_text("conversation", self.conversation)
+        _check_text("speaker", self.speaker)
+        _check_int("seed", self.seed, 0, MAX_SEED)
+        _check_int("count", self.count, 1, MAX_COUNT)
+        if not isinstance(self.context, tuple) or not all(isinstance(m, Message) for m in self.context):
+            raise TypeError("context must be a tuple of Message.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """tokens: how many the model wrote, the end of the utterance not counted; logprob: their summed
+    log-probability under the model itself (temperature 1, nothing cut, in nats, the end counted), None where
+    a server does not say; score: of a preference head, None without one."""
+
+    text: str
+    seed: int
+    tokens: int
+    logprob: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySet:
+    """Different, non-empty replies, and in plain words why each missing one could not be had."""
+
+    replies: tuple[Reply, ...]
+    failures: tuple[str, ...] = ()
+
+
+class BackendError(Exception):
+    """cause and remedy are sentences for a person; retryable: the same request may succeed a little later."""
+
+    def __init__(self, cause: str, remedy: str, retryable: bool = False) -> None:
+        super().__init__(cause, remedy, retryable)
+        self.cause = cause
+        self.remedy = remedy
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        return f"{self.cause} {self.remedy}".strip()
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A source of replies. `version` (model id + revision or hash) is logged with every candidate."""
+
+    @property
+    def version(self) -> str: ...
+
+    def check(self) -> None:
+        """Raise BackendError where no reply could be had now."""
+        ...
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        """Answer in the same order and number; one failed request does not fail the others."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def load_backend(dotted_path: str, options: Mapping[str, Any]) -> Backend:
+    """Build a backend, e.g. `load_backend("generation.backends.hf.HFBackend", {"model": "models/demo"})`.
+
+    Raises BackendError for a path that names no backend and for options it does not take.
+    """
+    module_name, _, class_name = dotted_path.rpartition(".")
+    try:
+        backend_class = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BackendError(
+            f"The backend {dotted_path!r} cannot be loaded: {error}.",
+            "Name one of generation.backends.hf.HFBackend, generation.backends.openai.OpenAIBackend, "
+            "generation.backends.scripted.ScriptedBackend, and install what it imports.",
+        ) from error
+    try:
+        return cast(Backend, backend_class(**options))
+    except (TypeError, ValueError) as error:
+        raise BackendError(f"{class_name} does not take these options: {error}", "Correct them.") from error
