@@ -184,7 +184,7 @@ TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 
 # --- files -----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
-STATIC_ROOT = VAR / "static"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(VAR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
