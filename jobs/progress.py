@@ -19,10 +19,13 @@ class JobLost(Exception):
 
 
 class Progress:
-    """Progress and heartbeat of one job, written at most twice a second."""
+    """Progress and heartbeat of one job, written at most twice a second; `watch` is called with it then."""
 
-    def __init__(self, job: Job, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, job: Job, clock: Callable[[], float] = time.monotonic, watch: Callable[[Job], None] | None = None
+    ) -> None:
         self._job = job
+        self._watch = watch
         self._clock = clock
         self._written = clock()
 
@@ -46,5 +49,7 @@ class Progress:
         alive = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
         if not alive.update(done=job.done, total=job.total, unit=job.unit, heartbeat_at=timezone.now()):
             raise JobLost
+        if self._watch:
+            self._watch(job)
         if Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
             raise JobCancelled

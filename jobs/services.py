@@ -1,6 +1,7 @@
 """Starting, running, cancelling and taking over jobs."""
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -44,15 +45,21 @@ def send(job_id: UUID) -> None:
     current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue="default", retry=False)
 
 
-def run_job(*, job_id: UUID) -> Job:
-    """Carry the job out, unless it ended or another worker has it. Any error ends in a FAILED row that names the cause."""
+def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
+    """Carry the job out, unless it ended or another worker has it. Any error ends in a FAILED row that names the cause.
+
+    watch: called with the job as it goes on; for commands that run a job in the foreground.
+    """
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.QUEUED or not _begin(job):
         return job
     try:
-        result = work_for(job.kind)(job, Progress(job))
+        result = work_for(job.kind)(job, Progress(job, watch=watch))
     except JobCancelled:
         _end(job, JobState.CANCELLED)
+    except KeyboardInterrupt:  # Ctrl-C in a command that runs it in the foreground
+        _end(job, JobState.CANCELLED)
+        raise
     except JobLost:
         logger.warning("job lost to another worker", extra={"job": str(job_id)})
     except Refusal as refusal:
