@@ -1,0 +1,143 @@
+"""Import a file in the foreground: progress and refused rows on standard error, the result on standard output."""
+
+import json
+import sys
+import time
+import uuid
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+import dialogues.tasks  # noqa: F401  registers what carries the job out
+from accounts.errors import Refusal
+from dialogues.parsing import FORMATS, Limits
+from dialogues.selectors import import_errors
+from dialogues.services.imports import ERRORS_KEPT, start_import
+from jobs.models import Job, JobState
+from jobs.services import run_job
+from projects.models import Project
+
+LOG_EVERY = 5.0  # seconds
+
+
+def _epilog() -> str:
+    limits = Limits()
+    formats = "\n".join(f"  {each.name:<11}{each.description}" for each in FORMATS.values())
+    examples = "\n".join(
+        f"  {each.name}:\n    " + each.example.strip().replace("\n", "\n    ") for each in FORMATS.values()
+    )
+    return f"""Formats (UTF-8; a byte order mark and Windows line breaks are tolerated):
+{formats}
+
+A dialogue whose id the project already has is left as it is and counted as "already there"; so is a dialogue without
+an id whose content the project already has. Importing a file twice is therefore harmless.
+Refused, with its line: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
+{limits.utterances:,} utterances, a line of more than {limits.line_bytes // 1024**2} MB, an empty text, a control
+character, another encoding.
+The first {ERRORS_KEPT} refused rows are listed. Exit code: 0 imported (rows may have been skipped, see standard error),
+1 nothing imported, 2 wrong arguments.
+
+Examples of each format:
+{examples}
+"""
+
+
+class Command(BaseCommand):
+    _shown = 0.0
+    help = "Import dialogues from a file into a project."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.epilog = _epilog()
+        parser.add_argument("project", metavar="PROJECT", help="short name of the project")
+        parser.add_argument("file", metavar="FILE", help="file to import, - for standard input")
+        parser.add_argument(
+            "--format", required=True, choices=list(FORMATS), help="what is in the file, see below"
+        )
+        parser.add_argument(
+            "--on-error",
+            choices=["skip", "stop"],
+            default="skip",
+            help="skip: leave refused rows out and import the others (default); stop: import nothing if any is refused",
+        )
+        parser.add_argument("--json", action="store_true", help="write the result as one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project “{options['project']}”.")
+        job = self._imported(project, options)
+        self._list_errors(job, options["file"])
+        if job.state != JobState.DONE:
+            raise CommandError(f"{job.error or _('The import was cancelled.')} {job.remedy}".strip())
+        self.stdout.write(json.dumps(job.result, ensure_ascii=False) if options["json"] else _summary(job))
+
+    def _imported(self, project: Project, options: dict[str, Any]) -> Job:
+        stream = _opened(options["file"])
+        try:
+            job = start_import(
+                project=project,
+                actor=None,
+                source=stream,
+                name=options["file"],
+                format=options["format"],
+                on_error=options["on_error"],
+                submission_id=uuid.uuid4(),
+                enqueue=False,
+            )
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        finally:
+            stream.close()
+        try:
+            return run_job(job_id=job.pk, watch=self._show_progress)
+        finally:
+            self._clear_progress()
+
+    def _show_progress(self, job: Job) -> None:
+        """One line that is written over on a terminal; elsewhere, as in a log, a line every five seconds."""
+        terminal = self.stderr.isatty()
+        if not job.total or (not terminal and time.monotonic() - self._shown < LOG_EVERY):
+            return
+        self._shown = time.monotonic()
+        phase = _("Checking") if job.done * 2 < job.total else _("Storing")
+        line = f"{phase} {100 * job.done // job.total:3d} %, " + _("%(n)d stored") % {
+            "n": job.result.get("stored", 0)
+        }
+        self.stderr.write(f"\r{line} " if terminal else line, ending="" if terminal else "\n")
+        self.stderr.flush()
+
+    def _clear_progress(self) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("\r" + " " * 60 + "\r", ending="")
+
+    def _list_errors(self, job: Job, file: str) -> None:
+        for error in import_errors(job):
+            self.stderr.write(f"{file}:{error}")
+        more = job.result.get("refused", 0) - len(job.result.get("errors", []))
+        if more > 0:
+            self.stderr.write(_("… and %(n)d more refused rows.") % {"n": more})
+
+
+def _opened(file: str) -> BinaryIO:
+    if file == "-":
+        return sys.stdin.buffer
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}.") from error
+
+
+def _summary(job: Job) -> str:
+    if job.result["same_as"]:
+        return _("This file was imported before: all %(n)d dialogues are already there.") % {
+            "n": job.result["dialogues"]
+        }
+    return _("%(stored)d dialogues imported, %(there)d already there, %(refused)d rows refused.") % {
+        "stored": job.result["stored"],
+        "there": job.result["already_there"],
+        "refused": job.result["refused"],
+    }

@@ -1,0 +1,104 @@
+"""Files that wait for their import, under FILES_ROOT/imports; web and workers must share that folder."""
+
+import errno
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from accounts.errors import Invalid, Refusal
+
+CHUNK = 1024**2
+FORGET_AFTER = 14 * 24 * 3600  # seconds; a cancelled or failed import can be taken up again until then
+
+
+class Readable(Protocol):
+    """An open file, standard input, or Django's UploadedFile."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was taken in whole. size in bytes."""
+
+    sha256: str
+    size: int
+
+
+def path_of(import_id: UUID) -> Path:
+    """Where the file of that import lies."""
+    return Path(settings.FILES_ROOT) / "imports" / str(import_id)
+
+
+def keep(source: Readable, *, import_id: UUID) -> Upload:
+    """Copy the source to its place, in constant memory. Nothing is left there when it is refused.
+
+    Raises Invalid "too_large" and "no_bytes", Refusal "disk_full".
+    """
+    path = path_of(import_id)
+    partial = path.with_suffix(f".{uuid4().hex}.part")  # the same submission may come twice at once
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        upload = _copied(source, partial)
+        partial.replace(path)
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise _disk_full() from error
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+    return upload
+
+
+def forget(import_id: UUID) -> None:
+    """Remove the file; safe to repeat."""
+    path_of(import_id).unlink(missing_ok=True)
+
+
+def forget_old() -> None:
+    """Remove files that nobody came back for, and what a killed web process left."""
+    before = time.time() - FORGET_AFTER
+    for path in path_of(UUID(int=0)).parent.glob("*"):
+        try:
+            if path.stat().st_mtime < before:
+                path.unlink()
+        except FileNotFoundError:  # another process removes them too
+            continue
+
+
+def _copied(source: Readable, path: Path) -> Upload:
+    digest, size = hashlib.sha256(), 0
+    with path.open("wb") as file:
+        while chunk := source.read(CHUNK):
+            size += len(chunk)
+            if size > settings.IMPORT_MAX_BYTES:
+                raise _too_large()
+            digest.update(chunk)
+            file.write(chunk)
+    if not size:
+        raise Invalid(_("The file is empty."), _("Choose a file that holds dialogues."), field="file")
+    return Upload(digest.hexdigest(), size)
+
+
+def _too_large() -> Invalid:
+    megabytes = settings.IMPORT_MAX_BYTES // 1024**2
+    return Invalid(
+        _("The file is larger than %(limit)d MB.") % {"limit": megabytes},
+        _("Split it, or ask the operator to raise IMPORT_MAX_BYTES."),
+        field="file",
+    )
+
+
+def _disk_full() -> Refusal:
+    return Refusal(
+        "disk_full",
+        _("There is no room left on the disk for this file. Nothing of it was kept."),
+        _("Ask the operator to free some space, then send it again."),
+        status=507,
+    )

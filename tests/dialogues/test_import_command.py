@@ -1,0 +1,85 @@
+"""`manage.py import_dialogues`."""
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dialogues.management.commands.import_dialogues import Command
+from dialogues.models import Dialogue
+from dialogues.parsing import FORMATS
+from projects.models import Project
+from tests.dialogues.conftest import chats
+
+pytestmark = pytest.mark.usefixtures("chitchat")
+BROKEN = "{\n"
+
+
+def run(*args: str, **options: Any) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command("import_dialogues", "chitchat", *args, stdout=out, stderr=err, skip_checks=True, **options)
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "chats.jsonl"
+    path.write_text(chats("a") + BROKEN + chats("b"))
+    return path
+
+
+def test_it_says_what_was_imported_and_lists_refused_rows(file: Path) -> None:
+    out, err = run(str(file), "--format", "messages")
+    assert out == "2 dialogues imported, 0 already there, 1 rows refused.\n"
+    assert f"{file}:2: This is not JSON" in err
+
+
+def test_stop_ends_with_exit_code_1_and_the_line(file: Path) -> None:
+    err = io.StringIO()
+    command = ["import_dialogues", "chitchat", str(file), "--format", "messages", "--on-error", "stop"]
+    with pytest.raises(CommandError, match="Nothing was imported: 1 row is refused") as ended:
+        call_command(*command, stderr=err, skip_checks=True)
+    assert ended.value.returncode == 1
+    assert f"{file}:2: This is not JSON" in err.getvalue()
+    assert Dialogue.objects.count() == 0
+
+
+def test_json_writes_the_result_as_one_object(file: Path) -> None:
+    out, _ = run(str(file), "--format", "messages", "--json")
+    result = json.loads(out)
+    assert (result["stored"], result["refused"], result["errors"][0]["line"]) == (2, 1, 2)
+
+
+def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(chats("a").encode())))
+    out, _ = run("-", "--format", "messages")
+    assert out.startswith("1 dialogues imported")
+
+
+def test_the_same_file_again_says_so(file: Path) -> None:
+    file.write_text(chats("a", "b"))
+    run(str(file), "--format", "messages")
+    out, _ = run(str(file), "--format", "messages")
+    assert out == "This file was imported before: all 2 dialogues are already there.\n"
+
+
+def test_an_unknown_project_is_an_error(file: Path) -> None:
+    Project.objects.update(slug="other")
+    with pytest.raises(CommandError, match="There is no project"):
+        run(str(file), "--format", "messages")
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file"):
+        run(str(tmp_path / "none"), "--format", "eou")
+
+
+def test_help_names_every_format_with_an_example() -> None:
+    text = Command().create_parser("manage.py", "import_dialogues").format_help()
+    for format in FORMATS.values():
+        assert str(format.description) in text
+        assert format.example.splitlines()[0] in text
