@@ -10,6 +10,7 @@ v1 = [
     path("", include("dialogues.api")),
     path("", include("generation.api")),
     path("", include("annotation.api")),
+    path("", include("annotation.review_api")),
     path("", include("preference.api")),
 ]
 

@@ -14,6 +14,7 @@ from accounts.models import User
 from annotation.models import ASSIGNMENT_MOVES, Assignment, AssignmentState, AuthoringSettings, Turn
 from annotation.services import drafts
 from annotation.services.assignment import hold, lock_assignment
+from annotation.services.expert_review import counting
 from annotation.services.turn_text import Provenance, checked_text, derive
 from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, ReviewState, Utterance
 from generation import services as generation
@@ -301,7 +302,7 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
     if assignment.state == AssignmentState.ACTIVE:
         return assignment
     dialogue = Dialogue.objects.select_for_update().get(pk=assignment.dialogue_id)
-    if dialogue.review_state != ReviewState.UNREVIEWED or dialogue.expert_reviews.filter(superseded_at=None).exists():
+    if dialogue.review_state != ReviewState.UNREVIEWED or dialogue.expert_reviews.filter(counting()).exists():
         raise Refusal(
             "under_review", _("An expert is already reading this dialogue."), _("Wait for the verdict in your queue.")
         )

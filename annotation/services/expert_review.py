@@ -1,0 +1,216 @@
+"""Experts read every finished dialogue; one veto removes it from the data (Diamante, Appendix B.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
+from accounts.models import User
+from annotation.models import Assignment, ExpertReview, Verdict
+from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+from projects.transitions import move, record
+
+CLAIMED_FOR = timedelta(minutes=30)
+MAX_REASON = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A word on one utterance."""
+
+    position: int
+    text: str
+
+
+def counting(now: Any = None) -> Q:
+    """Reviews that count: verdicts, and claims that still last."""
+    return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or timezone.now()))
+
+
+@transaction.atomic
+def claim_next_review(*, reviewer: User, project: Project, claim_id: UUID) -> ExpertReview:
+    """Give the expert the oldest dialogue that still needs one, never their own. The same claim_id: the same claim.
+
+    Raises NotAllowed, or Refusal: nothing_to_review (details["claimed"]: how many others are reading).
+    """
+    if earlier := ExpertReview.objects.filter(pk=claim_id, reviewer=reviewer).first():
+        return earlier
+    _check_role(reviewer, project)
+    if held := _held_claim(reviewer, project):
+        return held
+    dialogue = _next_dialogue(reviewer, project)
+    if dialogue is None:
+        raise _nothing_to_review(project)
+    # A claim of this person that ran out makes room for the new one.
+    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None, verdict="").delete()
+    return ExpertReview.objects.create(
+        id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
+    )
+
+
+def _check_role(reviewer: User, project: Project) -> None:
+    if Capability.REVIEW not in capabilities_of(reviewer, project):
+        raise NotAllowed(
+            _("You do not review in this project."), _("Ask its manager for the role “Quality controller” or “Trainer”.")
+        )
+
+
+def _held_claim(reviewer: User, project: Project) -> ExpertReview | None:
+    claims = ExpertReview.objects.filter(
+        reviewer=reviewer, dialogue__project=project, superseded_at=None, verdict="", claimed_until__gt=timezone.now()
+    )
+    return claims.first()
+
+
+def _next_dialogue(reviewer: User, project: Project) -> Dialogue | None:
+    needed = project.authoring.experts_required
+    others = ExpertReview.objects.filter(counting(), dialogue=OuterRef("pk")).exclude(reviewer=reviewer)
+    read_by = others.order_by().values("dialogue").annotate(n=Count("id")).values("n")
+    judged = ExpertReview.objects.filter(dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None).exclude(verdict="")
+    own = Assignment.objects.filter(dialogue=OuterRef("pk"), annotator=reviewer)
+    waiting = Dialogue.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
+    )
+    full = Exists(read_by.filter(n__gte=needed))
+    return waiting.filter(~full, ~Exists(judged), ~Exists(own)).order_by("id").first()
+
+
+def _nothing_to_review(project: Project) -> Refusal:
+    waiting = Dialogue.objects.filter(
+        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
+    ).count()
+    if waiting:
+        return Refusal(
+            "nothing_to_review",
+            _("The %(n)d dialogues that wait are your own, or others are reading them.") % {"n": waiting},
+            _("Try again later."),
+            details={"claimed": waiting},
+        )
+    return Refusal(
+        "nothing_to_review", _("Every finished dialogue has been reviewed."), _("New ones appear as they are finished.")
+    )
+
+
+@transaction.atomic
+def decide(
+    *,
+    reviewer: User,
+    dialogue_id: int,
+    review_id: UUID,
+    verdict: str,
+    reason: str = "",
+    remarks: Sequence[Remark] = (),
+) -> ExpertReview:
+    """Pass or veto a dialogue. The same review_id again returns the stored verdict; another id replaces one's own.
+
+    Raises Invalid (a veto without reason, a remark on no utterance), NotFound, NotAllowed, Refusal not_finished.
+    """
+    dialogue = _lock_dialogue(reviewer, dialogue_id)
+    stored = ExpertReview.objects.filter(pk=review_id).first()
+    if stored and (stored.reviewer_id != reviewer.pk or stored.dialogue_id != dialogue.pk):
+        raise Invalid(_("This review belongs to another dialogue."), _("Reload the page."), field="id")
+    if stored and stored.verdict:
+        return stored
+    reason, written = _checked(dialogue, verdict, reason, remarks)
+    now = timezone.now()
+    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).exclude(pk=review_id).update(
+        superseded_at=now
+    )
+    decided = {"verdict": verdict, "reason": reason, "remarks": written, "decided_at": now}
+    decided |= {"claimed_until": None, "superseded_at": None}
+    review, _created = ExpertReview.objects.update_or_create(
+        id=review_id, defaults=decided, create_defaults={"dialogue": dialogue, "reviewer": reviewer, **decided}
+    )
+    _settle(dialogue, actor=reviewer, reason=reason)
+    return review
+
+
+@transaction.atomic
+def withdraw_verdict(*, reviewer: User, dialogue_id: int) -> Dialogue:
+    """Undo one's own verdict, or give a claim back; the dialogue waits for an expert again. Safe to repeat."""
+    dialogue = _lock_dialogue(reviewer, dialogue_id)
+    mine = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
+    if mine.update(superseded_at=timezone.now(), claimed_until=None):
+        _settle(dialogue, actor=reviewer, reason="withdrawn")
+    return dialogue
+
+
+@transaction.atomic
+def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
+    """The author has read why the dialogue was vetoed; it leaves the list of what came back."""
+    vetoes = ExpertReview.objects.filter(
+        dialogue=dialogue_id, dialogue__assignments__annotator=author, verdict=Verdict.VETO, seen_by_author_at=None
+    )
+    ExpertReview.objects.filter(pk__in=vetoes.values("pk")).update(seen_by_author_at=timezone.now())
+
+
+def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
+    rows = Dialogue.objects.select_for_update(of=("self",)).select_related("project__authoring")
+    dialogue = rows.filter(pk=dialogue_id).first()
+    if dialogue is None or not capabilities_of(reviewer, dialogue.project):
+        raise NotFound(_("There is no such dialogue."), _("It may have been removed."))
+    _check_role(reviewer, dialogue.project)
+    if dialogue.assignments.filter(annotator=reviewer).exists():
+        raise NotAllowed(_("You wrote this dialogue yourself."), _("Another expert has to judge it."))
+    if dialogue.state != DialogueState.FINISHED:
+        raise Refusal(
+            "not_finished", _("Its author has taken this dialogue back."), _("It comes up again when it is finished.")
+        )
+    return dialogue
+
+
+def _checked(
+    dialogue: Dialogue, verdict: str, reason: str, remarks: Sequence[Remark]
+) -> tuple[str, list[dict[str, object]]]:
+    if verdict not in Verdict.values:
+        raise Invalid(_("A verdict is “pass” or “veto”."), field="verdict")
+    reason = reason.replace("\0", "").strip()
+    if len(reason) > MAX_REASON or any(len(remark.text) > MAX_REASON for remark in remarks):
+        raise Invalid(_("A reason has at most %(n)d characters.") % {"n": MAX_REASON}, field="reason")
+    strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
+    if strays:
+        raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")
+    written = [{"position": r.position, "text": r.text.replace("\0", "").strip()} for r in remarks if r.text.strip()]
+    if verdict == Verdict.VETO and not reason and not written:
+        raise Invalid(
+            _("A veto needs a reason, for the dialogue or for one of its utterances."),
+            _("Say what is wrong: its author will read it."),
+            field="reason",
+        )
+    return reason, written
+
+
+def _settle(dialogue: Dialogue, *, actor: User, reason: str) -> None:
+    """Work the review state out from the live verdicts. The caller holds the dialogue's lock."""
+    verdicts = list(
+        ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="").values_list("verdict", flat=True)
+    )
+    if Verdict.VETO in verdicts:
+        state = ReviewState.VETOED
+    elif len(verdicts) >= dialogue.project.authoring.experts_required:
+        state = ReviewState.PASSED
+    else:
+        state = ReviewState.UNREVIEWED
+    if state == dialogue.review_state:
+        record(dialogue, kind="verdict", project=dialogue.project, actor=actor, reason=reason, after=state)
+        return
+    move(
+        dialogue,
+        to=state,
+        moves=REVIEW_MOVES,
+        project=dialogue.project,
+        actor=actor,
+        reason=reason,
+        kind="review",
+        field="review_state",
+    )
