@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -129,7 +129,9 @@ def generators() -> Iterable[Finding]:
             "warning", "Models cannot be checked here: torch is not installed.", "Run doctor on a worker."
         )
         return
-    chosen = {"the default model": (HF, {"model": settings.GENERATION_MODEL})}
+    chosen: dict[str, tuple[str, Mapping[str, object]]] = {
+        "the default model": (HF, {"model": settings.GENERATION_MODEL})
+    }
     try:
         chosen |= {f"the model {row.slug!r}": (row.backend, row.options) for row in Generator.objects.all()}
     except DatabaseError:
@@ -138,7 +140,7 @@ def generators() -> Iterable[Finding]:
         yield check_model(name, backend, options)
 
 
-def check_model(name: str, backend: str, options: dict[str, object]) -> Finding:
+def check_model(name: str, backend: str, options: Mapping[str, object]) -> Finding:
     command = [sys.executable, "-m", "config.model_check", backend, json.dumps(options)]
     try:
         run = subprocess.run(

@@ -48,7 +48,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
         given.encode(), settings.METRICS_TOKEN.encode()
     ):
         raise Http404
-    return ExportToDjangoView(request)
+    page: HttpResponse = ExportToDjangoView(request)
+    return page
 
 
 def database_answers() -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_python
+from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -25,7 +25,7 @@ APPS: Final = (
     *("jobs", "measures", "preference", "projects"),
 )
 # Argument positions of message, plural and context, as in Babel's keywords.
-KEYWORDS: Final[dict[str, tuple[int | tuple[int, str], ...] | None]] = {
+KEYWORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(["_", "gettext", "gettext_lazy", "gettext_noop"]),
     **dict.fromkeys(["ngettext", "ngettext_lazy"], (1, 2)),
     **dict.fromkeys(["pgettext", "pgettext_lazy"], ((1, "c"), 2)),
@@ -53,38 +53,23 @@ def python_of(path: Path) -> str:
 
 def collect() -> Catalog:
     """Every message of the sources, with the places that say it."""
+    return collect_from(sources(), root=ROOT)
+
+
+def collect_from(paths: Iterable[Path], *, root: Path) -> Catalog:
     found = Catalog(fuzzy=False)
-    for path in sources():
+    for path in paths:
+        place = path.relative_to(root).as_posix()
         source = io.BytesIO(python_of(path).encode())
-        for line, function, said, comments in extract_python(
-            source, list(KEYWORDS), [], {"encoding": "utf-8"}
-        ):
-            add(found, KEYWORDS[function], said, (path.relative_to(ROOT).as_posix(), line), comments)
+        for line, said, _comments, context in extract("python", source, KEYWORDS):
+            if said:
+                found.add(said, locations=[(place, line)], context=context)
     return found
 
 
-def add(
-    catalog: Catalog,
-    keyword: tuple[int | tuple[int, str], ...] | None,
-    said: str | tuple[str | None, ...] | list[str | None] | None,
-    place: tuple[str, int],
-    comments: list[str],
-) -> None:
-    """Sort the arguments of one call into context, message and plural. A call on a variable says nothing."""
-    arguments = [said] if isinstance(said, str) or said is None else list(said)
-    contexts = [item[0] for item in keyword or () if isinstance(item, tuple)]
-    positions = [item for item in keyword or (1,) if isinstance(item, int)]
-    if len(arguments) < max([*contexts, *positions]):
-        return
-    texts = [arguments[position - 1] for position in positions]
-    if not all(texts):
-        return
-    message = texts[0] if len(texts) == 1 else tuple(texts)
-    context = arguments[contexts[0] - 1] if contexts else None
-    catalog.add(message, locations=[place], user_comments=comments, context=context)
-
-
 def read(path: Path = PO) -> Catalog:
+    if not path.exists():
+        return Catalog(locale="zh_Hans", project="Lapidary", fuzzy=False)
     with path.open("rb") as file:
         return read_po(file, locale="zh_Hans")
 
@@ -99,22 +84,24 @@ def key(message: Message) -> tuple[str | None, str]:
     return message.context, message.id if isinstance(message.id, str) else message.id[0]
 
 
+def is_certain(message: Message) -> bool:
+    texts = [message.string] if isinstance(message.string, str) else list(message.string or [""])
+    return not message.fuzzy and all(texts)
+
+
 def untranslated(said: Catalog, known: Catalog) -> list[str]:
     """Messages of the sources with no certain translation, each with its first place."""
-    certain = {
-        key(m)
-        for m in known
-        if m.id and not m.fuzzy and all([m.string] if isinstance(m.string, str) else m.string)
-    }
+    certain = {key(message) for message in known if is_certain(message)}
     return [
-        f"{m.locations[0][0]}:{m.locations[0][1]}: {key(m)[1]!r}"
-        for m in said
-        if m.id and key(m) not in certain
+        f"{message.locations[0][0]}:{message.locations[0][1]}: {key(message)[1]!r}"
+        for message in said
+        if message.id and key(message) not in certain
     ]
 
 
 def write(said: Catalog, known: Catalog) -> None:
-    known.update(said, no_fuzzy_matching=True)
+    known.update(said, no_fuzzy_matching=True, update_creation_date=False)
+    PO.parent.mkdir(parents=True, exist_ok=True)
     with PO.open("wb") as file:
         # Line numbers would make every edit of a source a change here.
         write_po(file, known, width=110, ignore_obsolete=True, sort_output=True, include_lineno=False)

@@ -14,7 +14,7 @@ def answers(url: str) -> bool:
     try:
         request = urllib.request.Request(url, headers=headers)  # noqa: S310
         with urllib.request.urlopen(request, timeout=4) as response:  # noqa: S310
-            return response.status == 200
+            return bool(response.status == 200)
     except OSError:
         return False
 
