@@ -94,7 +94,8 @@ def prepare() -> str:
 
 def services(port: int, var: Path) -> list[Service]:
     url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
-    settings = environment(PUBLIC_URL=url, LAPIDARY_VAR=var)
+    # Nothing is collected here; WhiteNoise serves the sources and need not warn about it.
+    settings = environment(PUBLIC_URL=url, LAPIDARY_VAR=var, PYTHONWARNINGS="ignore:No directory at")
     celery = [sys.executable, "-m", "celery", "--app", "config", "worker", "--loglevel", "info"]
     celery += ["--without-gossip", "--without-mingle"]
     web = [

@@ -1,0 +1,108 @@
+"""The doctor names what is wrong and how to mend it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from config import doctor
+from config.doctor import Finding
+from generation.models import BackendKind, Generator
+from jobs.services import beat
+
+CHECKOUT = Path(__file__).parent.parent.parent
+
+
+def run_doctor(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **changes}
+    command = [sys.executable, "manage.py", "doctor", *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
+
+
+def states(findings: Any) -> list[str]:
+    return [finding.state for finding in findings]
+
+
+@pytest.mark.django_db
+def test_a_sound_database_and_broker_are_ok() -> None:
+    assert states(doctor.database()) == ["ok"]
+    assert states(doctor.migrations()) == ["ok"]
+    assert states(doctor.broker()) == ["ok"]
+
+
+def test_a_dead_database_and_broker_are_problems_with_exit_code_1() -> None:
+    dead = {"DATABASE_URL": "postgresql://l@localhost:1/l", "REDIS_URL": "redis://localhost:1/0"}
+    run = run_doctor("--json", **dead)
+    problems = {
+        finding["what"].partition(":")[0]
+        for finding in json.loads(run.stdout)
+        if finding["state"] == "problem"
+    }
+    assert run.returncode == 1
+    assert {"The database does not answer", "The broker (Redis) does not answer"} <= problems
+
+
+def test_lines_for_people_say_the_remedy() -> None:
+    run = run_doctor(REDIS_URL="redis://localhost:1/0")
+    (line,) = [line for line in run.stdout.splitlines() if "broker" in line]
+    assert line.startswith("PROBLEM")
+    assert line.endswith("Check REDIS_URL.")
+
+
+@pytest.mark.django_db
+def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
+    beat(name="w1", queues=["default"], details={})
+    served, missing = doctor.workers()
+    assert (served.state, missing.state) == ("ok", "problem")
+    assert "-Q gpu" in missing.remedy
+
+
+@pytest.mark.django_db
+def test_every_configured_model_is_tried(settings: Settings, tmp_path: Path) -> None:
+    settings.GENERATION_MODEL = str(tmp_path / "nothing")
+    Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    default, scripted = doctor.generators()
+    assert default.state == "problem"
+    assert "nothing" in default.what
+    assert scripted.state == "ok"
+
+
+def test_a_public_address_that_the_settings_refuse_is_a_problem(settings: Settings) -> None:
+    settings.PUBLIC_URL = "https://lapidary.example"
+    settings.ALLOWED_HOSTS, settings.CSRF_TRUSTED_ORIGINS = ["localhost"], []
+    assert [finding.remedy for finding in doctor.public_url() if finding.state == "problem"] == [
+        "Add it to ALLOWED_HOSTS.",
+        "Add it to CSRF_TRUSTED_ORIGINS.",
+    ]
+
+
+def test_passwords_in_the_clear_are_warned_about(settings: Settings) -> None:
+    settings.PUBLIC_URL = "http://lapidary.example"
+    settings.ALLOWED_HOSTS, settings.CSRF_TRUSTED_ORIGINS = ["*"], ["http://lapidary.example"]
+    assert states(doctor.public_url()) == ["ok", "warning"]
+
+
+def test_debug_is_warned_about(settings: Settings) -> None:
+    settings.DEBUG = True
+    assert Finding("warning", "DEBUG is on: error pages show settings and data.", "Set: DEBUG=0") in list(
+        doctor.secrets()
+    )
+
+
+def test_free_space_is_said_for_every_folder(settings: Settings, tmp_path: Path) -> None:
+    settings.VAR, settings.FILES_ROOT = tmp_path, tmp_path / "not" / "yet"
+    assert [str(tmp_path) in finding.what for finding in doctor.disk()] == [True, True]
+
+
+def test_the_doctor_itself_loads_no_torch() -> None:
+    code = "import sys, django; django.setup(); import config.doctor; print('torch' in sys.modules)"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, env=environment, capture_output=True, text=True
+    )
+    assert run.stdout.strip() == "False"
