@@ -13,13 +13,21 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 from psycopg import sql
 
-from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Utterance
+from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
 from dialogues.parsing import ParsedDialogue, ParsedUtterance
 from dialogues.splits import split_for
 from jobs.models import Job
 from projects.models import Project
 
-CANDIDATE_SET_COLUMNS = ["id", "dialogue_id", "position", "candidates", "model_version", "sampling", "created_at"]
+CANDIDATE_SET_COLUMNS = [
+    "id",
+    "dialogue_id",
+    "position",
+    "candidates",
+    "model_version",
+    "sampling",
+    "created_at",
+]
 UTTERANCE_COLUMNS = [
     "dialogue_id",
     "position",
@@ -32,6 +40,7 @@ UTTERANCE_COLUMNS = [
     "source",
     "edit_distance",
 ]
+SPLITS = list(Split)
 UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
 
 Place = tuple[int, int]  # dialogue id, position
@@ -98,15 +107,18 @@ def _copy(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequ
 
 
 def _dialogue(project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
+    metadata = dict(parsed.metadata)
+    # A split that came with the data is kept, or its test dialogues would leak into training.
+    split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(str(parsed.external_id))
     return Dialogue(
         project=project,
         external_id=parsed.external_id,
         origin=Origin.IMPORTED,
         state=DialogueState.FINISHED,
-        split=split_for(str(parsed.external_id)),
+        split=split,
         language=parsed.language or "",
         domain=parsed.domain or "",
-        metadata=dict(parsed.metadata),
+        metadata=metadata,
         utterance_count=len(parsed.utterances),
         import_job=job,
         finished_at=now,

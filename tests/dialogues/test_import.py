@@ -239,6 +239,16 @@ def test_the_split_follows_the_id(imported: Import) -> None:
     assert set(splits[0].values()) == set(Split)
 
 
+@pytest.mark.parametrize(("split", "metadata"), [("test", {}), ("valid", {}), ("dev", {"split": "dev"})])
+def test_a_split_that_came_with_the_data_is_kept(
+    imported: Import, split: str, metadata: dict[str, str]
+) -> None:
+    imported("".join(chats("x", id=f"d{number}", split=split) for number in range(20)))
+    splits = set(Dialogue.objects.values_list("split", flat=True))
+    assert splits == {split} if split in Split else len(splits) > 1
+    assert Dialogue.objects.filter(metadata=metadata).count() == 20
+
+
 # --- cancelled ---
 
 

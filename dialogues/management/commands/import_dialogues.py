@@ -34,6 +34,7 @@ def _epilog() -> str:
 
 A dialogue whose id the project already has is left as it is and counted as "already there"; so is a dialogue without
 an id whose content the project already has. Importing a file twice is therefore harmless.
+A key "split" with train, valid or test is kept; otherwise the split follows from the id, the same in every project.
 Refused, with its line: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
 {limits.utterances:,} utterances, a line of more than {limits.line_bytes // 1024**2} MB, an empty text, a control
 character, another encoding.
