@@ -39,21 +39,23 @@ ICONS: Final[Mapping[str, str]] = {
     "minus": '<path d="M5 12h14"/>',
     "moon": '<path d="M19.5 14.5A8 8 0 0 1 9.5 4.5a8 8 0 1 0 10 10z"/>',
     "more": '<path d="M5.5 12v.1M12 12v.1M18.5 12v.1" stroke-width="3"/>',
-    "offline": '<path d="M4 9.5a12 12 0 0 1 6-3M20 9.5a12 12 0 0 0-4.5-2.7M7.5 13.5A7 7 0 0 1 12 11.8M12 18v.1M4 4l16 16"/>',
+    "offline": '<path d="M4 9.5a12 12 0 0 1 6-3M20 9.5a12 12 0 0 0-4.5-2.7M7.5 13.5A7 7 0 0 1 12 11.8"/>'
+    '<path d="M12 18v.1M4 4l16 16"/>',
     "pencil": '<path d="M4 20v-4L16 4l4 4L8 20z"/><path d="m13.5 6.5 4 4"/>',
     "plus": '<path d="M12 5v14M5 12h14"/>',
     "refresh": '<path d="M19.5 12a7.5 7.5 0 1 1-2.5-5.6L19.5 8.5"/><path d="M19.5 4v4.5H15"/>',
     "rewrite": '<path d="M5 19h14"/><path d="M5 15v-3l8.5-8 3 3L8 15z"/>',
     "search": '<circle cx="10.5" cy="10.5" r="6"/><path d="m15 15 5.5 5.5"/>',
-    "settings": '<path d="M4 7h9M19 7h1M4 17h1M11 17h9"/><circle cx="16" cy="7" r="2.5"/><circle cx="8" cy="17" r="2.5"/>',
+    "settings": '<path d="M4 7h9M19 7h1M4 17h1M11 17h9"/><circle cx="16" cy="7" r="2.5"/>'
+    '<circle cx="8" cy="17" r="2.5"/>',
     "shield": '<path d="M12 3.5 19 6v6c0 4-3 7-7 8.5C8 19 5 16 5 12V6z"/><path d="m9 12 2.2 2.2L15.2 10"/>',
-    "sun": '<circle cx="12" cy="12" r="4"/><path d="M12 2.5V5M12 19v2.5M2.5 12H5M19 12h2.5M5.3 5.3 7 7M17 17l1.7 1.7M18.7 5.3 '
-    '17 7M7 17l-1.7 1.7"/>',
+    "sun": '<circle cx="12" cy="12" r="4"/><path d="M12 2.5V5M12 19v2.5M2.5 12H5M19 12h2.5M5.3 5.3 7 7M17 17l1.7 1.7'
+    'M18.7 5.3 17 7M7 17l-1.7 1.7"/>',
     "table": '<path d="M4 5h16v14H4zM4 10h16M10 10v9"/>',
     "trash": '<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5"/>',
     "undo": '<path d="M5 9h9.5a5 5 0 0 1 0 10H9"/><path d="M9 4.5 4.5 9 9 13.5"/>',
     "upload": '<path d="M12 15.5V4.5M7 9l5-5 5 5M4 20h16"/>',
     "user": '<circle cx="12" cy="8" r="4"/><path d="M4 20.5c1-4 4-6 8-6s7 2 8 6"/>',
-    "users": '<circle cx="9" cy="8.5" r="3.5"/><path d="M2.5 19.5c.8-3.5 3.2-5 6.5-5s5.7 1.5 6.5 5M15.5 5.3a3.5 3.5 0 0 1 0 '
-    '6.4M17.5 14.8c2.2.6 3.5 2.2 4 4.7"/>',
+    "users": '<circle cx="9" cy="8.5" r="3.5"/><path d="M2.5 19.5c.8-3.5 3.2-5 6.5-5s5.7 1.5 6.5 5M15.5 5.3a3.5 3.5 '
+    '0 0 1 0 6.4M17.5 14.8c2.2.6 3.5 2.2 4 4.7"/>',
 }

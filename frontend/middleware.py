@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.decorators import sync_only_middleware
+from django_htmx.http import trigger_client_event
 
 from accounts.errors import Refusal
 from accounts.models import User
@@ -32,7 +33,7 @@ class LanguageMiddleware:
 
 @sync_only_middleware
 class RefusalMiddleware:
-    """A service's refusal, as JSON for scripts, as a message for a sent form, as a page otherwise."""
+    """A service's refusal: JSON for scripts, a note for htmx, a message for a sent form, else a page."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -44,8 +45,16 @@ class RefusalMiddleware:
         if not isinstance(error, Refusal) or request.path.startswith("/api/"):
             return None
         if "application/json" in request.headers.get("Accept", ""):
-            body = {"code": error.code, "detail": str(error.message), "remedy": str(error.remedy), **error.details}
+            body = {
+                "code": error.code,
+                "detail": str(error.message),
+                "remedy": str(error.remedy),
+                **error.details,
+            }
             return JsonResponse(body, status=error.status)
+        if "HX-Request" in request.headers:  # js/toast.js shows it; the page stays as it is
+            note = {"text": str(error), "tone": "bad"}
+            return trigger_client_event(HttpResponse(status=error.status), "toast", note)
         referer = request.headers.get("Referer")
         if request.method == "POST" and referer and error.status not in (403, 404):
             messages.error(request, str(error))

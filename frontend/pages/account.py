@@ -53,7 +53,9 @@ class ProfileForm(forms.Form):
 
 class TokenForm(forms.Form):
     name = forms.CharField(
-        label=gettext_lazy("What it is for"), max_length=80, help_text=gettext_lazy("For example: export to the trainer")
+        label=gettext_lazy("What it is for"),
+        max_length=80,
+        help_text=gettext_lazy("For example: export to the trainer"),
     )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("What it may do"),
@@ -63,7 +65,12 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("Never more than you may do yourself."),
     )
     days = forms.TypedChoiceField(
-        label=gettext_lazy("Valid for"), choices=LIFETIMES, coerce=int, empty_value=None, initial="90", required=False
+        label=gettext_lazy("Valid for"),
+        choices=LIFETIMES,
+        coerce=int,
+        empty_value=None,
+        initial="90",
+        required=False,
     )
 
 
@@ -75,7 +82,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         set_preferences(user=user, **form.cleaned_data)
         # The message already speaks the language that was just chosen.
         with override(form.cleaned_data["language"] or get_language()):
-            messages.success(request, _("Stored."))
+            messages.success(request, _("Saved."))
         return redirect("profile")
     return render(request, "account/profile.html", {"form": form, "title": _("Profile and preferences")})
 
@@ -112,7 +119,9 @@ def set_language(request: HttpRequest) -> HttpResponse:
     if isinstance(request.user, User):
         set_preferences(user=request.user, language=language)
     response = redirect(_next(request))
-    response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax", secure=settings.HTTPS)
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax", secure=settings.HTTPS
+    )
     return response
 
 

@@ -1,6 +1,8 @@
 """Every component in every state, for those who build pages. Served with DEBUG only; nothing here is stored."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -33,6 +35,12 @@ CANDIDATES = [
     "吃毛没关系啊，我猫也吃",
     "这个你要注意了，去看看医生",
 ]
+ERRORS: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "400": errors.bad_request,
+    "403": errors.permission_denied,
+    "404": errors.not_found,
+    "csrf": errors.csrf_failure,
+}
 
 
 class SampleForm(forms.Form):
@@ -43,7 +51,9 @@ class SampleForm(forms.Form):
     mode = forms.ChoiceField(
         label=_("Broken lines"), choices=[("stop", _("Stop")), ("skip", _("Skip"))], widget=forms.RadioSelect
     )
-    ahead = forms.BooleanField(label=_("Generate for resting drafts"), help_text=_("Costs some of the model's time."))
+    ahead = forms.BooleanField(
+        label=_("Generate for resting drafts"), help_text=_("Costs some of the model's time.")
+    )
     file = forms.FileField(label=_("File"), required=False)
 
     def clean_slug(self) -> str:
@@ -51,28 +61,25 @@ class SampleForm(forms.Form):
 
 
 def sample_jobs() -> list[Job]:
-    now = timezone.now()
-    states = [
-        (JobState.QUEUED, 0, None, ""),
-        (JobState.RUNNING, 12_400, 40_000, ""),
-        (JobState.DONE, 40_000, 40_000, ""),
-        (JobState.FAILED, 311, 40_000, str(_("Line 312: “utterances” is not a list."))),
-        (JobState.CANCELLED, 8_000, 40_000, ""),
+    """A job in each state, not stored."""
+    begun, ended = timezone.now() - timedelta(minutes=4), timezone.now() - timedelta(minutes=1)
+    broken = {
+        "error": _("Line 312: “utterances” is not a list."),
+        "remedy": _("Mend the line, or import again and skip broken lines."),
+    }
+    states: list[dict[str, Any]] = [
+        {"state": JobState.QUEUED, "done": 0},
+        {"state": JobState.RUNNING, "done": 12_400, "total": 40_000, "started_at": begun},
+        {"state": JobState.DONE, "done": 40_000, "total": 40_000, "ended_at": ended},
+        {"state": JobState.FAILED, "done": 311, "total": 40_000, "ended_at": ended, **broken},
+        {"state": JobState.CANCELLED, "done": 8_000, "total": 40_000, "ended_at": ended},
     ]
-    return [
-        Job(
-            id=UUID(int=number), kind="import", state=state, done=done, total=total, error=error,
-            remedy=str(_("Mend the line, or import again and skip broken lines.")) if error else "",
-            started_at=None if state == JobState.QUEUED else now - timedelta(minutes=4),
-            ended_at=now - timedelta(minutes=1) if state in (JobState.DONE, JobState.FAILED, JobState.CANCELLED) else None,
-        )
-        for number, (state, done, total, error) in enumerate(states, start=1)
-    ]  # fmt: skip
+    return [Job(id=UUID(int=number), kind="import", **state) for number, state in enumerate(states, start=1)]
 
 
 def components(request: HttpRequest) -> HttpResponse:
     if "messages" in request.GET:
-        messages.success(request, _("Stored."))
+        messages.success(request, _("Saved."))
         messages.error(request, _("The line was not stored: it is longer than 2,000 characters. Shorten it."))
     form = SampleForm({"title": "", "slug": "Chit chat", "mode": "stop", "language": "zh"})
     context = {
@@ -99,10 +106,10 @@ def workbench(request: HttpRequest) -> HttpResponse:
 
 
 def error(request: HttpRequest, code: str) -> HttpResponse:
-    pages = {"400": errors.bad_request, "403": errors.permission_denied, "404": errors.not_found, "csrf": errors.csrf_failure}
     if code == "refusal":
-        raise NotAllowed(_("Only experts of this project review dialogues."), _("Ask its manager for the role “Trainer”."))
-    return errors.server_error(request) if code == "500" else pages[code](request)
+        role = _("Ask its manager for the role “Trainer”.")
+        raise NotAllowed(_("Only experts of this project review dialogues."), role)
+    return ERRORS.get(code, errors.server_error)(request)
 
 
 def job_row(request: HttpRequest) -> HttpResponse:

@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from django import template
 from django.core.paginator import Page
-from django.forms import BoundField, CheckboxInput, FileInput, RadioSelect
+from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, FileInput, RadioSelect
 from django.http import HttpRequest, QueryDict
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
@@ -61,6 +61,14 @@ CAPS: Final = {
     "mod": "Ctrl", "ctrl": "Ctrl", "alt": "Alt", "shift": "Shift", "enter": "↵", "escape": "Esc", "esc": "Esc",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "space": "Space",
 }  # fmt: skip
+UNITS: Final = {"rows": gettext_lazy("rows"), "dialogues": gettext_lazy("dialogues")}
+# The first that fits; Django's several checkboxes are a kind of radio.
+ARRANGEMENTS: Final = [
+    (CheckboxInput, "check"),
+    (CheckboxSelectMultiple, "checks"),
+    (RadioSelect, "radio"),
+    (FileInput, "file"),
+]
 APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift": "⇧"}
 
 
@@ -96,7 +104,11 @@ def progress(value: float, maximum: float, label: str = "", tone: str = "") -> S
     """A bar beside words that say the same, "12 of 40"; with a maximum of 0 the bar is empty."""
     words = label or _("%(value)s of %(maximum)s") % {"value": value, "maximum": maximum}
     bar = format_html(
-        '<progress class="{}" value="{}" max="{}" aria-label="{}"></progress>', tone, value, maximum or 1, words
+        '<progress class="{}" value="{}" max="{}" aria-label="{}"></progress>',
+        tone,
+        value,
+        maximum or 1,
+        words,
     )
     return format_html('<span class="progress">{}<span>{}</span></span>', bar, words)
 
@@ -108,7 +120,9 @@ def steps(value: int, maximum: int, label: str = "") -> SafeString:
     states = ["done" if n < value else "now" if n == value else "" for n in range(maximum)]
     cells = format_html_join("", '<i class="{}"></i>', ((state,) for state in states))
     return format_html(
-        '<span class="progress"><span class="steps" aria-hidden="true">{}</span><span>{}</span></span>', cells, words
+        '<span class="progress"><span class="steps" aria-hidden="true">{}</span><span>{}</span></span>',
+        cells,
+        words,
     )
 
 
@@ -155,22 +169,34 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
         "title": title or job.kind,
         "live": live,
         "waiting_for_worker": job.state == JobState.QUEUED and not urls.pop("worker_alive", True),
+        "unit": UNITS.get(job.unit, job.unit),
         "percent": round(100 * job.done / job.total) if job.total else None,
         **urls,
     }
 
 
 @register.inclusion_tag("components/field.html")
-def field(bound: BoundField, help: str = "") -> dict[str, Any]:
+def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
     """A form field with label, help and errors; the kind of widget decides how they are arranged."""
-    widget = bound.field.widget
-    kind = (
-        "check" if isinstance(widget, CheckboxInput)
-        else "radio" if isinstance(widget, RadioSelect)
-        else "file" if isinstance(widget, FileInput)
-        else "line"
-    )  # fmt: skip
-    return {"field": bound, "kind": kind, "help": help or bound.help_text}
+    kind = next((name for widget, name in ARRANGEMENTS if isinstance(bound.field.widget, widget)), "line")
+    return {"field": bound, "kind": kind, "label": label or bound.label, "help": help or bound.help_text}
+
+
+# What a browser calls itself, most telling first: every one of them also claims to be others.
+BROWSERS: Final = [("Edg/", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")]
+SYSTEMS: Final = [
+    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"), ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+]  # fmt: skip
+
+
+@register.filter
+def device(user_agent: str) -> str:
+    """ "Firefox · Windows" of a User-Agent, or its beginning when it is no known browser's."""
+    found = [
+        next((name for mark, name in marks if mark in user_agent), None) for marks in (BROWSERS, SYSTEMS)
+    ]
+    return " · ".join(filter(None, found)) or user_agent[:60] or _("unknown")
 
 
 @register.simple_tag(takes_context=True)

@@ -1,0 +1,70 @@
+// @ts-check
+/** Calls of the REST API with the session of this page, and what can go wrong with them. */
+
+const BASE = "/api/v1";
+const PATIENCE_MS = 20_000;
+const PASSING = [408, 425, 429, 500, 502, 503, 504, 507];
+
+/** A refusal of the server (problem details): `code` for scripts, `message` and `remedy` for people. */
+export class Problem extends Error {
+  /** @param {number} status  @param {Record<string, any>} body */
+  constructor(status, body) {
+    super(String(body.detail ?? ""));
+    this.status = status;
+    this.code = String(body.code ?? "");
+    this.remedy = String(body.remedy ?? "");
+    this.body = body;
+  }
+}
+
+/** Whether the same call may succeed later: no answer, or an answer that says so. @param {unknown} error */
+export function isPassing(error) {
+  return !(error instanceof Problem) || PASSING.includes(error.status);
+}
+
+/** Whether signing in again would help; "not_allowed" is about roles instead. @param {unknown} error */
+export function isSignedOut(error) {
+  if (!(error instanceof Problem)) return false;
+  return error.status === 401 || (error.status === 403 && error.code !== "not_allowed");
+}
+
+/** Made anew at every call: signing in changes it. */
+function csrfToken() {
+  return /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
+}
+
+/**
+ * @param {"GET" | "POST" | "PUT"} method
+ * @param {string} path  below /api/v1
+ * @param {unknown} [body]  sent as JSON
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>} the answer; throws Problem, or what fetch throws when there is none
+ */
+export async function call(method, path, body, signal) {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const answer = await fetch(BASE + path, {
+    method,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrfToken() },
+    signal: signal ? AbortSignal.any([signal, patience]) : patience,
+    credentials: "same-origin",
+  });
+  const said = await answer.json().catch(() => null);
+  if (answer.ok) return said;
+  throw new Problem(answer.status, said ?? {});
+}
+
+/** A random UUID, also on pages that were not served over HTTPS. */
+export function uuid() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** "{n} of {limit}" with {n: 3, limit: 7}. @param {string} words  @param {Record<string, unknown>} values */
+export function fill(words, values) {
+  return words.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
+}
