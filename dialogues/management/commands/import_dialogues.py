@@ -39,7 +39,7 @@ Refused, with its line: an utterance of more than {limits.utterance_chars:,} cha
 {limits.utterances:,} utterances, a line of more than {limits.line_bytes // 1024**2} MB, an empty text, a control
 character, another encoding.
 The first {ERRORS_KEPT} refused rows are listed. Exit code: 0 imported (rows may have been skipped, see standard error),
-1 nothing imported, 2 wrong arguments.
+1 nothing imported, 2 wrong arguments, 130 stopped with Ctrl-C.
 
 Examples of each format:
 {examples}
@@ -47,7 +47,7 @@ Examples of each format:
 
 
 class Command(BaseCommand):
-    _shown = 0.0
+    _shown: float
     help = "Import dialogues from a file into a project."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -93,8 +93,12 @@ class Command(BaseCommand):
             raise CommandError(str(refusal)) from refusal
         finally:
             stream.close()
+        self._shown = time.monotonic()
         try:
             return run_job(job_id=job.pk, watch=self._show_progress)
+        except KeyboardInterrupt:
+            message = _("Stopped. What was stored stays; import the file again to go on.")
+            raise CommandError(message, returncode=130) from None
         finally:
             self._clear_progress()
 
