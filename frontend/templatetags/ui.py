@@ -178,6 +178,8 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
 @register.inclusion_tag("components/field.html")
 def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
     """A form field with label, help and errors; the kind of widget decides how they are arranged."""
+    if label or bound.field.widget.attrs.get("placeholder") == bound.label:
+        bound.field.widget.attrs.pop("placeholder", None)  # allauth's only repeat the label
     kind = next((name for widget, name in ARRANGEMENTS if isinstance(bound.field.widget, widget)), "line")
     return {"field": bound, "kind": kind, "label": label or bound.label, "help": help or bound.help_text}
 
