@@ -19,14 +19,22 @@ class User(AbstractUser):
 
     display_name = models.CharField(_("display name"), max_length=80, blank=True)
     language = models.CharField(
-        _("interface language"), max_length=10, blank=True, choices=settings.LANGUAGES, help_text=_("Empty: as the browser")
+        _("interface language"),
+        max_length=10,
+        blank=True,
+        choices=settings.LANGUAGES,
+        help_text=_("Empty: as the browser"),
     )
     theme = models.CharField(_("theme"), max_length=5, choices=Theme, default=Theme.AUTO)
     submit_on_enter = models.BooleanField(
-        _("Enter submits"), default=False, help_text=_("Shift+Enter then starts a new line. Never while composing.")
+        _("Enter submits"),
+        default=False,
+        help_text=_("Shift+Enter then starts a new line. Never while composing."),
     )
     imported = models.BooleanField(
-        default=False, editable=False, help_text=_("Stands for an annotator of an imported file; cannot sign in.")
+        default=False,
+        editable=False,
+        help_text=_("Stands for an annotator of an imported file; cannot sign in."),
     )
 
     @property
@@ -48,7 +56,9 @@ class ApiToken(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(_("name"), max_length=80)
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    prefix = models.CharField(max_length=12, editable=False, help_text=_("The first characters, to recognise it by"))
+    prefix = models.CharField(
+        max_length=12, editable=False, help_text=_("The first characters, to recognise it by")
+    )
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope))
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)

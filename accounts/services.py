@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.errors import Invalid
 from accounts.models import ApiToken, Scope, User
 
-TOKEN_PREFIX = "lap_"
+TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)
 
 
@@ -22,19 +22,27 @@ def digest_of(plain: str) -> str:
 
 
 @transaction.atomic
-def create_token(*, user: User, name: str, scopes: Sequence[str], days: int | None = None) -> tuple[ApiToken, str]:
+def create_token(
+    *, user: User, name: str, scopes: Sequence[str], days: int | None = None
+) -> tuple[ApiToken, str]:
     """Make a token and return it with its plain value, which is not stored and cannot be shown again."""
     unknown = set(scopes) - set(Scope.values)
     if not scopes or unknown:
         raise Invalid(
-            _("A token needs at least one scope of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)}, field="scopes"
+            _("A token needs at least one scope of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)},
+            field="scopes",
         )
     if days is not None and days < 1:
         raise Invalid(_("A token must live for at least one day."), field="days")
     plain = TOKEN_PREFIX + secrets.token_urlsafe(32)
     expires = timezone.now() + timedelta(days=days) if days else None
     token = ApiToken.objects.create(
-        user=user, name=name[:80], digest=digest_of(plain), prefix=plain[:12], scopes=sorted(set(scopes)), expires_at=expires
+        user=user,
+        name=name[:80],
+        digest=digest_of(plain),
+        prefix=plain[:12],
+        scopes=sorted(set(scopes)),
+        expires_at=expires,
     )
     return token, plain
 

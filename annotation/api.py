@@ -11,8 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import Scope, User
+from accounts.models import Scope
 from accounts.rest.pagination import CursorPagination
+from accounts.rest.person import person
 from annotation import serializers as shapes
 from annotation.models import Assignment, AssignmentState
 from annotation.selectors.assignments import assignment_for, assignments_of
@@ -23,11 +24,6 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Annotation"]
-
-
-def person(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 def checked(shape: type[shapes.Strict], request: Request) -> dict[str, Any]:
@@ -61,15 +57,27 @@ class AssignmentsView(APIView):
         project = project_for(person(request), slug)
         states = [state for state in request.query_params.getlist("state") if state in AssignmentState.values]
         pages = CursorPagination()
-        rows = pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self) or []
+        rows = (
+            pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self)
+            or []
+        )
         openings = openings_of(rows)
-        return pages.get_paginated_response([shapes.of_assignment(row, openings.get(row.dialogue_id)) for row in rows])
+        return pages.get_paginated_response(
+            [shapes.of_assignment(row, openings.get(row.dialogue_id)) for row in rows]
+        )
 
-    @extend_schema(tags=TAG, operation_id="assignments_claim", request=shapes.ClaimInput, responses={201: shapes.AssignmentFull})
+    @extend_schema(
+        tags=TAG,
+        operation_id="assignments_claim",
+        request=shapes.ClaimInput,
+        responses={201: shapes.AssignmentFull},
+    )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
         project = project_for(person(request), slug)
-        claimed = holding.claim_next_task(annotator=person(request), project=project, **checked(shapes.ClaimInput, request))
+        claimed = holding.claim_next_task(
+            annotator=person(request), project=project, **checked(shapes.ClaimInput, request)
+        )
         return Response(full(assignment_for(person(request), claimed.pk)), status=status.HTTP_201_CREATED)
 
 
@@ -82,7 +90,9 @@ class AssignmentView(APIView):
 class DraftView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(tags=TAG, operation_id="drafts_save", request=shapes.DraftInput, responses=shapes.DraftSerializer)
+    @extend_schema(
+        tags=TAG, operation_id="drafts_save", request=shapes.DraftInput, responses=shapes.DraftSerializer
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Keep unsent words. Code: draft_conflict, with the newer `draft`."""
         sent = {"candidate_set": None, "source": None} | checked(shapes.DraftInput, request)
@@ -115,10 +125,14 @@ class TurnsView(APIView):
 class UndoView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(tags=TAG, operation_id="turns_undo", request=shapes.UndoInput, responses=shapes.TurnRemoved)
+    @extend_schema(
+        tags=TAG, operation_id="turns_undo", request=shapes.UndoInput, responses=shapes.TurnRemoved
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Take the last turn back. Code: not_last."""
-        outcome = authoring.undo_turn(annotator=person(request), assignment_id=pk, **checked(shapes.UndoInput, request))
+        outcome = authoring.undo_turn(
+            annotator=person(request), assignment_id=pk, **checked(shapes.UndoInput, request)
+        )
         body = {
             "removed": outcome.turn.pk,
             "text": outcome.turn.text,
@@ -148,10 +162,14 @@ class CandidatesView(APIView):
 class AheadView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(tags=TAG, operation_id="candidates_ahead", request=shapes.AheadInput, responses={202: None})
+    @extend_schema(
+        tags=TAG, operation_id="candidates_ahead", request=shapes.AheadInput, responses={202: None}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Tell that a draft rests, so that its candidates can be generated ahead."""
-        authoring.generate_ahead(annotator=person(request), assignment_id=pk, **checked(shapes.AheadInput, request))
+        authoring.generate_ahead(
+            annotator=person(request), assignment_id=pk, **checked(shapes.AheadInput, request)
+        )
         return Response(status=status.HTTP_202_ACCEPTED)
 
 
@@ -167,7 +185,12 @@ class ResetView(APIView):
 class RestoreView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(tags=TAG, operation_id="assignments_restore", request=shapes.RestoreInput, responses=shapes.AssignmentFull)
+    @extend_schema(
+        tags=TAG,
+        operation_id="assignments_restore",
+        request=shapes.RestoreInput,
+        responses=shapes.AssignmentFull,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Bring back what a reset removed. Code: written_since."""
         wanted: list[UUID] = checked(shapes.RestoreInput, request)["turn_ids"]
@@ -188,7 +211,9 @@ class ActionView(APIView):
         return Response(shapes.of_assignment(assignment_for(person(request), pk)))
 
 
-def action(name: str, service: Callable[..., Assignment], doc: str, *, takes_reason: bool = False) -> URLPattern:
+def action(
+    name: str, service: Callable[..., Assignment], doc: str, *, takes_reason: bool = False
+) -> URLPattern:
     """The address of one service function that takes annotator and assignment_id (and a reason)."""
     members = {"service": staticmethod(service), "takes_reason": takes_reason, "__doc__": doc}
     view = type(f"{name.title()}View", (ActionView,), members)
@@ -203,11 +228,15 @@ def action(name: str, service: Callable[..., Assignment], doc: str, *, takes_rea
 
 
 class PlanView(APIView):
-    @extend_schema(tags=TAG, operation_id="dialogues_plan", request=shapes.PlanInput, responses={201: shapes.PlanMade})
+    @extend_schema(
+        tags=TAG, operation_id="dialogues_plan", request=shapes.PlanInput, responses={201: shapes.PlanMade}
+    )
     def post(self, request: Request, slug: str) -> Response:
         """Add dialogues to be written."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        made = planning.plan_dialogues(project=project, actor=person(request), **checked(shapes.PlanInput, request))
+        made = planning.plan_dialogues(
+            project=project, actor=person(request), **checked(shapes.PlanInput, request)
+        )
         return Response({"made": made}, status=status.HTTP_201_CREATED)
 
 

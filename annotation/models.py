@@ -21,18 +21,26 @@ def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidat
 class AuthoringSettings(models.Model):
     """How a project of the protocol `authoring` works. Defaults are the paper's (Diamante §2.1, Appendix B)."""
 
-    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="authoring", primary_key=True)
+    project = models.OneToOneField(
+        Project, on_delete=models.CASCADE, related_name="authoring", primary_key=True
+    )
     generator = models.ForeignKey(
         Generator, null=True, blank=True, on_delete=models.PROTECT, verbose_name=_("model"), related_name="+"
     )
-    candidates = models.PositiveSmallIntegerField(_("candidates per turn"), default=7, validators=between(1, 9))
+    candidates = models.PositiveSmallIntegerField(
+        _("candidates per turn"), default=7, validators=between(1, 9)
+    )
     min_rounds = models.PositiveSmallIntegerField(
         _("least rounds"), default=7, validators=between(1, 50), help_text=_("A round is two utterances.")
     )
     top_k = models.PositiveSmallIntegerField(_("top-k"), default=10, validators=between(1, 1000))
     temperature = models.FloatField(_("temperature"), default=1.0, validators=between(0.01, 5.0))
-    no_repeat_ngram_size = models.PositiveSmallIntegerField(_("blocked n-gram"), default=3, validators=between(0, 20))
-    max_new_tokens = models.PositiveSmallIntegerField(_("longest reply, in tokens"), default=64, validators=between(1, 1024))
+    no_repeat_ngram_size = models.PositiveSmallIntegerField(
+        _("blocked n-gram"), default=3, validators=between(0, 20)
+    )
+    max_new_tokens = models.PositiveSmallIntegerField(
+        _("longest reply, in tokens"), default=64, validators=between(1, 1024)
+    )
     new_sets_per_turn = models.PositiveSmallIntegerField(
         _("new candidate sets per turn"), default=5, validators=between(0, 50)
     )
@@ -40,11 +48,21 @@ class AuthoringSettings(models.Model):
     max_utterance_length = models.PositiveIntegerField(
         _("longest utterance, in characters"), default=2000, validators=between(1, 20_000)
     )
-    lease_minutes = models.PositiveIntegerField(_("hold a task for, in minutes"), default=30, validators=between(1, 1440))
-    saved_days = models.PositiveIntegerField(_("keep saved work for, in days"), default=7, validators=between(1, 365))
-    open_tasks_per_person = models.PositiveSmallIntegerField(_("open dialogues per person"), default=3, validators=between(1, 50))
-    daily_goal = models.PositiveSmallIntegerField(_("dialogues per person and day"), default=20, validators=between(1, 500))
-    experts_required = models.PositiveSmallIntegerField(_("experts per dialogue"), default=1, validators=between(1, 9))
+    lease_minutes = models.PositiveIntegerField(
+        _("hold a task for, in minutes"), default=30, validators=between(1, 1440)
+    )
+    saved_days = models.PositiveIntegerField(
+        _("keep saved work for, in days"), default=7, validators=between(1, 365)
+    )
+    open_tasks_per_person = models.PositiveSmallIntegerField(
+        _("open dialogues per person"), default=3, validators=between(1, 50)
+    )
+    daily_goal = models.PositiveSmallIntegerField(
+        _("dialogues per person and day"), default=20, validators=between(1, 500)
+    )
+    experts_required = models.PositiveSmallIntegerField(
+        _("experts per dialogue"), default=1, validators=between(1, 9)
+    )
 
     def __str__(self) -> str:
         return f"authoring settings of {self.project_id}"
@@ -82,10 +100,14 @@ class Task(models.Model):
         ordering = ["priority", "id"]
         constraints = [
             models.CheckConstraint(condition=Q(open_slots__gte=0), name="task_not_over_assigned"),
-            models.CheckConstraint(condition=Q(open_slots__lte=models.F("overlap")), name="task_slots_within_overlap"),
+            models.CheckConstraint(
+                condition=Q(open_slots__lte=models.F("overlap")), name="task_slots_within_overlap"
+            ),
         ]
         indexes = [
-            models.Index(fields=["project", "priority", "id"], name="task_open", condition=Q(open_slots__gt=0)),
+            models.Index(
+                fields=["project", "priority", "id"], name="task_open", condition=Q(open_slots__gt=0)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -122,10 +144,14 @@ class Assignment(models.Model):
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="assignments")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="assignments")
-    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="assignments")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="assignments"
+    )
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="assignments")
     state = models.CharField(max_length=9, choices=AssignmentState, default=AssignmentState.ACTIVE)
-    claim_id = models.UUIDField(unique=True, help_text=_("Made by the browser; a second send finds the first claim"))
+    claim_id = models.UUIDField(
+        unique=True, help_text=_("Made by the browser; a second send finds the first claim")
+    )
     lease_until = models.DateTimeField()
     claimed_at = models.DateTimeField(default=timezone.now)
     touched_at = models.DateTimeField(default=timezone.now)
@@ -133,10 +159,14 @@ class Assignment(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        constraints = [models.UniqueConstraint(fields=["task", "annotator"], name="one_assignment_per_person_and_task")]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "annotator"], name="one_assignment_per_person_and_task")
+        ]
         indexes = [
             models.Index(fields=["annotator", "project", "state"], name="assignment_mine"),
-            models.Index(fields=["lease_until"], name="assignment_lease", condition=Q(state__in=["active", "saved"])),
+            models.Index(
+                fields=["lease_until"], name="assignment_lease", condition=Q(state__in=["active", "saved"])
+            ),
         ]
 
     def __str__(self) -> str:
@@ -146,7 +176,9 @@ class Assignment(models.Model):
 class Draft(models.Model):
     """Unsent words of an assignment. `version` counts saves, so that a second device is noticed."""
 
-    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True)
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True
+    )
     position = models.PositiveIntegerField(default=0)
     text = models.TextField(blank=True)
     candidate_set = models.ForeignKey(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -184,7 +216,9 @@ class Turn(models.Model):
         ordering = ["stored_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["dialogue", "position"], condition=Q(undone_at=None), name="one_live_turn_per_position"
+                fields=["dialogue", "position"],
+                condition=Q(undone_at=None),
+                name="one_live_turn_per_position",
             ),
         ]
         indexes = [models.Index(fields=["assignment", "position"], name="turn_assignment")]
@@ -207,7 +241,9 @@ class ExpertReview(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="expert_reviews")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="expert_reviews")
+    reviewer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="expert_reviews"
+    )
     verdict = models.CharField(max_length=4, choices=Verdict, blank=True)
     reason = models.TextField(blank=True)
     remarks = models.JSONField(default=list)
@@ -221,7 +257,9 @@ class ExpertReview(models.Model):
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["dialogue", "reviewer"], condition=Q(superseded_at=None), name="one_live_review_per_expert"
+                fields=["dialogue", "reviewer"],
+                condition=Q(superseded_at=None),
+                name="one_live_review_per_expert",
             ),
         ]
 

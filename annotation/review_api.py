@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.rest.pagination import CursorPagination
+from accounts.rest.person import person
 from annotation.models import ExpertReview, Verdict
 from annotation.selectors.reviews import dialogue_to_review, own_review, utterances_to_review, verdicts_of
 from annotation.serializers import Strict, UtteranceSerializer
@@ -29,7 +30,9 @@ class RemarkSerializer(Strict):
 
 
 class VerdictInput(Strict):
-    id = serializers.UUIDField(help_text="Of the claim, or made by the client; a second send returns the stored verdict.")
+    id = serializers.UUIDField(
+        help_text="Of the claim, or made by the client; a second send returns the stored verdict."
+    )
     verdict = serializers.ChoiceField(choices=Verdict.choices)
     reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON)
     remarks = RemarkSerializer(many=True, required=False)
@@ -60,11 +63,6 @@ class ReviewStateOnly(serializers.Serializer[Any]):
     review_state = serializers.ChoiceField(choices=ReviewState.choices)
 
 
-def person(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user
-
-
 def to_read(reviewer: User, dialogue_id: int) -> dict[str, Any]:
     dialogue = dialogue_to_review(reviewer, dialogue_id)
     review = own_review(reviewer, dialogue)
@@ -86,13 +84,17 @@ class ReviewsView(APIView):
         rows = pages.paginate_queryset(verdicts_of(person(request), project), request, view=self)
         return pages.get_paginated_response(ReviewSerializer(rows, many=True).data)
 
-    @extend_schema(tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue})
+    @extend_schema(
+        tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue}
+    )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next dialogue to read. Code: nothing_to_review."""
         project = project_for(person(request), slug, Capability.REVIEW)
         sent = ReviewClaimInput(data=request.data)
         sent.is_valid(raise_exception=True)
-        claim = expert_review.claim_next_review(reviewer=person(request), project=project, **sent.validated_data)
+        claim = expert_review.claim_next_review(
+            reviewer=person(request), project=project, **sent.validated_data
+        )
         return Response(to_read(person(request), claim.dialogue_id), status=status.HTTP_201_CREATED)
 
 

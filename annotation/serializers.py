@@ -19,7 +19,9 @@ class Strict(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := set(data) - set(self.fields)):
-            raise serializers.ValidationError({name: ["Unknown field."] for name in sorted(map(str, unknown))})
+            raise serializers.ValidationError(
+                {name: ["Unknown field."] for name in sorted(map(str, unknown))}
+            )
         return super().to_internal_value(data)
 
 
@@ -33,13 +35,17 @@ class ReasonInput(Strict):
 
 class SourceFields(Strict):
     position = serializers.IntegerField(min_value=0, max_value=100_000)
-    candidate_set = serializers.IntegerField(allow_null=True, required=False, min_value=1, max_value=BIGGEST_ID)
+    candidate_set = serializers.IntegerField(
+        allow_null=True, required=False, min_value=1, max_value=BIGGEST_ID
+    )
     source = serializers.IntegerField(allow_null=True, required=False, min_value=0, max_value=100)
 
 
 class DraftInput(SourceFields):
     text = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=MAX_DRAFT)
-    version = serializers.IntegerField(min_value=0, max_value=2**31 - 1, help_text="The version that the page last saw.")
+    version = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, help_text="The version that the page last saw."
+    )
 
 
 class TurnInput(SourceFields):

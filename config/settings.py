@@ -22,7 +22,9 @@ PRODUCTION = env.bool("PRODUCTION", default=False)
 VAR = Path(env.str("LAPIDARY_VAR", default=str(BASE_DIR / "var"))).resolve()
 PUBLIC_URL = env.str("PUBLIC_URL", default="http://localhost:8000").rstrip("/")
 SECRET_KEY = env.str("SECRET_KEY", default="") or embedded.development_secret(VAR)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[urlsplit(PUBLIC_URL).hostname or "localhost", "localhost", "127.0.0.1"])
+ALLOWED_HOSTS = env.list(
+    "ALLOWED_HOSTS", default=[urlsplit(PUBLIC_URL).hostname or "localhost", "localhost", "127.0.0.1"]
+)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[PUBLIC_URL])
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
@@ -31,7 +33,10 @@ if PRODUCTION:
         text
         for wrong, text in [
             (DEBUG, "DEBUG must be off"),
-            (len(env.str("SECRET_KEY", default="")) < 50, "SECRET_KEY must be set to at least 50 random characters"),
+            (
+                len(env.str("SECRET_KEY", default="")) < 50,
+                "SECRET_KEY must be set to at least 50 random characters",
+            ),
             (not PUBLIC_URL.startswith("https://"), "PUBLIC_URL must be set and start with https://"),
             (not env.str("DATABASE_URL", default=""), "DATABASE_URL must name your PostgreSQL"),
             (not env.str("REDIS_URL", default=""), "REDIS_URL must name your Redis"),
@@ -58,12 +63,20 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"generation.tasks.*": {"queue": "gpu"}}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 10, "socket_connect_timeout": 5}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "socket_timeout": 10,
+    "socket_connect_timeout": 5,
+}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_BEAT_SCHEDULE = {
     "reap-leases": {"task": "annotation.tasks.reap_expired_leases", "schedule": 30.0},
-    "reap-requests": {"task": "generation.tasks.take_over_lost_requests", "schedule": 15.0, "options": {"queue": "default"}},
+    "reap-requests": {
+        "task": "generation.tasks.take_over_lost_requests",
+        "schedule": 15.0,
+        "options": {"queue": "default"},
+    },
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
 }
 
@@ -209,7 +222,9 @@ SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=HTTPS) else None
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=HTTPS) else None
+)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

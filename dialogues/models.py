@@ -60,7 +60,7 @@ class Dialogue(models.Model):
     """An ordered conversation of a project."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="dialogues")
-    external_id = models.CharField(max_length=200, null=True, blank=True)
+    external_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique where there is one
     origin = models.CharField(max_length=8, choices=Origin)
     state = models.CharField(max_length=9, choices=DialogueState)
     review_state = models.CharField(max_length=10, choices=ReviewState, default=ReviewState.UNREVIEWED)
@@ -94,7 +94,9 @@ class CandidateSet(models.Model):
     """
 
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="candidate_sets")
-    position = models.PositiveIntegerField(help_text=_("Position of the utterance that they are candidates for"))
+    position = models.PositiveIntegerField(
+        help_text=_("Position of the utterance that they are candidates for")
+    )
     candidates = models.JSONField()
     model_version = models.CharField(max_length=200, blank=True)
     sampling = models.JSONField(default=dict)
@@ -120,8 +122,12 @@ class Utterance(models.Model):
     metadata = models.JSONField(default=dict)
     candidate_set = models.ForeignKey(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="+")
     action = models.CharField(max_length=7, choices=Action, blank=True)
-    source = models.PositiveSmallIntegerField(null=True, help_text=_("Place of the source candidate in its set"))
-    edit_distance = models.PositiveIntegerField(null=True, help_text=_("Characters, Levenshtein, from the source"))
+    source = models.PositiveSmallIntegerField(
+        null=True, help_text=_("Place of the source candidate in its set")
+    )
+    edit_distance = models.PositiveIntegerField(
+        null=True, help_text=_("Characters, Levenshtein, from the source")
+    )
 
     class Meta:
         ordering = ["dialogue_id", "position"]

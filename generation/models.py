@@ -42,7 +42,12 @@ class RequestState(models.TextChoices):
 MOVES = {
     RequestState.QUEUED: {RequestState.RUNNING, RequestState.CANCELLED, RequestState.FAILED},
     # A lost worker's request goes back to the queue.
-    RequestState.RUNNING: {RequestState.DONE, RequestState.FAILED, RequestState.QUEUED, RequestState.CANCELLED},
+    RequestState.RUNNING: {
+        RequestState.DONE,
+        RequestState.FAILED,
+        RequestState.QUEUED,
+        RequestState.CANCELLED,
+    },
     RequestState.FAILED: {RequestState.QUEUED},
     RequestState.CANCELLED: {RequestState.QUEUED},
     RequestState.DONE: frozenset[str](),
@@ -55,7 +60,7 @@ class Priority(models.IntegerChoices):
 
 
 class CandidateRequest(models.Model):
-    """One turn that wants candidates. Found again by (dialogue, context_hash, ordinal), so that asking twice is one request.
+    """One turn that wants candidates. Found again by (dialogue, context_hash, ordinal): asking twice is one request.
 
     draft: for a request ahead of time, the unsent text that follows the stored utterances as their last one.
     ordinal: 0 for the first set of a turn, then one more for every time the annotator asks for new candidates.
@@ -78,8 +83,12 @@ class CandidateRequest(models.Model):
     lease_until = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
-    failures = models.JSONField(default=list, help_text=_("Replies of the set that could not be had, in plain words"))
-    candidate_set = models.OneToOneField(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="request")
+    failures = models.JSONField(
+        default=list, help_text=_("Replies of the set that could not be had, in plain words")
+    )
+    candidate_set = models.OneToOneField(
+        CandidateSet, null=True, on_delete=models.SET_NULL, related_name="request"
+    )
     created_at = models.DateTimeField(default=timezone.now)
     wanted_at = models.DateTimeField(null=True, help_text=_("When an annotator first waited for it"))
     started_at = models.DateTimeField(null=True)
@@ -88,10 +97,14 @@ class CandidateRequest(models.Model):
     class Meta:
         ordering = ["created_at", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["dialogue", "context_hash", "ordinal"], name="one_request_per_context"),
+            models.UniqueConstraint(
+                fields=["dialogue", "context_hash", "ordinal"], name="one_request_per_context"
+            ),
         ]
         indexes = [
-            models.Index(fields=["priority", "created_at"], name="request_queue", condition=Q(state="queued")),
+            models.Index(
+                fields=["priority", "created_at"], name="request_queue", condition=Q(state="queued")
+            ),
             models.Index(fields=["lease_until"], name="request_lease", condition=Q(state="running")),
         ]
 

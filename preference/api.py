@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import User
 from accounts.rest.pagination import CursorPagination
+from accounts.rest.person import person
 from dialogues.models import Split
 from jobs.models import JobState
 from preference.exports import FORMATS
@@ -43,11 +43,6 @@ class ExportSerializer(serializers.ModelSerializer[Export]):
     class Meta:
         model = Export
         fields = ["id", "project", "format", "filters", "state", "rows", "bytes", "error", "manifest", "created_at"]
-
-
-def person(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user
 
 
 class ExportsView(APIView):

@@ -12,8 +12,8 @@ from projects.models import Project
 class Export(models.Model):
     """A finished or running export; the file lies under FILES_ROOT with its manifest beside it.
 
-    filters: what was asked for (format, splits, include_unreviewed …). manifest: rows, SHA-256, schema version, filters,
-    seed and code version of the finished file.
+    filters: what was asked for (format, splits, include_unreviewed …). manifest: rows, SHA-256, schema version,
+    filters, seed and code version of the finished file.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -84,7 +84,9 @@ class Event(models.Model):
     kind = models.CharField(max_length=40)
     before = models.CharField(max_length=20, blank=True)
     after = models.CharField(max_length=20, blank=True)
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     reason = models.TextField(blank=True)
     data = models.JSONField(default=dict)
     at = models.DateTimeField(default=timezone.now)

@@ -11,7 +11,9 @@ from projects.roles import CAPABILITIES, Capability
 
 def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
     """What `user` may do in `project`; superusers may do everything except others' annotation and review work."""
-    roles = Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
+    roles = (
+        Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
+    )
     granted = frozenset[Capability]().union(*(CAPABILITIES.get(role, frozenset()) for role in roles))
     return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
 

@@ -18,7 +18,9 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
             return None
         token = use_token(plain=header[1].decode(errors="replace")) if len(header) == 2 else None
         if token is None:
-            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.", code="bad_token")
+            raise exceptions.AuthenticationFailed(
+                "This token is unknown, expired or revoked.", code="bad_token"
+            )
         return token.user, token
 
     def authenticate_header(self, request: Request) -> Any:

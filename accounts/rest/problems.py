@@ -18,7 +18,9 @@ CONTENT_TYPE = "application/problem+json"
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's handler. Anything that is not an answer to the client stays a 500."""
     if isinstance(error, Refusal):
-        return problem(error.status, error.code, str(error.message), remedy=str(error.remedy), **error.details)
+        return problem(
+            error.status, error.code, str(error.message), remedy=str(error.remedy), **error.details
+        )
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -37,6 +39,12 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
 
 
 def problem(status: int, code: str, detail: str, **more: Any) -> Response:
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code, "detail": detail}
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+    }
     body |= {key: value for key, value in more.items() if value}
     return Response(body, status=status, content_type=CONTENT_TYPE)

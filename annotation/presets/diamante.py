@@ -6,13 +6,14 @@ from projects.models import Protocol
 GUIDELINES_EN = """\
 # What you make
 
-A chat between two people, A and B. You write both sides, at least seven rounds (a round is one utterance of A and one of B).
+A chat between two people, A and B. You write both sides, at least seven rounds (a round is one utterance of A and
+one of B).
 The model offers seven candidate replies at every turn. Use them as far as they are good, and not a step further.
 
 # The opening
 
-Write about anything that people talk about: your day, a pet, a film, a worry. Be concrete. “My cat is shedding all over the
-sofa, what can I do?” starts a conversation; “Hello” does not. Topic ideas are offered; you need not take one.
+Write about anything that people talk about: your day, a pet, a film, a worry. Be concrete. “My cat is shedding all
+over the sofa, what can I do?” starts a conversation; “Hello” does not. Topic ideas are offered; you need not take one.
 
 # Every turn
 

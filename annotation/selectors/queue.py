@@ -38,7 +38,9 @@ def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
 def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
     """In work or saved, and expired work that has words in it: nothing written is out of reach."""
     held = Q(state__in=HELD) | Q(state=AssignmentState.EXPIRED, dialogue__utterance_count__gt=0)
-    return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by("-touched_at")[:SHOWN]
+    return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by(
+        "-touched_at"
+    )[:SHOWN]
 
 
 def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
@@ -55,7 +57,9 @@ def vetoed_assignments(user: User, project: Project) -> QuerySet[Assignment]:
         state=AssignmentState.SUBMITTED,
         dialogue__review_state=ReviewState.VETOED,
     ).order_by("-submitted_at")
-    return _with_opening(rows).prefetch_related(Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes"))
+    return _with_opening(rows).prefetch_related(
+        Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes")
+    )
 
 
 def today_of(user: User, project: Project, now: datetime | None = None) -> Today:
@@ -67,8 +71,11 @@ def today_of(user: User, project: Project, now: datetime | None = None) -> Today
 
 
 def task_counts(project: Project) -> TaskCounts:
-    tasks = Task.objects.filter(project=project).aggregate(planned=Count("id"), open=Count("id", filter=Q(open_slots__gt=0)))
+    tasks = Task.objects.filter(project=project).aggregate(
+        planned=Count("id"), open=Count("id", filter=Q(open_slots__gt=0))
+    )
     work = Assignment.objects.filter(project=project).aggregate(
-        held=Count("id", filter=Q(state__in=HELD)), finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED))
+        held=Count("id", filter=Q(state__in=HELD)),
+        finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED)),
     )
     return TaskCounts(**tasks, **work)

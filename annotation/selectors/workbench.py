@@ -11,7 +11,9 @@ from generation.models import CandidateRequest
 
 def utterances_of(assignment: Assignment) -> list[dict[str, Any]]:
     """The dialogue so far, each utterance with the turn that undo takes."""
-    turns = dict(Turn.objects.filter(dialogue=assignment.dialogue_id, undone_at=None).values_list("position", "id"))
+    turns = dict(
+        Turn.objects.filter(dialogue=assignment.dialogue_id, undone_at=None).values_list("position", "id")
+    )
     fields = ("position", "speaker", "text", "action", "source", "edit_distance")
     rows = Utterance.objects.filter(dialogue=assignment.dialogue_id).order_by("position").values(*fields)
     return [{**row, "turn_id": turns.get(row["position"])} for row in rows]

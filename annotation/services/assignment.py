@@ -56,7 +56,8 @@ def _lock_annotator(annotator: User, project: Project) -> None:
     roles = membership.roles if membership else []
     if not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles) or project.archived_at:
         raise NotAllowed(
-            _("You are not an annotator of this project."), _("Ask its manager to give you the role “Annotator”.")
+            _("You are not an annotator of this project."),
+            _("Ask its manager to give you the role “Annotator”."),
         )
 
 
@@ -88,7 +89,11 @@ def _nothing_left(annotator: User, project: Project) -> Refusal:
     # Open, but locked at this instant: somebody is claiming it.
     being_claimed = Task.objects.filter(~Exists(mine), project=project, open_slots__gt=0).exists()
     if until is None and not being_claimed:
-        return Refusal("all_done", _("Everything in this project is done."), _("Thank you. Look into your other projects."))
+        return Refusal(
+            "all_done",
+            _("Everything in this project is done."),
+            _("Thank you. Look into your other projects."),
+        )
     return Refusal(
         "all_claimed",
         _("All that is left is being worked on by others."),
@@ -113,7 +118,9 @@ def _lease(settings: AuthoringSettings) -> datetime:
 
 def lock_assignment(*, annotator: User, assignment_id: int) -> Assignment:
     """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's."""
-    locked = Assignment.objects.select_for_update(of=("self",)).select_related("dialogue", "project__authoring")
+    locked = Assignment.objects.select_for_update(of=("self",)).select_related(
+        "dialogue", "project__authoring"
+    )
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None:
         raise missing_assignment()
@@ -148,7 +155,13 @@ def _take_up(assignment: Assignment, settings: AuthoringSettings) -> None:
     if assignment.state not in HELD:
         _take_slot_back(assignment)
         _move_dialogue(assignment, DialogueState.WRITING)
-    _move(assignment, AssignmentState.ACTIVE, actor=assignment.annotator, lease_until=_lease(settings), touched_at=timezone.now())
+    _move(
+        assignment,
+        AssignmentState.ACTIVE,
+        actor=assignment.annotator,
+        lease_until=_lease(settings),
+        touched_at=timezone.now(),
+    )
 
 
 def _take_slot_back(assignment: Assignment) -> None:
@@ -189,7 +202,9 @@ def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
     if assignment.state != AssignmentState.SAVED:
         hold(assignment)
         until = timezone.now() + timedelta(days=assignment.project.authoring.saved_days)
-        _move(assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now())
+        _move(
+            assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now()
+        )
     return assignment
 
 
@@ -200,14 +215,18 @@ def release(*, annotator: User, assignment_id: int, reason: str = "") -> Assignm
     if assignment.state in HELD:
         _give_back(assignment, AssignmentState.RELEASED, actor=annotator, reason=reason)
     elif assignment.state == AssignmentState.SUBMITTED:
-        raise Refusal("not_writable", _("This dialogue is finished."), _("Take it back first, from your queue."))
+        raise Refusal(
+            "not_writable", _("This dialogue is finished."), _("Take it back first, from your queue.")
+        )
     return assignment
 
 
 def reap_expired_leases() -> int:
     """Give back what nobody has renewed. Returns how many; called again and again by the scheduler."""
     with transaction.atomic():
-        over = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).select_related("dialogue", "project")
+        over = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).select_related(
+            "dialogue", "project"
+        )
         expired = list(over.filter(state__in=HELD, lease_until__lt=timezone.now())[:REAP_AT_ONCE])
         for assignment in expired:
             _give_back(assignment, AssignmentState.EXPIRED, actor=None, reason="lease over")
@@ -224,9 +243,21 @@ def _move(
     assignment: Assignment, to: AssignmentState, *, actor: User | None, reason: str = "", **changes: object
 ) -> None:
     move(
-        assignment, to=to, moves=ASSIGNMENT_MOVES, project=assignment.project, actor=actor, reason=reason, **changes
+        assignment,
+        to=to,
+        moves=ASSIGNMENT_MOVES,
+        project=assignment.project,
+        actor=actor,
+        reason=reason,
+        **changes,
     )
 
 
 def _move_dialogue(assignment: Assignment, to: DialogueState) -> None:
-    move(assignment.dialogue, to=to, moves=DIALOGUE_MOVES, project=assignment.project, actor=assignment.annotator)
+    move(
+        assignment.dialogue,
+        to=to,
+        moves=DIALOGUE_MOVES,
+        project=assignment.project,
+        actor=assignment.annotator,
+    )

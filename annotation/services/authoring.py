@@ -54,7 +54,7 @@ class Outcome:
 def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> Outcome:
     """Store one utterance and ask for the next candidates. The same UUID again returns what is stored.
 
-    Raises NotFound for another's dialogue, Invalid for the text, and Refusal: out_of_order (an earlier turn is missing),
+    Raises NotFound for another's dialogue, Invalid for the text, and Refusal: out_of_order (an earlier turn is absent),
     written_elsewhere (this position has a text already), lease_gone, not_writable.
     """
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
@@ -73,7 +73,9 @@ def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> Outco
 
 def _sent_before(assignment: Assignment, turn: Turn) -> Outcome:
     if turn.assignment_id != assignment.pk:
-        raise Invalid(_("This submission belongs to another dialogue."), _("Reload the page."), reason="foreign_id")
+        raise Invalid(
+            _("This submission belongs to another dialogue."), _("Reload the page."), reason="foreign_id"
+        )
     request = ask_for_candidates(assignment.dialogue, assignment.project.authoring)
     return Outcome(turn, assignment, request, repeated=True)
 
@@ -104,11 +106,15 @@ def _provenance(dialogue: Dialogue, sent: SentTurn, text: str) -> Provenance:
     picked = of_turn.filter(pk=sent.candidate_set).first()
     if picked is None:
         raise Invalid(
-            _("The candidates that this text names are not of this turn."), _("Reload the page."), reason="candidate_set"
+            _("The candidates that this text names are not of this turn."),
+            _("Reload the page."),
+            reason="candidate_set",
         )
     if sent.source is not None and not 0 <= sent.source < len(picked.candidates):
         raise Invalid(_("There is no such candidate in the set."), _("Reload the page."), reason="source")
-    shown = list(of_turn.filter(request__context_hash=picked.request.context_hash, request__wanted_at__isnull=False))
+    shown = list(
+        of_turn.filter(request__context_hash=picked.request.context_hash, request__wanted_at__isnull=False)
+    )
     return derive(text, shown or [picked], picked, sent.source)
 
 
@@ -227,7 +233,11 @@ def undo_turn(*, annotator: User, assignment_id: int, turn_id: UUID) -> Outcome:
     if turn.undone_at is None:
         hold(assignment)
         if turn.position != assignment.dialogue.utterance_count - 1:
-            raise Refusal("not_last", _("Only the last turn can be undone."), _("Reload the page to see what is stored."))
+            raise Refusal(
+                "not_last",
+                _("Only the last turn can be undone."),
+                _("Reload the page to see what is stored."),
+            )
         _remove(assignment, [turn])
         drafts.restore(assignment=assignment, turn=turn)
     return Outcome(turn, assignment, ask_for_candidates(assignment.dialogue, settings))
@@ -249,12 +259,16 @@ def reset_dialogue(*, annotator: User, assignment_id: int) -> list[UUID]:
     if turns:
         _remove(assignment, turns)
         drafts.clear(assignment=assignment, position=0)
-        record(assignment, kind="reset", project=assignment.project, actor=annotator, data={"turns": len(turns)})
+        record(
+            assignment, kind="reset", project=assignment.project, actor=annotator, data={"turns": len(turns)}
+        )
     return [turn.pk for turn in turns]
 
 
 @transaction.atomic
-def restore_turns(*, annotator: User, assignment_id: int, turn_ids: Sequence[UUID]) -> CandidateRequest | None:
+def restore_turns(
+    *, annotator: User, assignment_id: int, turn_ids: Sequence[UUID]
+) -> CandidateRequest | None:
     """Bring back what a reset removed, as long as nothing new was written. Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     hold(assignment)
@@ -267,7 +281,9 @@ def restore_turns(*, annotator: User, assignment_id: int, turn_ids: Sequence[UUI
     for turn in turns:
         turn.dialogue = assignment.dialogue
         _write_utterance(turn)
-    record(assignment, kind="restore", project=assignment.project, actor=annotator, data={"turns": len(turns)})
+    record(
+        assignment, kind="restore", project=assignment.project, actor=annotator, data={"turns": len(turns)}
+    )
     return ask_for_candidates(assignment.dialogue, assignment.project.authoring)
 
 
@@ -280,7 +296,9 @@ def finish_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
     hold(assignment)
     _check_rounds(assignment)
     now = timezone.now()
-    _move_both(assignment, AssignmentState.SUBMITTED, DialogueState.FINISHED, submitted_at=now, finished_at=now)
+    _move_both(
+        assignment, AssignmentState.SUBMITTED, DialogueState.FINISHED, submitted_at=now, finished_at=now
+    )
     return assignment
 
 
@@ -289,7 +307,8 @@ def _check_rounds(assignment: Assignment) -> None:
     if rounds < needed:
         raise Refusal(
             "too_short",
-            _("The dialogue has %(rounds)d rounds; it needs %(needed)d.") % {"rounds": rounds, "needed": needed},
+            _("The dialogue has %(rounds)d rounds; it needs %(needed)d.")
+            % {"rounds": rounds, "needed": needed},
             _("Write on, or save it for later."),
             details={"rounds": rounds, "needed": needed},
         )
@@ -304,7 +323,9 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
     dialogue = Dialogue.objects.select_for_update().get(pk=assignment.dialogue_id)
     if dialogue.review_state != ReviewState.UNREVIEWED or dialogue.expert_reviews.filter(counting()).exists():
         raise Refusal(
-            "under_review", _("An expert is already reading this dialogue."), _("Wait for the verdict in your queue.")
+            "under_review",
+            _("An expert is already reading this dialogue."),
+            _("Wait for the verdict in your queue."),
         )
     assignment.dialogue = dialogue
     _move_both(assignment, AssignmentState.ACTIVE, DialogueState.WRITING, submitted_at=None, finished_at=None)
@@ -313,10 +334,17 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
 
 
 def _move_both(
-    assignment: Assignment, state: AssignmentState, dialogue_state: DialogueState, *, submitted_at: Any, finished_at: Any
+    assignment: Assignment,
+    state: AssignmentState,
+    dialogue_state: DialogueState,
+    *,
+    submitted_at: Any,
+    finished_at: Any,
 ) -> None:
     project, actor = assignment.project, assignment.annotator
-    move(assignment, to=state, moves=ASSIGNMENT_MOVES, project=project, actor=actor, submitted_at=submitted_at)
+    move(
+        assignment, to=state, moves=ASSIGNMENT_MOVES, project=project, actor=actor, submitted_at=submitted_at
+    )
     move(
         assignment.dialogue,
         to=dialogue_state,

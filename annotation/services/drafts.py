@@ -10,7 +10,9 @@ from accounts.models import User
 from annotation.models import Assignment, Draft, Turn
 from annotation.services.assignment import lock_assignment
 
-MAX_DRAFT = 100_000  # characters; longer than any project allows to send, so that pasted text is not lost at once
+MAX_DRAFT = (
+    100_000  # characters; longer than any project allows to send, so that pasted text is not lost at once
+)
 
 
 @transaction.atomic
@@ -39,7 +41,12 @@ def save_draft(
 
 
 def _conflict(draft: Draft) -> Refusal:
-    newer = {"position": draft.position, "text": draft.text, "version": draft.version, "saved_at": draft.saved_at.isoformat()}
+    newer = {
+        "position": draft.position,
+        "text": draft.text,
+        "version": draft.version,
+        "saved_at": draft.saved_at.isoformat(),
+    }
     return Refusal(
         "draft_conflict",
         _("This draft was changed in another tab or on another device."),
@@ -51,7 +58,12 @@ def _conflict(draft: Draft) -> Refusal:
 def clear(*, assignment: Assignment, position: int) -> None:
     """Empty the draft after its text was sent."""
     Draft.objects.filter(assignment=assignment).update(
-        position=position, text="", candidate_set=None, source=None, version=F("version") + 1, saved_at=timezone.now()
+        position=position,
+        text="",
+        candidate_set=None,
+        source=None,
+        version=F("version") + 1,
+        saved_at=timezone.now(),
     )
 
 

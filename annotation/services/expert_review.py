@@ -61,13 +61,18 @@ def claim_next_review(*, reviewer: User, project: Project, claim_id: UUID) -> Ex
 def _check_role(reviewer: User, project: Project) -> None:
     if Capability.REVIEW not in capabilities_of(reviewer, project):
         raise NotAllowed(
-            _("You do not review in this project."), _("Ask its manager for the role “Quality controller” or “Trainer”.")
+            _("You do not review in this project."),
+            _("Ask its manager for the role “Quality controller” or “Trainer”."),
         )
 
 
 def _held_claim(reviewer: User, project: Project) -> ExpertReview | None:
     claims = ExpertReview.objects.filter(
-        reviewer=reviewer, dialogue__project=project, superseded_at=None, verdict="", claimed_until__gt=timezone.now()
+        reviewer=reviewer,
+        dialogue__project=project,
+        superseded_at=None,
+        verdict="",
+        claimed_until__gt=timezone.now(),
     )
     return claims.first()
 
@@ -76,7 +81,9 @@ def _next_dialogue(reviewer: User, project: Project) -> Dialogue | None:
     needed = project.authoring.experts_required
     others = ExpertReview.objects.filter(counting(), dialogue=OuterRef("pk")).exclude(reviewer=reviewer)
     read_by = others.order_by().values("dialogue").annotate(n=Count("id")).values("n")
-    judged = ExpertReview.objects.filter(dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None).exclude(verdict="")
+    judged = ExpertReview.objects.filter(
+        dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None
+    ).exclude(verdict="")
     own = Assignment.objects.filter(dialogue=OuterRef("pk"), annotator=reviewer)
     waiting = Dialogue.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
@@ -97,7 +104,9 @@ def _nothing_to_review(project: Project) -> Refusal:
             details={"claimed": waiting},
         )
     return Refusal(
-        "nothing_to_review", _("Every finished dialogue has been reviewed."), _("New ones appear as they are finished.")
+        "nothing_to_review",
+        _("Every finished dialogue has been reviewed."),
+        _("New ones appear as they are finished."),
     )
 
 
@@ -123,13 +132,15 @@ def decide(
         return stored
     reason, written = _checked(dialogue, verdict, reason, remarks)
     now = timezone.now()
-    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).exclude(pk=review_id).update(
-        superseded_at=now
-    )
+    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).exclude(
+        pk=review_id
+    ).update(superseded_at=now)
     decided = {"verdict": verdict, "reason": reason, "remarks": written, "decided_at": now}
     decided |= {"claimed_until": None, "superseded_at": None}
     review, _created = ExpertReview.objects.update_or_create(
-        id=review_id, defaults=decided, create_defaults={"dialogue": dialogue, "reviewer": reviewer, **decided}
+        id=review_id,
+        defaults=decided,
+        create_defaults={"dialogue": dialogue, "reviewer": reviewer, **decided},
     )
     _settle(dialogue, actor=reviewer, reason=reason)
     return review
@@ -149,7 +160,10 @@ def withdraw_verdict(*, reviewer: User, dialogue_id: int) -> Dialogue:
 def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
     """The author has read why the dialogue was vetoed; it leaves the list of what came back."""
     vetoes = ExpertReview.objects.filter(
-        dialogue=dialogue_id, dialogue__assignments__annotator=author, verdict=Verdict.VETO, seen_by_author_at=None
+        dialogue=dialogue_id,
+        dialogue__assignments__annotator=author,
+        verdict=Verdict.VETO,
+        seen_by_author_at=None,
     )
     ExpertReview.objects.filter(pk__in=vetoes.values("pk")).update(seen_by_author_at=timezone.now())
 
@@ -164,7 +178,9 @@ def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
         raise NotAllowed(_("You wrote this dialogue yourself."), _("Another expert has to judge it."))
     if dialogue.state != DialogueState.FINISHED:
         raise Refusal(
-            "not_finished", _("Its author has taken this dialogue back."), _("It comes up again when it is finished.")
+            "not_finished",
+            _("Its author has taken this dialogue back."),
+            _("It comes up again when it is finished."),
         )
     return dialogue
 
@@ -180,7 +196,9 @@ def _checked(
     strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
     if strays:
         raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")
-    written = [{"position": r.position, "text": r.text.replace("\0", "").strip()} for r in remarks if r.text.strip()]
+    written = [
+        {"position": r.position, "text": r.text.replace("\0", "").strip()} for r in remarks if r.text.strip()
+    ]
     if verdict == Verdict.VETO and not reason and not written:
         raise Invalid(
             _("A veto needs a reason, for the dialogue or for one of its utterances."),
@@ -193,7 +211,9 @@ def _checked(
 def _settle(dialogue: Dialogue, *, actor: User, reason: str) -> None:
     """Work the review state out from the live verdicts. The caller holds the dialogue's lock."""
     verdicts = list(
-        ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="").values_list("verdict", flat=True)
+        ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None)
+        .exclude(verdict="")
+        .values_list("verdict", flat=True)
     )
     if Verdict.VETO in verdicts:
         state = ReviewState.VETOED

@@ -79,16 +79,21 @@ def _check(project: Project) -> None:
 
 
 @transaction.atomic
-def plan_dialogues(*, project: Project, actor: User | None, count: int, plan_id: UUID, priority: int = 0) -> int:
+def plan_dialogues(
+    *, project: Project, actor: User | None, count: int, plan_id: UUID, priority: int = 0
+) -> int:
     """Add `count` dialogues to be written. The same plan_id again adds nothing. Returns how many tasks it made."""
     if not 1 <= count <= MAX_PLANNED:
         raise Invalid(
-            _("Between 1 and %(limit)d dialogues can be planned at once.") % {"limit": MAX_PLANNED}, field="count"
+            _("Between 1 and %(limit)d dialogues can be planned at once.") % {"limit": MAX_PLANNED},
+            field="count",
         )
     Project.objects.select_for_update().get(pk=project.pk)
     if Event.objects.filter(subject_type="annotation.plan", subject_id=str(plan_id)).exists():
         return 0
-    Task.objects.bulk_create([Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH)
+    Task.objects.bulk_create(
+        [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
+    )
     Event.objects.create(
         project=project,
         subject_type="annotation.plan",

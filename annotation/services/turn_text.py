@@ -27,15 +27,20 @@ def checked_text(text: str, limit: int) -> str:
     """The text without outer white space. Raises Invalid when it is empty, too long or has control characters."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise Invalid(_("The utterance is empty."), _("Write something, or pick a candidate."), reason="empty")
+        raise Invalid(
+            _("The utterance is empty."), _("Write something, or pick a candidate."), reason="empty"
+        )
     if len(text) > limit:
         raise Invalid(
-            _("The utterance has %(n)d characters; this project allows %(limit)d.") % {"n": len(text), "limit": limit},
+            _("The utterance has %(n)d characters; this project allows %(limit)d.")
+            % {"n": len(text), "limit": limit},
             _("Shorten it; your text is still in the input."),
             reason="too_long",
             limit=limit,
         )
-    bad = next((c for c in text if unicodedata.category(c) in ("Cc", "Cs") and c not in ALLOWED_CONTROLS), None)
+    bad = next(
+        (c for c in text if unicodedata.category(c) in ("Cc", "Cs") and c not in ALLOWED_CONTROLS), None
+    )
     if bad is not None:
         raise Invalid(
             _("The utterance contains the control character U+%(code)04X.") % {"code": ord(bad)},
@@ -45,7 +50,9 @@ def checked_text(text: str, limit: int) -> str:
     return text
 
 
-def derive(text: str, shown: Sequence[CandidateSet], picked: CandidateSet | None, source: int | None) -> Provenance:
+def derive(
+    text: str, shown: Sequence[CandidateSet], picked: CandidateSet | None, source: int | None
+) -> Provenance:
     """The action, from the text alone (protocols.md, `diamante`).
 
     shown: every set displayed for this turn. picked, source: the candidate that the person started from, if any.

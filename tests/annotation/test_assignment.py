@@ -63,7 +63,9 @@ def test_nobody_holds_more_than_the_limit(planned: Project, ann: User) -> None:
     assert (refused.value.code, refused.value.details) == ("too_many_open", {"open": 1})
 
 
-def test_bob_is_told_until_when_ann_holds_the_last_task(project: Project, ann: User, bob: User, mara: User) -> None:
+def test_bob_is_told_until_when_ann_holds_the_last_task(
+    project: Project, ann: User, bob: User, mara: User
+) -> None:
     plan_dialogues(project=project, actor=mara, count=1, plan_id=uuid4())
     held = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
     with pytest.raises(Refusal) as refused:
@@ -106,7 +108,9 @@ def test_renewing_moves_the_end_of_the_lease(anns_assignment: Assignment, ann: U
     assert renew_lease(annotator=ann, assignment_id=anns_assignment.pk).lease_until > before
 
 
-def test_expired_work_is_taken_up_again_while_its_slot_is_open(anns_assignment: Assignment, ann: User) -> None:
+def test_expired_work_is_taken_up_again_while_its_slot_is_open(
+    anns_assignment: Assignment, ann: User
+) -> None:
     expire(anns_assignment)
     taken = resume(annotator=ann, assignment_id=anns_assignment.pk)
     assert (taken.state, taken.dialogue.state) == (AssignmentState.ACTIVE, DialogueState.WRITING)
@@ -145,9 +149,13 @@ def test_giving_back_frees_the_slot_once(anns_assignment: Assignment, ann: User)
     assert Event.objects.get(subject_type="annotation.assignment", after="released").reason == "no idea"
 
 
-def test_what_ann_gave_back_she_is_not_sent_again(anns_assignment: Assignment, ann: User, planned: Project) -> None:
+def test_what_ann_gave_back_she_is_not_sent_again(
+    anns_assignment: Assignment, ann: User, planned: Project
+) -> None:
     release(annotator=ann, assignment_id=anns_assignment.pk)
-    assert claim_next_task(annotator=ann, project=planned, claim_id=uuid4()).task_id != anns_assignment.task_id
+    assert (
+        claim_next_task(annotator=ann, project=planned, claim_id=uuid4()).task_id != anns_assignment.task_id
+    )
 
 
 @pytest.mark.parametrize("size", [1_000, 100_000])

@@ -39,7 +39,9 @@ def answered(request: CandidateRequest | None, *texts: str) -> CandidateSet:
 
 
 def texts_of(dialogue: Dialogue) -> list[str]:
-    return list(Dialogue.objects.get(pk=dialogue.pk).utterances.order_by("position").values_list("text", flat=True))
+    return list(
+        Dialogue.objects.get(pk=dialogue.pk).utterances.order_by("position").values_list("text", flat=True)
+    )
 
 
 def write_rounds(writes: Writes, assignment: Assignment, rounds: int) -> None:
@@ -59,7 +61,9 @@ def test_speakers_take_turns(anns_assignment: Assignment, writes: Writes) -> Non
     assert [u.speaker for u in anns_assignment.dialogue.utterances.all()] == ["A", "B", "A", "B"]
 
 
-def test_a_picked_and_changed_candidate_is_stored_with_its_source(anns_assignment: Assignment, writes: Writes) -> None:
+def test_a_picked_and_changed_candidate_is_stored_with_its_source(
+    anns_assignment: Assignment, writes: Writes
+) -> None:
     shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
     turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1).turn
     assert (turn.action, turn.source, turn.edit_distance) == ("revise", 1, 5)
@@ -94,18 +98,24 @@ def test_a_second_tab_is_told_what_is_stored(anns_assignment: Assignment, writes
 
 def test_bob_cannot_write_into_anns_dialogue(anns_assignment: Assignment, bob: User) -> None:
     with pytest.raises(NotFound):
-        submit_turn(annotator=bob, assignment_id=anns_assignment.pk, sent=SentTurn(id=uuid4(), position=0, text="Boo"))
+        submit_turn(
+            annotator=bob, assignment_id=anns_assignment.pk, sent=SentTurn(id=uuid4(), position=0, text="Boo")
+        )
     assert Turn.objects.count() == 0
 
 
-def test_a_used_uuid_of_another_dialogue_is_refused(anns_assignment: Assignment, bob: User, writes: Writes) -> None:
+def test_a_used_uuid_of_another_dialogue_is_refused(
+    anns_assignment: Assignment, bob: User, writes: Writes
+) -> None:
     turn = writes(anns_assignment, "Hello", 0).turn
     bobs = claim_next_task(annotator=bob, project=anns_assignment.project, claim_id=uuid4())
     with pytest.raises(Invalid):
         writes(bobs, "Hello", 0, id=turn.pk)
 
 
-def test_candidates_of_another_dialogue_are_refused(anns_assignment: Assignment, bob: User, writes: Writes) -> None:
+def test_candidates_of_another_dialogue_are_refused(
+    anns_assignment: Assignment, bob: User, writes: Writes
+) -> None:
     bobs = claim_next_task(annotator=bob, project=anns_assignment.project, claim_id=uuid4())
     foreign = answered(writes(bobs, "Hello", 0).request, "Hi")
     writes(anns_assignment, "Hello", 0)
@@ -114,7 +124,9 @@ def test_candidates_of_another_dialogue_are_refused(anns_assignment: Assignment,
     assert refused.value.details["reason"] == "candidate_set"
 
 
-def test_undo_takes_the_last_turn_back_into_the_draft(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_undo_takes_the_last_turn_back_into_the_draft(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
     writes(anns_assignment, "one", 0)
     last = writes(anns_assignment, "two", 1).turn
     for _ in range(2):  # safe to repeat
@@ -158,7 +170,9 @@ def test_reset_is_not_undone_over_new_words(anns_assignment: Assignment, ann: Us
     assert refused.value.code == "written_since"
 
 
-def test_a_dialogue_of_seven_rounds_can_be_finished(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_a_dialogue_of_seven_rounds_can_be_finished(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
     write_rounds(writes, anns_assignment, 7)
     for _ in range(2):  # safe to repeat
         done = finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
@@ -185,7 +199,9 @@ def test_a_finished_dialogue_takes_no_more_turns_until_it_is_taken_back(
     assert writes(anns_assignment, "more", 14).turn.position == 14
 
 
-def test_new_candidates_are_another_request_of_the_turn(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_new_candidates_are_another_request_of_the_turn(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
     first = writes(anns_assignment, "one", 0).request
     second = new_candidates(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
     assert first is not None
@@ -201,7 +217,9 @@ def test_new_candidates_have_a_limit(anns_assignment: Assignment, ann: User, wri
     assert refused.value.code == "too_many_sets"
 
 
-def test_a_resting_draft_that_is_sent_finds_its_candidates(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_a_resting_draft_that_is_sent_finds_its_candidates(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
     ahead = generate_ahead(annotator=ann, assignment_id=anns_assignment.pk, text="My cat sheds.")
     assert ahead is not None
     assert ahead.priority == Priority.AHEAD
@@ -211,7 +229,13 @@ def test_a_resting_draft_that_is_sent_finds_its_candidates(anns_assignment: Assi
 
 
 def test_a_draft_of_another_device_is_not_overwritten(anns_assignment: Assignment, ann: User) -> None:
-    kept = {"annotator": ann, "assignment_id": anns_assignment.pk, "position": 0, "candidate_set": None, "source": None}
+    kept = {
+        "annotator": ann,
+        "assignment_id": anns_assignment.pk,
+        "position": 0,
+        "candidate_set": None,
+        "source": None,
+    }
     first = save_draft(**kept, text="on the phone", version=0)
     with pytest.raises(Refusal) as refused:
         save_draft(**kept, text="on the desk", version=0)
@@ -221,7 +245,13 @@ def test_a_draft_of_another_device_is_not_overwritten(anns_assignment: Assignmen
 
 def test_sending_a_turn_empties_the_draft(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
     save_draft(
-        annotator=ann, assignment_id=anns_assignment.pk, position=0, text="Hel", candidate_set=None, source=None, version=0
+        annotator=ann,
+        assignment_id=anns_assignment.pk,
+        position=0,
+        text="Hel",
+        candidate_set=None,
+        source=None,
+        version=0,
     )
     writes(anns_assignment, "Hello", 0)
     assert Draft.objects.get(assignment=anns_assignment).text == ""

@@ -11,7 +11,13 @@ from annotation.models import Assignment, ExpertReview
 from annotation.selectors.queue import vetoed_assignments
 from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue, take_back
-from annotation.services.expert_review import Remark, acknowledge_veto, claim_next_review, decide, withdraw_verdict
+from annotation.services.expert_review import (
+    Remark,
+    acknowledge_veto,
+    claim_next_review,
+    decide,
+    withdraw_verdict,
+)
 from dialogues.models import Dialogue, ReviewState
 from projects.models import Event, Project, Role
 
@@ -29,7 +35,9 @@ def state_of(dialogue: Dialogue) -> str:
 
 
 def veto(reviewer: User, dialogue: Dialogue, reason: str = "contradicts itself") -> ExpertReview:
-    return decide(reviewer=reviewer, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason=reason)
+    return decide(
+        reviewer=reviewer, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason=reason
+    )
 
 
 def passes(reviewer: User, dialogue: Dialogue) -> ExpertReview:
@@ -52,7 +60,9 @@ def test_while_carlos_reads_tina_is_given_nothing(
     assert refused.value.details == {"claimed": 1}
 
 
-def test_nobody_reviews_their_own_work(finished: Dialogue, ann: User, project: Project, joins: Callable[..., User]) -> None:
+def test_nobody_reviews_their_own_work(
+    finished: Dialogue, ann: User, project: Project, joins: Callable[..., User]
+) -> None:
     joins("ann", project, Role.ANNOTATOR, Role.CONTROLLER)
     with pytest.raises(Refusal):
         claim_next_review(reviewer=ann, project=project, claim_id=uuid4())
@@ -70,7 +80,9 @@ def test_one_expert_is_enough_by_default(finished: Dialogue, carlos: User) -> No
     assert state_of(finished) == ReviewState.PASSED
 
 
-def test_the_project_may_ask_for_two(finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]) -> None:
+def test_the_project_may_ask_for_two(
+    finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
     project.authoring.experts_required = 2
     project.authoring.save()
     passes(carlos, finished)
@@ -103,12 +115,18 @@ def test_a_veto_needs_a_reason(finished: Dialogue, carlos: User) -> None:
 def test_a_remark_needs_its_utterance(finished: Dialogue, carlos: User) -> None:
     with pytest.raises(Invalid):
         decide(
-            reviewer=carlos, dialogue_id=finished.pk, review_id=uuid4(), verdict="veto", remarks=[Remark(14, "Rude.")]
+            reviewer=carlos,
+            dialogue_id=finished.pk,
+            review_id=uuid4(),
+            verdict="veto",
+            remarks=[Remark(14, "Rude.")],
         )
     assert state_of(finished) == ReviewState.UNREVIEWED
 
 
-def test_the_author_reads_the_reason_but_not_the_name(finished: Dialogue, carlos: User, ann: User, project: Project) -> None:
+def test_the_author_reads_the_reason_but_not_the_name(
+    finished: Dialogue, carlos: User, ann: User, project: Project
+) -> None:
     veto(carlos, finished, reason="The cat becomes a dog.")
     (back,) = vetoed_assignments(ann, project)
     (review,) = back.dialogue.vetoes

@@ -52,7 +52,13 @@ def test_an_opening_has_no_candidates() -> None:
 
 @pytest.mark.parametrize(
     "text, reason",
-    [("", "empty"), (" \n\t ", "empty"), ("x" * 11, "too_long"), ("a\0b", "control_character"), ("a\x1bb", "control_character")],
+    [
+        ("", "empty"),
+        (" \n\t ", "empty"),
+        ("x" * 11, "too_long"),
+        ("a\0b", "control_character"),
+        ("a\x1bb", "control_character"),
+    ],
 )
 def test_what_cannot_be_stored_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(Invalid) as refused:

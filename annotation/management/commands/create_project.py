@@ -15,13 +15,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="short name: small letters, digits, - and _")
-        parser.add_argument("--preset", required=True, choices=sorted(PRESETS), help="what the project starts with")
+        parser.add_argument(
+            "--preset", required=True, choices=sorted(PRESETS), help="what the project starts with"
+        )
         parser.add_argument("--title", default="", help="shown to people (default: the short name)")
         parser.add_argument(
-            "--language", default=DialogueLanguage.MIXED, choices=DialogueLanguage.values, help="of the dialogues (default: mul)"
+            "--language",
+            default=DialogueLanguage.MIXED,
+            choices=DialogueLanguage.values,
+            help="of the dialogues (default: mul)",
         )
-        parser.add_argument("--manager", metavar="USERNAME", help="who manages it (default: nobody; superusers can)")
-        parser.add_argument("--dialogues", type=int, default=0, metavar="N", help="plan N dialogues to be written")
+        parser.add_argument(
+            "--manager", metavar="USERNAME", help="who manages it (default: nobody; superusers can)"
+        )
+        parser.add_argument(
+            "--dialogues", type=int, default=0, metavar="N", help="plan N dialogues to be written"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         manager = self._person(options["manager"])
@@ -44,5 +53,7 @@ class Command(BaseCommand):
             return None
         person = User.objects.filter(username=username).first()
         if person is None:
-            raise CommandError(f"There is no user “{username}”. Make one with: manage.py create_user {username}")
+            raise CommandError(
+                f"There is no user “{username}”. Make one with: manage.py create_user {username}"
+            )
         return person
