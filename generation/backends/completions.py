@@ -145,7 +145,7 @@ class Completions:
 
     def _open(self) -> httpx.AsyncClient:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=self._timeout)
+            self._client = httpx.AsyncClient(timeout=None)  # noqa: S113  # ours covers the whole of a try
         return self._client
 
     def _check_status(self, response: httpx.Response, received: bytes) -> None:

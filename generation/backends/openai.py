@@ -63,10 +63,9 @@ class OpenAIBackend:
 
     @property
     def version(self) -> str:
-        """Model and server, what the server calls the model if otherwise, and which settings it refused."""
-        served = f" ({self._server.served})" if self._server.served not in {"", self.model} else ""
+        """The model as the server calls it, the server, and which settings it refused."""
         refused = "".join(f" without {name}" for name in sorted(self._server.denied & {"top_k", "seed"}))
-        return f"{self.model}@{self._host}{served}{refused}"
+        return f"{self._server.served or self.model} at {self._host}{refused}"
 
     def check(self) -> None:
         """Asks for one token."""
