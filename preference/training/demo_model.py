@@ -1,0 +1,217 @@
+"""Trains the bilingual chit-chat model that is shipped for `make demo`.
+
+python -m preference.training.demo_model --output generation/demo_model/model
+python -m preference.training.demo_model --output generation/demo_model/model --show-openings
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from generation.demo_model.corpus import corpus_hash
+from preference.training.demo_data import batches, train_tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides the weights, besides the corpus and the machine's arithmetic."""
+
+    tokens: int = 10_000_000
+    seed: int = 1
+    vocabulary: int = 5120
+    hidden: int = 256
+    layers: int = 6
+    heads: int = 4
+    intermediate: int = 512
+    batch_tokens: int = 4096
+    peak_lr: float = 2e-3
+    final_lr: float = 5e-5
+    warmup_tokens: int = 400_000
+    weight_decay: float = 0.05
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands; saved with every checkpoint."""
+
+    tokens: int = 0
+    steps: int = 0
+    chunk: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+
+
+def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        vocab_size=recipe.vocabulary,
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.intermediate,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.heads,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return LlamaForCausalLM(config)
+
+
+def rate(recipe: Recipe, tokens: int) -> float:
+    """Learning rate after `tokens`: linear warm-up, then a cosine down to `final_lr`."""
+    if tokens < recipe.warmup_tokens:
+        return recipe.peak_lr * (tokens + recipe.batch_tokens) / (recipe.warmup_tokens + recipe.batch_tokens)
+    done = min(1.0, (tokens - recipe.warmup_tokens) / max(1, recipe.tokens - recipe.warmup_tokens))
+    return recipe.final_lr + (recipe.peak_lr - recipe.final_lr) * (1 + math.cos(math.pi * done)) / 2
+
+
+class Run:
+    """One training run with its checkpoint; a run with the same recipe and corpus goes on where it stopped."""
+
+    def __init__(self, recipe: Recipe, work: Path) -> None:
+        torch.manual_seed(recipe.seed)
+        self.recipe, self.work = recipe, work
+        self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary)
+        self.model = build(recipe, self.tokenizer)
+        decayed = [p for p in self.model.parameters() if p.dim() > 1]
+        plain = [p for p in self.model.parameters() if p.dim() == 1]
+        groups = [{"params": decayed}, {"params": plain, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(
+            groups, betas=(0.9, 0.98), weight_decay=recipe.weight_decay, fused=True
+        )
+        self.progress = Progress()
+        self.resume()
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.work / "checkpoint.pt"
+
+    def identity(self) -> dict[str, Any]:
+        return {**asdict(self.recipe), "corpus": corpus_hash()}
+
+    def save(self) -> None:
+        """Writes the checkpoint beside the old one and swaps them, so that a kill leaves one whole."""
+        state = {
+            "identity": self.identity(),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "progress": asdict(self.progress),
+        }
+        partial = self.checkpoint.with_suffix(".part")
+        torch.save(state, partial)
+        os.replace(partial, self.checkpoint)
+
+    def resume(self) -> None:
+        if not self.checkpoint.exists():
+            return
+        state = torch.load(self.checkpoint, weights_only=True)
+        if state["identity"] == self.identity():
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.progress = Progress(**state["progress"])
+            print(f"Going on at {self.progress.tokens:,} tokens ({self.checkpoint}).", flush=True)
+
+    def step(self, inputs: torch.Tensor, labels: torch.Tensor) -> float:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            # Right padding under a causal mask: no real token sees a pad, so no attention mask is needed.
+            loss = self.model(input_ids=inputs, labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.recipe, self.progress.tokens)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return float(loss.detach())
+
+    def report(self) -> None:
+        speed = self.progress.tokens / max(1e-9, self.progress.seconds)
+        left = (self.recipe.tokens - self.progress.tokens) / speed / 60
+        print(
+            f"step {self.progress.steps}  {self.progress.tokens / 1e6:.2f} M tokens  "
+            f"loss {self.progress.loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} min left",
+            flush=True,
+        )
+
+    def train(self) -> None:
+        """Trains up to the recipe's tokens; checkpoints after every chunk of the corpus."""
+        self.model.train()
+        while self.progress.tokens < self.recipe.tokens:
+            started = time.monotonic()
+            for batch in batches(self.recipe.seed, self.progress.chunk, self.tokenizer, self.recipe.batch_tokens):
+                loss = self.step(batch.inputs, batch.labels)
+                self.progress.loss += 0.02 * (loss - self.progress.loss) if self.progress.steps else loss
+                self.progress.steps += 1
+                self.progress.tokens += batch.tokens
+            self.progress.chunk += 1
+            self.progress.seconds += time.monotonic() - started
+            self.report()
+            self.save()
+
+    def ship(self, folder: Path) -> None:
+        """Writes an ordinary Hugging Face folder: fp16 safetensors, tokenizer, configuration, training.json."""
+        self.model.eval().half().save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        # Loaders that follow the configuration compute in fp32: fp16 is slow on CPUs, and only saves space.
+        path = folder / "config.json"
+        config = json.loads(path.read_text()) | {"dtype": "float32"}
+        path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+        (folder / "training.json").write_text(json.dumps(self.explain(), indent=2) + "\n")
+
+    def explain(self) -> dict[str, Any]:
+        """Config, corpus, commit, steps and loss of this run."""
+        parameters = sum(p.numel() for p in self.model.parameters())
+        return {
+            "recipe": asdict(self.recipe),
+            "corpus_sha256": corpus_hash(),
+            "commit": commit(),
+            "parameters": parameters,
+            "progress": asdict(self.progress),
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+        }
+
+
+def commit() -> str:
+    """The commit that is checked out, or "unknown" outside a repository."""
+    command = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train, or try, the shipped demo model.")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the model")
+    parser.add_argument("--tokens", type=int, default=Recipe().tokens)
+    parser.add_argument("--seed", type=int, default=Recipe().seed)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
+    parser.add_argument("--show-openings", action="store_true", help="print 7 replies to each held-out opening")
+    parser.add_argument("--show-dialogues", action="store_true", help="print 5 dialogues of 7 rounds a language")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.show_openings or options.show_dialogues:
+        from preference.training.demo_replies import show_dialogues, show_openings
+
+        (show_openings if options.show_openings else show_dialogues)(options.output)
+        return
+    work = options.work or Path(tempfile.gettempdir()) / "lapidary-demo-model"
+    work.mkdir(parents=True, exist_ok=True)
+    run = Run(Recipe(tokens=options.tokens, seed=options.seed), work)
+    run.train()
+    run.ship(options.output)
+    print(f"Saved to {options.output}.")
+
+
+if __name__ == "__main__":
+    main()
