@@ -198,11 +198,10 @@ TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 # --- files -----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(VAR / "static")))
-STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": "frontend.storage.ModuleManifestStorage"
         if PRODUCTION
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -228,13 +227,17 @@ SECURE_PROXY_SSL_HEADER = (
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "frontend.pages.errors.csrf_failure"
+oidc_server = urlsplit(env.str("OIDC_SERVER_URL", default=""))
+oidc_origin = [f"{oidc_server.scheme}://{oidc_server.netloc}"] if oidc_server.netloc else []
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "img-src": [SELF, "data:"],
         "object-src": [NONE],
         "base-uri": [NONE],
-        "form-action": [SELF],
+        # Chrome follows this through redirects: single sign-on leads from our form to the provider.
+        "form-action": [SELF, *oidc_origin],
         "frame-ancestors": [NONE],
         "worker-src": [SELF],
     }

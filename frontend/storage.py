@@ -4,6 +4,13 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage  # type: ign
 
 
 class ModuleManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    """Also renames what the JavaScript modules import of each other; Django leaves those names alone by default."""
+    """Also renames what our JavaScript modules import of each other; Django leaves those names alone by default.
+
+    Only in js/: what other packages ship need not resolve.
+    """
 
     support_js_module_import_aggregation = True
+    _js_module_import_aggregation_patterns = (
+        "js/*.js",
+        CompressedManifestStaticFilesStorage._js_module_import_aggregation_patterns[1],
+    )
