@@ -36,7 +36,7 @@ EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-m", "config.probe", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
 # More than one core: raise WEB_CONCURRENCY.
-CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", \
+CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", "--lifespan", "off", \
      "--timeout-graceful-shutdown", "20", "--proxy-headers", "--forwarded-allow-ips", "*"]
 
 FROM base AS worker
@@ -46,5 +46,5 @@ USER lapidary
 VOLUME /var/lib/lapidary
 # Seconds that a running decode or job gets to finish are set by `stop_grace_period` in compose.yaml.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["celery", "--app", "config", "worker", "--loglevel", "info", "--without-gossip", "--without-mingle"]
+ENTRYPOINT ["celery", "--app", "config", "worker", "--without-gossip", "--without-mingle"]
 CMD ["--queues", "gpu", "--pool", "solo", "--hostname", "gpu@%h"]

@@ -20,6 +20,8 @@ from config.supervisor import Service, Supervisor, environment, tell
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
+# WhiteNoise serves the sources while nothing is collected; root may run the demo.
+UNHELPFUL: Final = ("ignore:No directory at", "ignore:You're running the worker with superuser privileges")
 MANAGE: Final = [sys.executable, "manage.py"]
 
 
@@ -94,22 +96,17 @@ def prepare() -> str:
 
 def services(port: int, var: Path) -> list[Service]:
     url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
-    # Nothing is collected here; WhiteNoise serves the sources and need not warn about it.
-    settings = environment(PUBLIC_URL=url, LAPIDARY_VAR=var, PYTHONWARNINGS="ignore:No directory at")
-    celery = [sys.executable, "-m", "celery", "--app", "config", "worker", "--loglevel", "info"]
+    settings = environment(
+        PUBLIC_URL=url,
+        LAPIDARY_VAR=var,
+        LOG_LEVEL=os.environ.get("LOG_LEVEL", "WARNING"),
+        PYTHONWARNINGS=",".join(UNHELPFUL),
+    )
+    celery = [sys.executable, "-m", "celery", "--quiet", "--app", "config", "worker"]
     celery += ["--without-gossip", "--without-mingle"]
-    web = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "config.asgi:application",
-        "--host",
-        bind_address(),
-        "--port",
-        str(port),
-    ]
+    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--host", bind_address()]
     # Open event streams must not keep the server from stopping.
-    web += ["--timeout-graceful-shutdown", "5", "--no-access-log"]
+    web += ["--port", str(port), "--timeout-graceful-shutdown", "5", "--no-access-log", "--lifespan", "off"]
     beat = ["--beat", "--schedule", str(var / "celerybeat-schedule")]
     return [
         Service("web", web, settings),
@@ -129,6 +126,7 @@ def main() -> int:
     try:
         logins = prepare()
         ready = Readiness(f"http://localhost:{port}", logins, begun)
+        tell("starting the web server and two workers")
         Supervisor(services(port, var)).run(ready.look)
     except KeyboardInterrupt:
         pass

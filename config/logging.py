@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import structlog
 from celery import Task
-from celery.signals import before_task_publish, task_postrun, task_prerun
+from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -33,12 +33,23 @@ JSON_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
 access = structlog.stdlib.get_logger("lapidary.access")
 
 
-def configure_logging(*, debug: bool, json_lines: bool) -> None:
+class NotReadiness(logging.Filter):
+    """Django logs every 503 as an error; the one of /readyz is an answer, asked for every few seconds."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
+def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> None:
     """Send both structlog's and the standard library's records to stderr, as JSON or as text for people."""
     last: list[Any] = (
         [JSON_TRACEBACKS, structlog.processors.JSONRenderer(ensure_ascii=False)]
         if json_lines
-        else [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)]
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=False, pad_event_to=0, exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
@@ -50,14 +61,20 @@ def configure_logging(*, debug: bool, json_lines: bool) -> None:
             "version": 1,
             "disable_existing_loggers": False,
             "formatters": {"line": formatter},
+            "filters": {"not_readiness": {"()": NotReadiness}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-            "root": {"handlers": ["stderr"], "level": "INFO"},
+            "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 "django.server": {"level": "INFO" if debug else "WARNING"},
                 # uvicorn sets handlers of its own before it imports us; ours replaces its access lines.
-                "uvicorn": {"handlers": [], "propagate": True},
+                "uvicorn": {"handlers": [], "propagate": True, "level": "NOTSET"},
+                "uvicorn.error": {"level": "NOTSET"},
                 "uvicorn.access": {"handlers": [], "propagate": True, "level": "WARNING"},
+                # A line a second for the reapers says nothing.
+                "celery.beat": {"level": "WARNING"},
+                "celery.worker.strategy": {"level": "WARNING"},
                 "httpx": {"level": "WARNING"},
+                "django.request": {"filters": ["not_readiness"]},
             },
         }
     )
@@ -96,6 +113,11 @@ class RequestIdMiddleware(MiddlewareMixin):
                 ms=milliseconds,
             )
         return response
+
+
+@setup_logging.connect
+def keep_celery_from_it(**_: Any) -> None:
+    """Celery configures logging itself unless somebody listens here."""
 
 
 @before_task_publish.connect

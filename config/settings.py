@@ -275,5 +275,9 @@ GENERATION_MODEL = env.str("GENERATION_MODEL", default=str(BASE_DIR / "generatio
 # A worker decodes up to this many annotators' requests together.
 GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
 
-configure_logging(debug=DEBUG, json_lines=env.bool("LOG_JSON", default=PRODUCTION))
+configure_logging(
+    debug=DEBUG,
+    json_lines=env.bool("LOG_JSON", default=PRODUCTION),
+    level=env.str("LOG_LEVEL", default="INFO"),
+)
 LOGGING_CONFIG = None
