@@ -31,9 +31,9 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID) -> Ass
     Raises Refusal: not_annotator, too_many_open, and when nothing comes, all_claimed (others hold the rest, the first
     lease ends at details["until"]) or all_done. The number of queries does not depend on the size of the project.
     """
+    _lock_annotator(annotator, project)
     if earlier := Assignment.objects.filter(claim_id=claim_id, annotator=annotator).first():
         return earlier
-    _lock_annotator(annotator, project)
     settings = AuthoringSettings.objects.get(project=project)
     _check_open_tasks(annotator, project, settings)
     task = _next_task(annotator, project)
@@ -51,7 +51,8 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID) -> Ass
 
 
 def _lock_annotator(annotator: User, project: Project) -> None:
-    # Two tabs of one person claim one after the other, so that the limit of open tasks holds.
+    # Two tabs of one person claim one after the other, so that the limit of open tasks holds; and so do two
+    # sends of one claim, so that the second finds the first.
     membership = Membership.objects.select_for_update().filter(user=annotator, project=project).first()
     roles = membership.roles if membership else []
     if not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles) or project.archived_at:

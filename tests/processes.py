@@ -1,0 +1,158 @@
+"""Real web servers and workers for tests and benchmarks: started on a database of their own, killed by process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import httpx
+from django.conf import settings
+from django.db import connection
+
+ROOT = Path(__file__).parent.parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(ready: Callable[[], bool], seconds: float, what: str) -> None:
+    """Poll until `ready`; AssertionError naming `what` when it takes longer than `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline, f"{what} took longer than {seconds} s"
+        time.sleep(0.05)
+
+
+def database_url() -> str:
+    """The database that this process uses now; in a test, the test database."""
+    now = connection.settings_dict
+    host = quote(str(now["HOST"]), safe="")
+    password = f":{quote(str(now['PASSWORD']), safe='')}" if now["PASSWORD"] else ""
+    port = f":{now['PORT']}" if now["PORT"] else ""
+    return f"postgresql://{now['USER']}{password}@{host}{port}/{now['NAME']}"
+
+
+@dataclass(slots=True)
+class Running:
+    """One child process, its output in a file."""
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=ROOT,
+                env=dict(self.environment),
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """kill -9, with whatever it started."""
+        if self.process is not None and self.alive:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is None or not self.alive:
+            return
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+@dataclass(slots=True)
+class Stack:
+    """A web server and workers on one database and one Redis. Use as a context manager."""
+
+    folder: Path
+    database: str
+    redis: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    running: dict[str, Running] = field(default_factory=dict)
+
+    @classmethod
+    def on_this_database(cls, folder: Path, **environment: str) -> Stack:
+        return cls(folder, database_url(), settings.REDIS_URL, environment)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def env(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "DATABASE_URL": self.database,
+            "REDIS_URL": self.redis,
+            "PUBLIC_URL": self.url,
+            "ALLOWED_HOSTS": "127.0.0.1,localhost",
+            "API_RATE_LIMIT": "100000/min",
+            "FILES_ROOT": str(self.folder / "files"),
+            "PYTHONUNBUFFERED": "1",
+            **self.environment,
+        }
+
+    def _run(self, name: str, *command: str) -> Running:
+        made = Running(name, [sys.executable, "-m", *command], self.env(), self.folder / f"{name}.log")
+        self.running[name] = made
+        made.start()
+        return made
+
+    def web(self, workers: int = 1) -> Running:
+        """uvicorn; returns when it answers."""
+        at = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", str(workers)]
+        made = self._run("web", "uvicorn", "config.asgi:application", *at, "--log-level", "warning")
+        self.wait_for_web()
+        return made
+
+    def wait_for_web(self, seconds: float = 60) -> None:
+        wait_until(self.answers, seconds, f"the web server (see {self.folder}/web.log)")
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def worker(self, queue: str = "gpu", name: str = "", *options: str) -> Running:
+        """A solo Celery worker of one queue; returns at once, it reports itself in `jobs.Worker` when ready."""
+        pool = ["--pool", "solo", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
+        node = ["--hostname", f"{name or queue}@%h"]
+        return self._run(
+            name or f"worker-{queue}", "celery", "-A", "config", "worker", "-Q", queue, *pool, *node, *options
+        )
+
+    def __enter__(self) -> Stack:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in self.running.values():
+            one.stop()
