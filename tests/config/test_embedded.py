@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -54,8 +55,8 @@ class Person:
         return self.process.communicate("")[1]
 
 
-@pytest.fixture
-def var() -> Iterator[Path]:
+@contextmanager
+def folder_for_var() -> Iterator[Path]:
     # Not tmp_path: pytest keeps that closed to other users, which is a test of its own below.
     folder = Path("/tmp") / f"lapidary-test-{os.getpid()}-{time.monotonic_ns()}"
     folder.mkdir()
@@ -63,6 +64,21 @@ def var() -> Iterator[Path]:
     yield folder / "var"
     clean(folder / "var")
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def var() -> Iterator[Path]:
+    with folder_for_var() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Home]:
+    """Servers that no test of this file stops."""
+    with folder_for_var() as folder:
+        person = Person(folder).ready()
+        yield embedded.locate(folder)
+        person.leave()
 
 
 def clean(var: Path) -> None:
@@ -200,24 +216,6 @@ def test_stop_says_whether_anything_ran(var: Path, ann: Person, home: Home) -> N
     assert not embedded.stop(var)
 
 
-def test_commits_are_durable_and_fifty_people_fit(home: Home, ann: Person) -> None:
-    shown = {
-        name: query(home, f"SHOW {name}")[0][0]
-        for name in ("fsync", "synchronous_commit", "listen_addresses")
-    }
-    assert shown == {"fsync": "on", "synchronous_commit": "on", "listen_addresses": ""}
-    assert int(str(query(home, "SHOW max_connections")[0][0])) >= 200
-
-
-def test_no_server_listens_on_the_network(home: Home, ann: Person) -> None:
-    redis_process = psutil.Process(int((home.redis / "redis.pid").read_text()))
-    assert not [c for p in (postmaster(home), redis_process) for c in p.net_connections("inet")]
-
-
-def test_other_users_cannot_reach_the_sockets(home: Home, ann: Person) -> None:
-    assert stat.S_IMODE(home.sockets.stat().st_mode) == 0o700
-
-
 def test_a_checkout_deep_in_the_tree_gets_short_socket_paths(var: Path) -> None:
     deep = var / ("x" * 90) / "数据 folder" / "var"
     person = Person(deep).ready()
@@ -270,10 +268,28 @@ def test_root_with_packages_in_a_closed_folder_runs_copies_of_the_programs(var: 
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
+def test_commits_are_durable_and_fifty_people_fit(shared: Home) -> None:
+    shown = {
+        name: query(shared, f"SHOW {name}")[0][0]
+        for name in ("fsync", "synchronous_commit", "listen_addresses")
+    }
+    assert shown == {"fsync": "on", "synchronous_commit": "on", "listen_addresses": ""}
+    assert int(str(query(shared, "SHOW max_connections")[0][0])) >= 200
+
+
+def test_no_server_listens_on_the_network(shared: Home) -> None:
+    redis_process = psutil.Process(int((shared.redis / "redis.pid").read_text()))
+    assert not [c for p in (postmaster(shared), redis_process) for c in p.net_connections("inet")]
+
+
+def test_other_users_cannot_reach_the_sockets(shared: Home) -> None:
+    assert stat.S_IMODE(shared.sockets.stat().st_mode) == 0o700
+
+
 @as_root
-def test_root_uses_the_checkout_where_others_may_pass(var: Path, home: Home, ann: Person) -> None:
-    assert home.root == var / "embedded"
-    assert postmaster(home).uids().real != 0
+def test_root_uses_the_checkout_where_others_may_pass(shared: Home) -> None:
+    assert shared.root.parent.name == "var"
+    assert postmaster(shared).uids().real != 0
 
 
 @pytest.mark.parametrize("command", [["help"], ["makemessages"], ["migrate", "--help"], []])

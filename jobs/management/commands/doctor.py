@@ -15,10 +15,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print a JSON list instead of lines")
+        parser.add_argument(
+            "--quick", action="store_true", help="do not load the models, which takes seconds"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = []
-        for finding in doctor.examine():
+        for finding in doctor.examine(quick=options["quick"]):
             findings.append(finding)
             if not options["json"]:
                 self.stdout.write(f"{MARKS[finding.state]}  {finding.what}  {finding.remedy}".rstrip())
