@@ -8,8 +8,7 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from generation.demo_model.corpus import heldout_openings
-from generation.demo_model.corpus.dialogues import write_dialogues
+from generation.demo_model.corpus import write_corpus
 
 PAD, BOS, EOU = "<pad>", "<bos>", "<eou>"
 IGNORED = -100
@@ -26,10 +25,8 @@ class Batch:
 
 
 def texts(seed: int, dialogues: int) -> list[list[str]]:
-    """Utterances of `dialogues` dialogues, both languages in turn, without the held-out openings."""
-    heldout = frozenset(text for _, _, text in heldout_openings())
-    stream = write_dialogues(seed, heldout)
-    return [[text for _, text in next(stream)[1]] for _ in range(dialogues)]
+    """Utterances of `dialogues` dialogues, both languages in turn."""
+    return [[text for _, text in dialogue] for _, dialogue in write_corpus(seed, dialogues)]
 
 
 def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:

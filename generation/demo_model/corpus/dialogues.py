@@ -8,6 +8,8 @@ from generation.demo_model.corpus.wording import fill, join, vary_opening
 
 Turn = tuple[str, str]
 SPEAKERS = ("A", "B")
+# Greetings: only at the start of a dialogue.
+SMALL_TALK = "generic small talk"
 # Shares of openings: of the generic topic, a question of the topic, only a keyword of the topic.
 GENERIC, ASKED, KEYWORD = 0.30, 0.16, 0.05
 
@@ -151,9 +153,9 @@ class Writer:
     def change_topic(self) -> Question | None:
         """Brings up something else: a question of another topic or a new opening."""
         topic, scenario = choose(self.source, self.rng)
-        if self.chance(0.3):
+        if self.chance(0.35) and topic.name != SMALL_TALK:
             return self.start(topic, scenario, self.phrase("switch"))
-        others = [topic for topic in self.source.topics if topic.mutual]
+        others = [topic for topic in self.source.topics if topic.mutual and topic.name != SMALL_TALK]
         return self.start(self.rng.choice(others), None, self.phrase("switch"))
 
     def close(self) -> None:
@@ -180,7 +182,7 @@ def write_dialogue(language: str, rng: random.Random) -> list[Turn]:
     """One dialogue: (speaker, text) pairs, alternating, A first."""
     source = material(language)
     writer = Writer(source, rng)
-    length = rng.choices((4, 6, 8, 10, 12, 14, 16, 18), (4, 6, 6, 5, 4, 3, 3, 2))[0]
+    length = rng.choices((2, 4, 6, 8, 10, 12, 14, 16, 18), (9, 7, 6, 5, 4, 3, 3, 3, 2))[0]
     topic, scenario = choose(source, rng)
     if topic.keywords and rng.random() < KEYWORD:
         question = writer.start_with_keyword(topic)

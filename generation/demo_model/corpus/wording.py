@@ -9,7 +9,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 KEEPS_CAPITAL = re.compile(r"(I\b|I'|[A-Z]{2})")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 # Shares of openings that get each change; together about half of them stay as written.
-LEAD, TAIL, SYNONYM, DROP, LOWER, UNPOINTED, TYPO, NOISE = 0.22, 0.15, 0.35, 0.12, 0.12, 0.15, 0.05, 0.05
+LEAD, TAIL, SYNONYM, DROP, LOWER, UNPOINTED, TYPO, NOISE = 0.22, 0.15, 0.35, 0.12, 0.12, 0.15, 0.05, 0.10
 
 
 def fill(text: str, material: Material, rng: random.Random) -> str:
