@@ -1,5 +1,7 @@
 """Dialogues, their utterances, and the candidates that an utterance was chosen among."""
 
+import uuid
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -56,11 +58,20 @@ class Action(models.TextChoices):
     REWRITE = "rewrite", _("Rewrite")
 
 
+def new_external_id() -> str:
+    """A name that no other installation gives too, so that exports of several can be put together."""
+    return str(uuid.uuid4())
+
+
 class Dialogue(models.Model):
     """An ordered conversation of a project."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="dialogues")
-    external_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique where there is one
+    external_id = models.CharField(
+        max_length=200,
+        default=new_external_id,
+        help_text=_("Its name outside of this installation: the imported file's, else made here once."),
+    )
     origin = models.CharField(max_length=8, choices=Origin)
     state = models.CharField(max_length=9, choices=DialogueState)
     review_state = models.CharField(max_length=10, choices=ReviewState, default=ReviewState.UNREVIEWED)
@@ -80,6 +91,7 @@ class Dialogue(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "state", "review_state", "id"], name="dialogue_review"),
+            models.Index(fields=["project", "-id"], name="dialogue_newest"),
         ]
 
     def __str__(self) -> str:
@@ -143,3 +155,19 @@ class Utterance(models.Model):
 
     def __str__(self) -> str:
         return f"{self.speaker}: {self.text[:40]}"
+
+
+class RefusedRow(models.Model):
+    """A row that an import refused, as a code and its parameters: everybody reads it in their own language."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="refused_rows", db_index=False)
+    line = models.PositiveIntegerField()
+    code = models.CharField(max_length=40)
+    params = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["job", "id"], name="refused_row_job")]
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.code}"

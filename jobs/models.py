@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from projects.models import Project
+from projects.transitions import Moves
 
 
 class JobState(models.TextChoices):
@@ -19,7 +20,7 @@ class JobState(models.TextChoices):
 
 
 LIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
-MOVES = {
+MOVES: Moves = {
     JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED, JobState.FAILED},
     # A lost worker's job goes back to the queue.
     JobState.RUNNING: {JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.QUEUED},
@@ -43,9 +44,14 @@ class Job(models.Model):
     result = models.JSONField(default=dict)
     error = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
+    language = models.CharField(
+        max_length=10, blank=True, help_text=_("Of error and remedy: that of the person who started it")
+    )
     attempts = models.PositiveSmallIntegerField(default=0)
     cancel_requested_at = models.DateTimeField(null=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)

@@ -22,7 +22,10 @@ class Progress:
     """Progress and heartbeat of one job, written at most twice a second; `watch` is called with it then."""
 
     def __init__(
-        self, job: Job, clock: Callable[[], float] = time.monotonic, watch: Callable[[Job], None] | None = None
+        self,
+        job: Job,
+        clock: Callable[[], float] = time.monotonic,
+        watch: Callable[[Job], None] | None = None,
     ) -> None:
         self._job = job
         self._watch = watch

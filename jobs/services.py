@@ -10,11 +10,12 @@ from celery import current_app
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
+from kombu.exceptions import OperationalError
 
 from accounts.errors import Refusal
 from accounts.models import User
-
 from jobs.models import LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobLost, Progress
 from jobs.registry import work_for
@@ -30,19 +31,31 @@ MAX_ATTEMPTS = 3
 
 @transaction.atomic
 def start_job(
-    *, id: UUID, kind: str, project: Project | None, actor: User | None, parameters: dict[str, Any], enqueue: bool = True
+    *,
+    id: UUID,
+    kind: str,
+    project: Project | None,
+    actor: User | None,
+    parameters: dict[str, Any],
+    enqueue: bool = True,
 ) -> Job:
-    """Store a job and send it to a worker on commit. The same id again returns the first job."""
-    job, created = Job.objects.get_or_create(
-        id=id, defaults={"kind": kind, "project": project, "created_by": actor, "parameters": parameters}
-    )
+    """Store a job and send it to a worker on commit. The same id again returns the first job.
+
+    What goes wrong with it is told in the language that is active now: its creator's.
+    """
+    about = {"kind": kind, "project": project, "created_by": actor, "parameters": parameters}
+    job, created = Job.objects.get_or_create(id=id, defaults={**about, "language": get_language() or ""})
     if created and enqueue:
         transaction.on_commit(lambda: send(job.id))
     return job
 
 
 def send(job_id: UUID) -> None:
-    current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue="default", retry=False)
+    """Tell a worker. While the broker is away nothing is lost: the reaper sends what still waits."""
+    try:
+        current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue="default", retry=False)
+    except OperationalError:
+        logger.warning("the broker did not take a job", extra={"job": str(job_id)})
 
 
 def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
@@ -53,6 +66,12 @@ def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.QUEUED or not _begin(job):
         return job
+    with override(job.language or get_language()):
+        _carry_out(job, watch)
+    return job
+
+
+def _carry_out(job: Job, watch: Callable[[Job], None] | None) -> None:
     try:
         result = work_for(job.kind)(job, Progress(job, watch=watch))
     except JobCancelled:
@@ -61,23 +80,31 @@ def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
         _end(job, JobState.CANCELLED)
         raise
     except JobLost:
-        logger.warning("job lost to another worker", extra={"job": str(job_id)})
+        logger.warning("job lost to another worker", extra={"job": str(job.pk)})
     except Refusal as refusal:
-        _end(job, JobState.FAILED, error=str(refusal.message), remedy=str(refusal.remedy), result=refusal.details)
+        _fail(job, str(refusal.message), str(refusal.remedy), result=refusal.details)
     except OSError as error:
-        _end(job, JobState.FAILED, error=_disk_error(error), remedy=_("Free some disk space, then start it again."))
+        _fail(job, _disk_error(error), _("Free some disk space, then start it again."))
     except Exception as error:
-        logger.exception("job failed", extra={"job": str(job_id)})
-        _end(job, JobState.FAILED, error=f"{type(error).__name__}: {error}", remedy=_("See the log of the worker."))
+        logger.exception("job failed", extra={"job": str(job.pk)})
+        _fail(job, f"{type(error).__name__}: {error}", _("See the log of the worker."))
     else:
         _end(job, JobState.DONE, result=result)
-    return job
+
+
+def _fail(job: Job, error: str, remedy: str, **changes: Any) -> None:
+    _end(job, JobState.FAILED, error=error, remedy=remedy, **changes)
 
 
 def _begin(job: Job) -> bool:
     now = timezone.now()
     taken = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at=None).update(
-        state=JobState.RUNNING, started_at=now, heartbeat_at=now, attempts=F("attempts") + 1, error="", remedy=""
+        state=JobState.RUNNING,
+        started_at=now,
+        heartbeat_at=now,
+        attempts=F("attempts") + 1,
+        error="",
+        remedy="",
     )
     if taken:
         job.refresh_from_db()
@@ -95,35 +122,48 @@ def _disk_error(error: OSError) -> str:
 
 
 @transaction.atomic
-def cancel_job(*, job: Job, actor: User) -> Job:
+def cancel_job(*, job: Job, actor: User | None) -> Job:
     """Ask a live job to stop; a queued one stops at once, a running one at its next safe point. Safe to repeat."""
-    Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(cancel_requested_at=timezone.now())
+    Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(
+        cancel_requested_at=timezone.now()
+    )
     job.refresh_from_db()
     if job.state == JobState.QUEUED:
-        move(job, to=JobState.CANCELLED, moves=MOVES, project=job.project, actor=actor, ended_at=timezone.now())
+        move(
+            job, to=JobState.CANCELLED, moves=MOVES, project=job.project, actor=actor, ended_at=timezone.now()
+        )
     return job
 
 
 @transaction.atomic
-def retry_job(*, job: Job, actor: User) -> Job:
+def retry_job(*, job: Job, actor: User | None) -> Job:
     """Put a failed or cancelled job back into the queue."""
     if job.state in LIVE_STATES:
         return job
-    move(job, to=JobState.QUEUED, moves=MOVES, project=job.project, actor=actor, cancel_requested_at=None, ended_at=None)
+    move(
+        job,
+        to=JobState.QUEUED,
+        moves=MOVES,
+        project=job.project,
+        actor=actor,
+        cancel_requested_at=None,
+        ended_at=None,
+    )
     transaction.on_commit(lambda: send(job.id))
     return job
 
 
 def take_over_lost_jobs() -> int:
-    """Send again what a dead worker held or the broker lost. Sending twice is harmless: a job begins once."""
+    """Send again what a dead worker held or the broker lost. Sending twice is harmless: a job begins once.
+
+    A lost job that somebody asked to stop has stopped.
+    """
     now = timezone.now()
     lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
-    lost.filter(attempts__gte=MAX_ATTEMPTS).update(
-        state=JobState.FAILED,
-        ended_at=now,
-        error=_("The worker was lost %(n)d times while it did this.") % {"n": MAX_ATTEMPTS},
-        remedy=_("See the log of the worker; it may run out of memory. Then start it again."),
-    )
+    stopping = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
+    stopping.update(state=JobState.CANCELLED, ended_at=now)
+    for job in lost.filter(attempts__gte=MAX_ATTEMPTS):
+        _give_up(job)
     lost.update(state=JobState.QUEUED)
     Worker.objects.filter(seen_at__lt=now - FORGET_WORKER_AFTER).delete()
     waiting = Job.objects.filter(state=JobState.QUEUED, created_at__lt=now - timedelta(seconds=15))
@@ -131,6 +171,13 @@ def take_over_lost_jobs() -> int:
     for job_id in ids:
         send(job_id)
     return len(ids)
+
+
+def _give_up(job: Job) -> None:
+    with override(job.language or get_language()):
+        error = _("The worker was lost %(n)d times while it did this.") % {"n": MAX_ATTEMPTS}
+        remedy = _("See the log of the worker; it may run out of memory. Then start it again.")
+        _fail(job, error, remedy)
 
 
 def beat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:

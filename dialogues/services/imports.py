@@ -20,6 +20,7 @@ from accounts.models import User
 from dialogues.models import Dialogue
 from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identified, parse
 from dialogues.services import uploads
+from dialogues.services.refused import RefusedRows
 from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState
 from jobs.progress import Progress
@@ -48,7 +49,7 @@ def start_import(
 
     source: anything that read(size) gives bytes of, an UploadedFile too. name: shown to people. on_error: "skip" the
     rows that are refused, or "stop" and store nothing when there is one. enqueue=False leaves it to the caller to run.
-    Raises Invalid (format, on_error, file empty or too large), Refusal "archived", "disk_full", "submission_used".
+    Raises Invalid (format, on_error, empty file), Refusal "too_large", "archived", "disk_full", "submission_used".
     """
     if earlier := Job.objects.filter(pk=submission_id).first():
         return _same_submission(earlier, project)
@@ -168,13 +169,14 @@ def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
     """Read the whole file. Returns the report so far, and ids to leave out although a part of them can be read."""
     report = Report()
     broken = set()
-    with _open(job) as stream:
+    with RefusedRows(job) as refused, _open(job) as stream:
         reader = _Reader(stream)
         for result in _results(reader, job):
             if isinstance(result, ParsedDialogue):
                 report.dialogues += 1
             else:
                 report.refuse(result)
+                refused.add(result)
                 if result.fatal:
                     raise _unreadable(result, report)
                 if result.external_id:

@@ -71,7 +71,7 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
         for position, utterance in enumerate(parsed.utterances)
     }
     _store_turns(turns, now)
-    mine = [parsed for parsed in batch if known.get(parsed.external_id, job.pk) == job.pk]
+    mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
     return Stored(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
 
 
@@ -107,12 +107,12 @@ def _copy(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequ
 
 
 def _dialogue(project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
-    metadata = dict(parsed.metadata)
+    metadata, name = dict(parsed.metadata), str(parsed.external_id)
     # A split that came with the data is kept, or its test dialogues would leak into training.
-    split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(str(parsed.external_id))
+    split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(name)
     return Dialogue(
         project=project,
-        external_id=parsed.external_id,
+        external_id=name,
         origin=Origin.IMPORTED,
         state=DialogueState.FINISHED,
         split=split,

@@ -39,7 +39,7 @@ def path_of(import_id: UUID) -> Path:
 def keep(source: Readable, *, import_id: UUID) -> Upload:
     """Copy the source to its place, in constant memory. Nothing is left there when it is refused.
 
-    Raises Invalid "too_large" and "no_bytes", Refusal "disk_full".
+    Raises Refusal "too_large" and "disk_full", Invalid for an empty file.
     """
     path = path_of(import_id)
     partial = path.with_suffix(f".{uuid4().hex}.part")  # the same submission may come twice at once
@@ -48,8 +48,8 @@ def keep(source: Readable, *, import_id: UUID) -> Upload:
         upload = _copied(source, partial)
         partial.replace(path)
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise _disk_full() from error
+        if is_full_disk(error):
+            raise disk_full() from error
         raise
     finally:
         partial.unlink(missing_ok=True)
@@ -77,8 +77,7 @@ def _copied(source: Readable, path: Path) -> Upload:
     with path.open("wb") as file:
         while chunk := source.read(CHUNK):
             size += len(chunk)
-            if size > settings.IMPORT_MAX_BYTES:
-                raise _too_large()
+            check_size(size)
             digest.update(chunk)
             file.write(chunk)
     if not size:
@@ -86,16 +85,26 @@ def _copied(source: Readable, path: Path) -> Upload:
     return Upload(digest.hexdigest(), size)
 
 
-def _too_large() -> Invalid:
-    megabytes = settings.IMPORT_MAX_BYTES // 1024**2
-    return Invalid(
-        _("The file is larger than %(limit)d MB.") % {"limit": megabytes},
-        _("Split it, or ask the operator to raise IMPORT_MAX_BYTES."),
-        field="file",
-    )
+def check_size(size: int) -> None:
+    """Raises Refusal too_large. Also asked with the announced length of a request, before anything of it is read."""
+    if size > settings.IMPORT_MAX_BYTES:
+        megabytes = settings.IMPORT_MAX_BYTES // 1024**2
+        raise Refusal(
+            "too_large",
+            _("The file is larger than %(limit)d MB.") % {"limit": megabytes},
+            _("Split it, or ask the operator to raise IMPORT_MAX_BYTES."),
+            status=413,
+            details={"limit": settings.IMPORT_MAX_BYTES},
+        )
 
 
-def _disk_full() -> Refusal:
+def is_full_disk(error: OSError) -> bool:
+    """EFBIG is what a limit on the size of files says."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def disk_full() -> Refusal:
+    """While a file was taken in, by us or by Django's upload handler."""
     return Refusal(
         "disk_full",
         _("There is no room left on the disk for this file. Nothing of it was kept."),

@@ -1,0 +1,157 @@
+"""Starting, stopping and taking over jobs."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery import Celery
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import get_language, override
+
+from accounts.errors import Refusal
+from jobs import registry
+from jobs.models import Job, JobState
+from jobs.progress import Progress
+from jobs.services import (
+    LOST_AFTER,
+    MAX_ATTEMPTS,
+    cancel_job,
+    retry_job,
+    run_job,
+    start_job,
+    take_over_lost_jobs,
+)
+
+pytestmark = pytest.mark.django_db
+KIND = "test"
+
+
+@pytest.fixture(autouse=True)
+def works(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What jobs of the kind `test` do: works["do"] is called with the job and its progress."""
+    does: dict[str, Any] = {"do": lambda job, progress: {"n": 1}}
+    monkeypatch.setitem(registry._WORK, KIND, lambda job, progress: does["do"](job, progress))
+    return does
+
+
+def job(**about: Any) -> Job:
+    started = start_job(
+        id=uuid4(), kind=KIND, project=None, actor=None, parameters={}, enqueue=about.pop("enqueue", False)
+    )
+    Job.objects.filter(pk=started.pk).update(**about)
+    started.refresh_from_db()
+    return started
+
+
+def lost(**about: Any) -> Job:
+    """A job whose worker died."""
+    silent = timezone.now() - LOST_AFTER - timedelta(seconds=1)
+    return job(**{"state": JobState.RUNNING, "heartbeat_at": silent, "attempts": 1, **about})
+
+
+def state_of(one: Job) -> str:
+    one.refresh_from_db()
+    return one.state
+
+
+def test_a_job_runs_once(works: dict[str, Any]) -> None:
+    one = job()
+    assert run_job(job_id=one.pk).result == {"n": 1}
+    works["do"] = lambda job, progress: {"n": 2}
+    assert run_job(job_id=one.pk).result == {"n": 1}
+
+
+def test_a_lost_job_goes_back_to_the_queue() -> None:
+    one = lost()
+    take_over_lost_jobs()
+    assert state_of(one) == JobState.QUEUED
+    assert run_job(job_id=one.pk).state == JobState.DONE
+
+
+def test_a_job_that_reports_itself_is_left_alone() -> None:
+    one = job(state=JobState.RUNNING, heartbeat_at=timezone.now())
+    take_over_lost_jobs()
+    assert state_of(one) == JobState.RUNNING
+
+
+@pytest.mark.parametrize("attempts", [1, MAX_ATTEMPTS])
+def test_a_lost_job_that_was_to_stop_has_stopped(attempts: int) -> None:
+    one = lost(cancel_requested_at=timezone.now(), attempts=attempts)
+    assert take_over_lost_jobs() == 0
+    assert state_of(one) == JobState.CANCELLED
+    assert one.ended_at is not None
+
+
+def test_a_job_that_was_to_stop_in_the_instant_of_its_take_over_stops_with_the_next() -> None:
+    one = job(
+        state=JobState.QUEUED,
+        cancel_requested_at=timezone.now(),
+        created_at=timezone.now() - timedelta(minutes=2),
+    )
+    assert take_over_lost_jobs() == 0
+    assert state_of(one) == JobState.CANCELLED
+
+
+def test_a_stopped_job_can_be_started_again() -> None:
+    one = lost(cancel_requested_at=timezone.now())
+    take_over_lost_jobs()
+    retry_job(job=Job.objects.get(pk=one.pk), actor=None)
+    assert run_job(job_id=one.pk).state == JobState.DONE
+
+
+def test_a_job_that_kills_its_workers_is_given_up_with_a_remedy() -> None:
+    one = lost(attempts=MAX_ATTEMPTS)
+    take_over_lost_jobs()
+    assert state_of(one) == JobState.FAILED
+    assert "3 times" in one.error
+    assert one.remedy
+
+
+def test_a_worker_that_was_believed_dead_changes_nothing_when_it_comes_back(works: dict[str, Any]) -> None:
+    def dies(job: Job, progress: Progress) -> dict[str, Any]:
+        Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)  # the reaper
+        progress.check()
+        return {"by": "the lost worker"}
+
+    works["do"] = dies
+    one = job()
+    assert run_job(job_id=one.pk).result == {}
+    assert state_of(one) == JobState.QUEUED
+
+
+def test_what_goes_wrong_is_told_in_the_language_of_who_started_it(works: dict[str, Any]) -> None:
+    def fails(job: Job, progress: Progress) -> dict[str, Any]:
+        raise Refusal("no", str(get_language()))
+
+    works["do"] = fails
+    with override("zh-hans"):
+        one = job()
+    with override("en"):
+        failed = run_job(job_id=one.pk)
+    assert (failed.state, failed.error) == (JobState.FAILED, "zh-hans")
+
+
+def test_a_full_disk_is_told_with_a_remedy(works: dict[str, Any]) -> None:
+    def fills_the_disk(job: Job, progress: Progress) -> dict[str, Any]:
+        raise OSError(28, "No space left on device")
+
+    works["do"] = fills_the_disk
+    failed = run_job(job_id=job().pk)
+    assert failed.error == "The file could not be written: No space left on device."
+    assert "Free some disk space" in failed.remedy
+
+
+def test_a_queued_job_is_cancelled_at_once_and_a_second_time_changes_nothing() -> None:
+    one = job()
+    assert cancel_job(job=one, actor=None).state == JobState.CANCELLED
+    assert cancel_job(job=one, actor=None).state == JobState.CANCELLED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_is_kept_while_the_broker_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
+    nobody.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    monkeypatch.setattr("jobs.services.current_app", nobody)
+    assert state_of(job(enqueue=True)) == JobState.QUEUED
