@@ -31,6 +31,13 @@ class User(AbstractUser):
         default=False,
         help_text=_("Shift+Enter then starts a new line. Never while composing."),
     )
+    temporary_password_until = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text=_(
+            "While set, the password was chosen by somebody else and only opens the page that changes it."
+        ),
+    )
     imported = models.BooleanField(
         default=False,
         editable=False,
@@ -60,6 +67,9 @@ class ApiToken(models.Model):
         max_length=12, editable=False, help_text=_("The first characters, to recognise it by")
     )
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope))
+    request_id = models.UUIDField(
+        null=True, editable=False, help_text=_("Made by the client; a second send finds the first token")
+    )
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -67,6 +77,9 @@ class ApiToken(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "request_id"], name="one_token_per_request"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"

@@ -1,19 +1,29 @@
-"""What people do with their own account."""
+"""What people do with accounts: their own, and those that they make for others."""
 
 import hashlib
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
-from django.db import transaction
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid
+from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
 from accounts.models import ApiToken, Scope, User
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)
+MAX_TOKEN_DAYS = 3650
+MAX_LIVE_TOKENS = 100
+ONE_TIME_PASSWORD_DAYS = 14
+# Without letters and digits that look alike when they are read aloud or copied by hand.
+UNMISTAKABLE = "abcdefghjkmnpqrstuvwxyz23456789"
+PREFERENCES = ("display_name", "language", "theme", "submit_on_enter")
 
 
 def digest_of(plain: str) -> str:
@@ -23,28 +33,89 @@ def digest_of(plain: str) -> str:
 
 @transaction.atomic
 def create_token(
-    *, user: User, name: str, scopes: Sequence[str], days: int | None = None
+    *,
+    user: User,
+    name: str,
+    scopes: Sequence[str],
+    days: int | None = None,
+    request_id: UUID | None = None,
+    by: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token and return it with its plain value, which is not stored and cannot be shown again."""
-    unknown = set(scopes) - set(Scope.values)
-    if not scopes or unknown:
-        raise Invalid(
-            _("A token needs at least one scope of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)},
-            field="scopes",
-        )
-    if days is not None and days < 1:
-        raise Invalid(_("A token must live for at least one day."), field="days")
+    """Make a token and return it with its plain value, which is not stored and cannot be shown again.
+
+    request_id: the same again finds the first token and, as long as that was never used, gives it a new value.
+    by: the token that asks for it, whose scopes and lifetime the new one cannot exceed.
+    """
+    User.objects.select_for_update().only("pk").get(pk=user.pk)
     plain = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    expires = timezone.now() + timedelta(days=days) if days else None
+    if request_id and (first := ApiToken.objects.filter(user=user, request_id=request_id).first()):
+        return _revalued(first, plain), plain
+    expires = _end_of_life(days)
+    _check_token(user, name, scopes)
+    _check_within(by, scopes, expires)
     token = ApiToken.objects.create(
         user=user,
-        name=name[:80],
+        name=name.strip()[:80],
         digest=digest_of(plain),
         prefix=plain[:12],
         scopes=sorted(set(scopes)),
         expires_at=expires,
+        request_id=request_id,
     )
     return token, plain
+
+
+def _end_of_life(days: int | None) -> datetime | None:
+    if days is None:
+        return None
+    if not 1 <= days <= MAX_TOKEN_DAYS:
+        raise Invalid(
+            _("A token must live for at least one day."),
+            _("Choose between 1 and %(most)d days.") % {"most": MAX_TOKEN_DAYS},
+            field="days",
+        )
+    return timezone.now() + timedelta(days=days)
+
+
+def _check_token(user: User, name: str, scopes: Sequence[str]) -> None:
+    if not name.strip():
+        raise Invalid(_("A token needs a name."), _("Say what it is for."), field="name")
+    if not scopes or set(scopes) - set(Scope.values):
+        raise Invalid(
+            _("A token needs at least one scope of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)},
+            field="scopes",
+        )
+    live = ApiToken.objects.filter(user=user, revoked_at=None).exclude(expires_at__lt=timezone.now())
+    if live.count() >= MAX_LIVE_TOKENS:
+        raise Refusal(
+            "too_many_tokens",
+            _("You have %(n)d valid tokens already.") % {"n": MAX_LIVE_TOKENS},
+            _("Revoke one that is not needed any more."),
+        )
+
+
+def _check_within(by: ApiToken | None, scopes: Sequence[str], expires: datetime | None) -> None:
+    if by is None:
+        return
+    if set(scopes) - set(by.scopes) or (by.expires_at and (expires is None or expires > by.expires_at)):
+        raise NotAllowed(
+            _("A token cannot make one that may do more or lives longer than itself."),
+            _("Sign in with a browser to make it."),
+        )
+
+
+def _revalued(token: ApiToken, plain: str) -> ApiToken:
+    # The first answer may have been lost on its way: nobody has the value, so a new one takes its place.
+    if token.last_used_at or not token.is_live:
+        raise Refusal(
+            "token_in_use",
+            _("This token was made before, and used or revoked since; its value cannot be shown again."),
+            _("Make another one under a new id."),
+            details={"token": token.pk},
+        )
+    token.digest, token.prefix = digest_of(plain), plain[:12]
+    token.save(update_fields=["digest", "prefix"])
+    return token
 
 
 def revoke_token(*, user: User, token_id: int) -> None:
@@ -65,8 +136,126 @@ def use_token(*, plain: str) -> ApiToken | None:
 
 def set_preferences(*, user: User, **changes: object) -> User:
     """Change the person's own language, theme, display name or Enter key."""
+    if unknown := set(changes) - set(PREFERENCES):
+        raise TypeError(f"no preference: {', '.join(sorted(unknown))}")
     for name, value in changes.items():
         setattr(user, name, value)
-    user.full_clean(exclude=["password"])
+    _cleaned(user)
     user.save(update_fields=list(changes))
     return user
+
+
+@transaction.atomic
+def create_user(
+    *,
+    username: str,
+    email: str = "",
+    display_name: str = "",
+    language: str = "",
+    password: str | None = None,
+    is_superuser: bool = False,
+) -> tuple[User, str]:
+    """Make an account. Without a password it gets a one-time one, returned beside it: it only opens the page that
+    changes it, for ONE_TIME_PASSWORD_DAYS."""
+    user = User(
+        username=username.strip(),
+        email=email.strip(),
+        display_name=display_name.strip(),
+        language=language,
+        is_superuser=is_superuser,
+        is_staff=is_superuser,
+    )
+    _check_names(user)
+    plain = _give_password(user, password)
+    _cleaned(user)
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except IntegrityError as error:  # somebody took the name since it was checked
+        raise _taken(user.username) from error
+    return user, plain
+
+
+@transaction.atomic
+def renew_one_time_password(*, user: User) -> str:
+    """Another one-time password for somebody who has not signed in yet."""
+    fresh = User.objects.select_for_update().get(pk=user.pk)
+    if fresh.temporary_password_until is None or not fresh.is_active or fresh.imported:
+        raise Refusal(
+            "password_is_own",
+            _("%(name)s has chosen a password already.") % {"name": fresh.shown_name},
+            _("They can reset it themselves from the sign-in page."),
+        )
+    plain = _give_password(fresh, None)
+    fresh.save(update_fields=["password", "temporary_password_until"])
+    return plain
+
+
+def _give_password(user: User, password: str | None) -> str:
+    plain = password or one_time_password()
+    if password is not None:
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise Invalid(" ".join(error.messages), field="password") from error
+    lasts = timezone.now() + timedelta(days=ONE_TIME_PASSWORD_DAYS)
+    user.temporary_password_until = lasts if password is None else None
+    user.set_password(plain)
+    return plain
+
+
+def one_time_password() -> str:
+    """Four groups of four, 79 bits: "kq7m-x2pd-9trw-hn4c"."""
+    return "-".join("".join(secrets.choice(UNMISTAKABLE) for _n in range(4)) for _m in range(4))
+
+
+def _check_names(user: User) -> None:
+    if User.objects.filter(username__iexact=user.username).exists():
+        raise _taken(user.username)
+    if user.email and User.objects.filter(email__iexact=user.email).exists():
+        raise Refusal(
+            "email_taken",
+            _("Somebody with the e-mail address %(email)s has an account already.") % {"email": user.email},
+            _("Add that person instead of making a second account."),
+            details={"field": "email"},
+        )
+
+
+def _taken(username: str) -> Refusal:
+    return Refusal(
+        "username_taken",
+        _("There is already somebody with the sign-in name “%(name)s”.") % {"name": username},
+        _("Choose another name, or add that person."),
+        details={"field": "username"},
+    )
+
+
+def _cleaned(user: User) -> None:
+    try:
+        user.full_clean(exclude=["password"], validate_unique=False)
+    except ValidationError as error:
+        field, texts = next(iter(error.message_dict.items()))
+        raise Invalid(" ".join(texts), field=field) from error
+
+
+def person_named(who: str) -> User:
+    """The person with this sign-in name or e-mail address, whichever case it is written in."""
+    name = who.strip()
+    exact = User.objects.filter(username=name, is_active=True, imported=False).first()
+    if exact:
+        return exact
+    found = User.objects.filter(
+        Q(username__iexact=name) | Q(email__iexact=name), is_active=True, imported=False
+    ).exclude(username="")[:2]
+    if not name or not found:
+        raise NotFound(
+            _("There is nobody with the sign-in name or e-mail address “%(who)s”.") % {"who": name},
+            _("Check the spelling, or make an account for them."),
+        )
+    if len(found) > 1:
+        raise Refusal(
+            "ambiguous_person",
+            _("Several people go by “%(who)s”.") % {"who": name},
+            _("Use the exact sign-in name."),
+        )
+    return found[0]

@@ -205,7 +205,7 @@ class ActionView(APIView):
     service: ClassVar[Callable[..., Assignment]]
     takes_reason: ClassVar[bool] = False
 
-    def post(self, request: Request, pk: int) -> Response:
+    def act(self, request: Request, pk: int) -> Response:
         sent = checked(shapes.ReasonInput, request) if self.takes_reason else {}
         type(self).service(annotator=person(request), assignment_id=pk, **sent)
         return Response(shapes.of_assignment(assignment_for(person(request), pk)))
@@ -215,16 +215,20 @@ def action(
     name: str, service: Callable[..., Assignment], doc: str, *, takes_reason: bool = False
 ) -> URLPattern:
     """The address of one service function that takes annotator and assignment_id (and a reason)."""
-    members = {"service": staticmethod(service), "takes_reason": takes_reason, "__doc__": doc}
-    view = type(f"{name.title()}View", (ActionView,), members)
+
+    def post(self: ActionView, request: Request, pk: int) -> Response:
+        return self.act(request, pk)
+
     described = extend_schema(
         tags=TAG,
         operation_id=f"assignments_{name.replace('-', '_')}",
         description=doc,
         request=shapes.ReasonInput if takes_reason else None,
-        responses=shapes.AssignmentShort,
-    )
-    return path(f"assignments/<int:pk>/{name}/", described(view).as_view())
+        responses={200: shapes.AssignmentShort},
+    )(post)
+    members = {"service": staticmethod(service), "takes_reason": takes_reason, "post": described}
+    view = type(f"{name.title().replace('-', '')}View", (ActionView,), members)
+    return path(f"assignments/<int:pk>/{name}/", view.as_view())
 
 
 class PlanView(APIView):

@@ -67,6 +67,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,
     "socket_timeout": 10,
     "socket_connect_timeout": 5,
+    # A page does not wait for a broker that is away: what was to be sent is found by the reapers.
+    "max_retries": 1,
+    "interval_start": 0,
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_SEND_SENT_EVENT = False
@@ -128,6 +131,7 @@ MIDDLEWARE = [
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "frontend.middleware.LanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "accounts.middleware.OneTimePasswordMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "frontend.middleware.RefusalMiddleware",
@@ -251,9 +255,10 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.rest.permissions.ScopedAccess"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["accounts.rest.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "accounts.rest.pagination.CursorPagination",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "accounts.rest.schema.ProblemSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["accounts.rest.throttling.PersonRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE_LIMIT", default="1200/min")},
     "EXCEPTION_HANDLER": "accounts.rest.problems.exception_handler",
     "PAGE_SIZE": 50,
@@ -261,12 +266,29 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Lapidary",
     "VERSION": "1",
+    "DESCRIPTION": (
+        "People and a dialogue model write, judge and improve conversations together. The same services and roles as "
+        "the pages. Send `Authorization: Bearer <token>`. Lists come in pages: follow `next`. Errors are problem "
+        "details (RFC 9457): `code` is for programs, `detail` names the cause and `remedy` what to do. Where "
+        "something is created the client makes its UUID: the same request sent twice is carried out once."
+    ),
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"persistAuthorization": False, "filter": True, "displayRequestDuration": True},
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "JobState": "jobs.models.JobState",
+        "CandidateRequestState": "generation.models.RequestState",
+        "AssignmentState": "annotation.models.AssignmentState",
+        "DialogueState": "dialogues.models.DialogueState",
+        "DialogueLanguage": "projects.models.DialogueLanguage",
+        "InterfaceLanguage": "config.settings.LANGUAGES",
+        "Role": "projects.models.Role",
+        "Scope": "accounts.models.Scope",
+    },
 }
 
 # --- candidates ------------------------------------------------------------------------------------------------------

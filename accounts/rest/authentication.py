@@ -1,5 +1,6 @@
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
@@ -19,7 +20,7 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         token = use_token(plain=header[1].decode(errors="replace")) if len(header) == 2 else None
         if token is None:
             raise exceptions.AuthenticationFailed(
-                "This token is unknown, expired or revoked.", code="bad_token"
+                _("This token is unknown, expired or revoked."), code="bad_token"
             )
         return token.user, token
 

@@ -1,13 +1,15 @@
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import permissions
 from rest_framework.request import Request
 
-from accounts.models import ApiToken, Scope
+from accounts.errors import Refusal
+from accounts.models import ApiToken, Scope, User
 
 
 class ScopedAccess(permissions.IsAuthenticated):
-    """Signed in, and with a token whose scopes cover the request.
+    """Signed in, with a password of one's own, and with a token whose scopes cover the request.
 
     A view names what its unsafe methods need with `write_scope` (default: manage); reading needs `read`.
     """
@@ -15,9 +17,27 @@ class ScopedAccess(permissions.IsAuthenticated):
     def has_permission(self, request: Request, view: Any) -> bool:
         if not super().has_permission(request, view):
             return False
-        if not isinstance(request.auth, ApiToken):
-            return True  # a browser session: the person's own roles decide
-        reading = request.method in permissions.SAFE_METHODS
-        needed = Scope.READ if reading else getattr(view, "write_scope", Scope.MANAGE)
-        self.message = f"This needs a token with the scope “{needed}”."
-        return needed in request.auth.scopes
+        if isinstance(request.user, User) and request.user.temporary_password_until:
+            raise Refusal(
+                "one_time_password",
+                _("You signed in with a one-time password."),
+                _("Choose a password of your own first."),
+                status=403,
+            )
+        needed = scope_for(request.method or "GET", view)
+        # Without a token it is a browser session: the person's own roles decide.
+        if isinstance(request.auth, ApiToken) and needed not in request.auth.scopes:
+            raise Refusal(
+                "scope_missing",
+                _("This needs a token with the scope “%(scope)s”.") % {"scope": needed},
+                _("Make a token that has it."),
+                status=403,
+                details={"scope": needed},
+            )
+        return True
+
+
+def scope_for(method: str, view: Any) -> str:
+    if method.upper() in permissions.SAFE_METHODS:
+        return Scope.READ.value
+    return str(getattr(view, "write_scope", Scope.MANAGE.value))

@@ -5,11 +5,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
+from accounts.rest.problems import problem_outside
 from frontend.preferences import THEME_COOKIE
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return HttpResponse(render_to_string("errors/400.html", plain_context(request)), status=400)
+    page = HttpResponse(render_to_string("errors/400.html", plain_context(request)), status=400)
+    return problem_outside(request, 400) or page
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -29,7 +31,8 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Rendered without the database, the session or the person: any of them may be what is broken."""
-    return HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
+    page = HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
+    return problem_outside(request, 500) or page
 
 
 def plain_context(request: HttpRequest) -> dict[str, str]:

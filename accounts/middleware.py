@@ -1,0 +1,44 @@
+"""Who signed in with a one-time password chooses their own before anything else."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.decorators import sync_only_middleware
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+
+# By the name of their address: what one needs to change the password, or to go away.
+OPEN = {
+    "account_change_password",
+    "account_logout",
+    "set_language",
+    "set_theme",
+    "healthz",
+    "readyz",
+    "metrics",
+}
+
+
+@sync_only_middleware
+class OneTimePasswordMiddleware:
+    """Sends pages to the password change; the REST API refuses in accounts.rest.permissions."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        user = request.user
+        if not isinstance(user, User) or user.temporary_password_until is None:
+            return None
+        match = request.resolver_match
+        if request.path.startswith("/api/") or (match and match.url_name in OPEN):
+            return None
+        messages.warning(request, _("Choose a password of your own first; the one you were given ends then."))
+        return redirect("account_change_password")

@@ -1,0 +1,79 @@
+"""What the OpenAPI document says about every address: how to authenticate, which scope, which problems."""
+
+from typing import Any, Literal
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from rest_framework.permissions import SAFE_METHODS
+
+from accounts.rest.permissions import ScopedAccess, scope_for
+from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
+
+# HTTP status → name in the document, what it means.
+PROBLEMS = {
+    "400": ("Invalid", "What was sent cannot be taken; `errors` or `field` names what is wrong."),
+    "401": ("Unauthenticated", "No valid token, and no session."),
+    "403": ("NotAllowed", "The person's roles, or the token's scopes, do not allow it."),
+    "404": ("NotFound", "There is no such thing, or none that this person may see."),
+    "406": ("NotAcceptable", "Only JSON is answered."),
+    "409": ("Refused", "It does not fit the present state; `code` and `remedy` say why and what to do."),
+    "413": ("TooLarge", "More was sent than is taken at once."),
+    "415": ("UnsupportedMediaType", "It was not sent as what is read here."),
+    "429": ("TooMany", "Too many requests; `Retry-After` says in how many seconds to go on."),
+    "503": ("Unavailable", "The database does not answer; send the same again later."),
+}
+
+
+class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "accounts.rest.authentication.ApiTokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        said = "A token from your profile or from POST /api/v1/tokens/. Its scopes never exceed its owner's roles."
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "lap_…", "description": said}
+
+
+class ProblemSchema(AutoSchema):
+    """Adds the token's scope to the description, and to the answers the problems that the address can answer with."""
+
+    def get_description(self) -> str:  # type: ignore[override]
+        said: str = super().get_description() or ""
+        if not self._is_scoped():
+            return said
+        return f"{said}\n\nToken scope: `{scope_for(self.method, self.view)}`".strip()
+
+    def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> dict[str, Any]:
+        answers: dict[str, Any] = super()._get_response_bodies(direction)
+        for status in self._problem_statuses() - set(answers):
+            answers[status] = self._problem(status).ref
+        return dict(sorted(answers.items()))
+
+    def _problem(self, status: str) -> ResolvedComponent:
+        name, meaning = PROBLEMS[status]
+        shape = self.resolve_serializer(ProblemSerializer, "response").ref
+        component = ResolvedComponent(  # type: ignore[no-untyped-call]
+            name=name,
+            type=ResolvedComponent.RESPONSE,
+            object=name,
+            schema={"description": meaning, "content": {CONTENT_TYPE: {"schema": shape}}},
+        )
+        self.registry.register_on_missing(component)
+        return component
+
+    def _problem_statuses(self) -> set[str]:
+        some = {"400", "406", "503"}
+        if self.view.get_throttles():
+            some |= {"429"}
+        if self._is_scoped():
+            some |= {"401", "403"}
+        if "{" in self.path or self._is_list_view():
+            some |= {"404"}
+        if self.method not in SAFE_METHODS:
+            some |= {"409"}
+        if self._get_request_body():  # type: ignore[no-untyped-call]
+            some |= {"413", "415"}
+        return some
+
+    def _is_scoped(self) -> bool:
+        return any(isinstance(one, ScopedAccess) for one in self.view.get_permissions())
