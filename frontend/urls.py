@@ -1,12 +1,14 @@
-"""Addresses of the pages. One block a feature, in the order of the tabs."""
+"""Addresses of the pages: every feature names its own."""
 
 from django.urls import path
-from django.views.generic import RedirectView
 
-from frontend.pages import account
+from frontend.pages import account, authoring, home, queue, service_worker
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="profile"), name="home"),
+    *home.urlpatterns,
+    *queue.urlpatterns,
+    *authoring.urlpatterns,
+    *service_worker.urlpatterns,
     # Your account. What signing in needs is allauth's, under /accounts/.
     path("account/", account.profile, name="profile"),
     path("account/tokens/", account.api_tokens, name="api_tokens"),

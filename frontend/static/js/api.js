@@ -50,6 +50,7 @@ export async function call(method, path, body, signal) {
     credentials: "same-origin",
   });
   const said = await answer.json().catch(() => null);
+  if (answer.ok && said === null && answer.status !== 202) throw new TypeError("not an answer of this server"); // a portal
   if (answer.ok) return said;
   throw new Problem(answer.status, said ?? {});
 }

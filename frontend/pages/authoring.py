@@ -1,0 +1,223 @@
+"""The workbench: one dialogue, written turn by turn. The page talks to the REST API; static/js/authoring.js runs it."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.urls import path, reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from annotation.api import full
+from annotation.models import Assignment, AssignmentState, Topic
+from annotation.selectors.assignments import assignment_for, missing_assignment
+from annotation.selectors.queue import Today, today_of
+from annotation.services import assignment as holding
+from annotation.services import authoring
+from frontend.pages import signed_in
+from projects.models import DialogueLanguage, Project
+
+TOPICS_SENT = 60
+CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
+AT_ONCE = ["js/api.js", "js/candidates.js", "js/composer.js", "js/conversation.js", "js/drafts.js"]
+ON_NEED = ["js/ending.js", "js/keeping.js", "js/theme.js", "js/toast.js"]
+
+
+@login_required
+@never_cache
+@require_safe
+def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    user = signed_in(request)
+    assignment = assignment_in(user, slug, assignment_id)
+    shown = full(assignment)
+    position = len(shown["dialogue"]["utterances"])
+    draft = shown["draft"] if shown["draft"] and shown["draft"]["position"] == position else {}
+    today = today_of(user, assignment.project)
+    context = {
+        "project": assignment.project,
+        "utterances": shown["dialogue"]["utterances"],
+        "round_words": words()["round"].format(n=position // 2 + 1, needed=assignment.project.authoring.min_rounds),
+        "rounds_done": position // 2,
+        "least_rounds": assignment.project.authoring.min_rounds,
+        "writes_words": words()["writes"].format(speaker="AB"[position % 2]),
+        "today": today,
+        "dialogue_lang": lang_of(assignment.project),
+        "draft": draft.get("text", ""),
+        "modules": AT_ONCE,
+        "data": data_of(user, assignment, shown, today),
+    }
+    return render(request, "authoring/workbench.html", context)
+
+
+def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: Today) -> dict[str, Any]:
+    """What static/js/authoring.js begins with."""
+    slug = assignment.project.slug
+    return {
+        "assignment": shown,
+        "submit_on_enter": user.submit_on_enter,
+        "topics": topics_of(assignment),
+        "lang": lang_of(assignment.project),
+        "closed": assignment.state in CLOSED,
+        "today": {"finished": today.finished, "goal": today.goal},
+        "words": words(),
+        "files": [static(name) for name in ON_NEED],
+        "urls": {
+            "queue": reverse("queue", args=[slug]),
+            "workbench": reverse("workbench", args=[slug, 0]),
+            "login": reverse("account_login"),
+        },
+    }
+
+
+def assignment_in(user: User, slug: str, assignment_id: int) -> Assignment:
+    assignment = assignment_for(user, assignment_id)
+    if assignment.project.slug != slug:
+        raise missing_assignment()
+    return assignment
+
+
+def lang_of(project: Project) -> str:
+    """For the lang attribute of what is written; empty where a project has several languages."""
+    return "" if project.language == DialogueLanguage.MIXED else project.language
+
+
+def topics_of(assignment: Assignment) -> list[dict[str, str]]:
+    """Ideas for the opening: the reader's language first, begun at another place for every dialogue."""
+    topics = list(
+        Topic.objects.filter(project=assignment.project).values("language", "title", "example")[:TOPICS_SENT]
+    )
+    reads = (get_language() or "en")[:2]
+    own = [topic for topic in topics if topic["language"].startswith(reads)]
+    others = [topic for topic in topics if not topic["language"].startswith(reads)]
+    return _turned(own, assignment.pk) + _turned(others, assignment.pk)
+
+
+def _turned(topics: list[dict[str, str]], number: int) -> list[dict[str, str]]:
+    # 5 has no factor in common with most lengths, so neighbours do not begin with neighbouring topics.
+    begin = number * 5 % len(topics) if topics else 0
+    return topics[begin:] + topics[:begin]
+
+
+@require_POST
+@login_required
+def resume(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    assignment_in(signed_in(request), slug, assignment_id)
+    holding.resume(annotator=signed_in(request), assignment_id=assignment_id)
+    return redirect("workbench", slug, assignment_id)
+
+
+@require_POST
+@login_required
+def take_back(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    assignment_in(signed_in(request), slug, assignment_id)
+    authoring.take_back(annotator=signed_in(request), assignment_id=assignment_id)
+    return redirect("workbench", slug, assignment_id)
+
+
+def words() -> dict[str, str]:
+    """What the scripts of the workbench say; {n} and the like are filled in there."""
+    return {
+        "round": _("Round {n} of {needed}"),
+        "round_over": _("Round {n}"),
+        "writes": _("{speaker} writes"),
+        "task_opening": _("Write an opening as A: concrete, about anything people talk about."),
+        "task_turn": _("Continue as {speaker}: pick a candidate, revise it, or write your own."),
+        "task_enough": _("Long enough: finish it, or write on as {speaker}."),
+        # the composer
+        "from": _("from {n}"),
+        "from_set": _("from {n} of set {set}"),
+        "select": _("select"),
+        "revise": _("revise"),
+        "rewrite": _("rewrite"),
+        "changed": _("{n} changed"),
+        "length": _("{n} characters"),
+        "length_of": _("{n} of {limit} characters"),
+        "too_long": _("Too long by {n} characters. Shorten it; nothing is cut off."),
+        "empty": _("Write something, or pick a candidate."),
+        "digit": _("{n} again types the digit"),
+        "draft_saved": _("draft saved"),
+        "draft_local": _("draft kept in this browser"),
+        "cleared": _("Cleared. Undo typing brings it back."),
+        # candidates
+        "candidates": _("Candidates"),
+        "ideas": _("Ideas for the opening"),
+        "other_ideas": _("Other ideas"),
+        "new": _("New"),
+        "retry": _("Try again"),
+        "set": _("Set {n}"),
+        "queued": _("Waiting for the model"),
+        "queued_for": _("Waiting for the model · {s} s"),
+        "running": _("Being generated"),
+        "running_for": _("Being generated · {s} s"),
+        "no_worker": _("No worker is running, so no candidates come."),
+        "no_worker_remedy": _(
+            "This page keeps asking. You can write without them; tell your manager if it lasts."
+        ),
+        "failed": _("The candidates failed."),
+        "cancelled": _("These candidates were called off."),
+        "partial": _("{n} of {wanted} candidates."),
+        "ready": _("Ready · generated in {s} s"),
+        "ready_at_once": _("Ready at once · generated in {s} s while you wrote"),
+        "arrived": _("{n} candidates are here."),
+        "free_opening": _("Take an idea as a start, or write about something else."),
+        "unsent": _(
+            "Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."
+        ),
+        "unreachable": _("The server cannot be reached. Candidates come when it answers again."),
+        "more_sets_none": _("No more new sets in this turn."),
+        # notices
+        "offline": _("No connection."),
+        "offline_remedy": _(
+            "Go on writing: everything is kept in this browser and sent, in order, when it is back."
+        ),
+        "volatile": _("This browser cannot keep unsent turns on disk."),
+        "volatile_remedy": _("Keep this tab open until everything is sent."),
+        "refused": _("A turn was not stored."),
+        "aside": _("Kept for you: words that are not stored."),
+        "use": _("Put into the input"),
+        "discard": _("Discard"),
+        "conflict": _("This draft was changed in another tab or on another device."),
+        "conflict_theirs": _("There:"),
+        "conflict_mine": _("Here:"),
+        "use_theirs": _("Take the one there"),
+        "keep_mine": _("Keep this one"),
+        "to_queue": _("To the queue"),
+        "state_saved": _("Saved for later, kept until {when}."),
+        "state_saved_remedy": _("Write on to take it up again."),
+        "state_expired": _("This dialogue was kept for you until {when}."),
+        "state_expired_remedy": _("Write on to take it up again, as long as nobody else has."),
+        "state_submitted": _("This dialogue is finished."),
+        "state_submitted_remedy": _("You can take it back as long as no expert reads it."),
+        "submitted_action": _("Take it back"),
+        "state_released": _("You gave this dialogue back."),
+        "state_released_remedy": _("You can take it up again as long as nobody else has."),
+        "released_action": _("Take it up again"),
+        "sign_in": _("You are signed out."),
+        "sign_in_remedy": _("Sign in again, also in another tab: what waits here is sent then."),
+        "sign_in_link": _("Sign in"),
+        "undone": _("Turn undone; its words are in the input."),
+        "synced": _("Another tab or device wrote in this dialogue. This is what is stored now."),
+        "undo_nothing": _("There is no turn to undo."),
+        # leaving a dialogue
+        "sending_first": _("Your last turns are being sent first."),
+        "not_sent": _("Your last turns are not sent yet. Try again when the connection is back."),
+        "saved": _("Saved for later, kept until {when}."),
+        "reset_done": _("Started over."),
+        "put_back": _("Put back"),
+        "finished_rounds": _("{n} rounds, handed in."),
+        "finished_today": _("{n} of {goal} today."),
+        "goal_reached": _("That is today's goal. Well done."),
+        "failed_action": _("That did not work. Nothing was changed."),
+    }
+
+
+urlpatterns = [
+    path("p/<slug:slug>/a/<int:assignment_id>/", workbench, name="workbench"),
+    path("p/<slug:slug>/a/<int:assignment_id>/resume/", resume, name="resume"),
+    path("p/<slug:slug>/a/<int:assignment_id>/take-back/", take_back, name="take_back"),
+]

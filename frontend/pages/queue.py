@@ -1,0 +1,85 @@
+"""An annotator's queue: what is open, what comes next, what came back and why."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.selectors.queue import (
+    finished_assignments,
+    open_assignments,
+    task_counts,
+    today_of,
+    vetoed_assignments,
+)
+from annotation.services.assignment import claim_next_task
+from frontend.pages import signed_in
+from frontend.paging import keyset_page
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+CAME_BACK_SHOWN = 30
+FINISHED_SHOWN = 20
+
+
+@login_required
+@never_cache
+@require_safe
+def queue(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    return _render(request, user, project_for(user, slug))
+
+
+@require_POST
+@login_required
+def claim(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take the next dialogue and open it; where none comes, the queue says why."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    try:
+        claimed = claim_next_task(annotator=user, project=project, claim_id=_claim_id(request))
+    except Refusal as refusal:
+        return _render(request, user, project, refusal)
+    return redirect("workbench", slug, claimed.pk)
+
+
+def _claim_id(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("claim_id", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _render(request: HttpRequest, user: User, project: Project, refusal: Refusal | None = None) -> HttpResponse:
+    until = parse_datetime(refusal.details.get("until") or "") if refusal else None
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Queue"),
+        "annotates": Capability.ANNOTATE in capabilities_of(user, project),
+        "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
+        "came_back": vetoed_assignments(user, project)[:CAME_BACK_SHOWN],
+        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        "today": today_of(user, project),
+        "counts": task_counts(project),
+        "least": project.authoring.min_rounds,
+        "refusal": refusal,
+        "until": until,
+        "claim_id": uuid4(),
+    }
+    return render(request, "queue/queue.html", context, status=refusal.status if refusal else 200)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/queue/", queue, name="queue"),
+    path("p/<slug:slug>/queue/next/", claim, name="claim"),
+]

@@ -1,0 +1,75 @@
+// @ts-check
+/**
+ * Lets a workbench page be reloaded without a network. It keeps the pages that are open and their files, nothing else;
+ * the network is always asked first. Signing out empties it (outbox.js). Served at /service-worker.js.
+ */
+
+const CACHE = "lapidary";
+const PAGE = /^\/p\/[^/]+\/a\/\d+\/$/;
+const KEPT_PAGES = 12;
+const PATIENCE_MS = 5000; // a network that is there in name only
+
+/**
+ * @typedef {{ waitUntil: (done: Promise<unknown>) => void }} Extendable
+ * @typedef {Extendable & { request: Request, respondWith: (answer: Promise<Response>) => void }} Fetching
+ * @typedef {Extendable & { data: { keep: string[], page: string }, ports: MessagePort[] }} Asked
+ */
+const worker = /** @type {any} */ (globalThis);
+
+/** @param {Request | string} request  @param {Response} answer */
+async function keep(request, answer) {
+  const cache = await caches.open(CACHE);
+  await cache.put(request, answer);
+  const pages = (await cache.keys()).filter((one) => PAGE.test(new URL(one.url).pathname));
+  for (const old of pages.slice(0, -KEPT_PAGES)) await cache.delete(old);
+}
+
+/** Only what is the page itself: an error or the sign-in page must not come back later in its place. */
+const isWhole = (/** @type {Response} */ answer) =>
+  answer.status === 200 && !answer.redirected && answer.type === "basic";
+
+/** @param {Request} request  @param {(done: Promise<unknown>) => void} waitUntil */
+async function networkFirst(request, waitUntil) {
+  const fromNetwork = fetch(request).then((answer) => {
+    if (isWhole(answer)) waitUntil(keep(request.url, answer.clone()));
+    return answer;
+  });
+  const kept = await caches.match(request.url, { cacheName: CACHE, ignoreVary: true });
+  if (!kept) return fromNetwork;
+  const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
+  const first = await Promise.race([fromNetwork.catch(() => undefined), tooLate]);
+  const isServed = first instanceof Response && !(first.status >= 502 && first.status <= 504); // a proxy without a server
+  return isServed ? first : kept;
+}
+
+/** The page has loaded before this worker could see it. @param {Asked["data"]} asked */
+async function keepAll({ keep: files, page }) {
+  const cache = await caches.open(CACHE);
+  const missing = [];
+  for (const url of files) if (!(await cache.match(url, { ignoreVary: true }))) missing.push(url);
+  await Promise.all(missing.map(async (url) => keepIfWhole(url, await fetch(url))));
+  if (!(await cache.match(page, { ignoreVary: true })))
+    await keepIfWhole(page, await fetch(page, { credentials: "same-origin" }));
+}
+
+/** @param {string} url  @param {Response} answer */
+async function keepIfWhole(url, answer) {
+  if (isWhole(answer)) await keep(new URL(url, worker.location.origin).href, answer);
+}
+
+worker.addEventListener("install", () => worker.skipWaiting());
+worker.addEventListener("activate", (/** @type {Extendable} */ event) => event.waitUntil(worker.clients.claim()));
+
+worker.addEventListener("message", (/** @type {Asked} */ event) => {
+  if (!event.data?.keep) return;
+  event.waitUntil(keepAll(event.data).then(() => event.ports[0]?.postMessage("kept")));
+});
+
+worker.addEventListener("fetch", (/** @type {Fetching} */ event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  const isPage = request.mode === "navigate" && PAGE.test(pathname);
+  const isFile = pathname.startsWith("/static/");
+  if (request.method !== "GET" || origin !== worker.location.origin || !(isPage || isFile)) return;
+  event.respondWith(networkFirst(request, (done) => event.waitUntil(done)));
+});
