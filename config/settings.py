@@ -175,6 +175,8 @@ ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m
 USERSESSIONS_TRACK_ACTIVITY = False
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Lapidary"
+# Managers make the accounts and addresses are not confirmed, so nobody could switch two-factor sign-in on without this.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "APPS": [
