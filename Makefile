@@ -46,7 +46,8 @@ coverage: $(VENV)/dev.stamp  ## which lines no test runs
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report term $(ARGS)
 
 constraints: $(VENV)/dev.stamp  ## write down the versions that are installed now
-	$(BIN)/python -m config.constraints
+	(sed -n '1p' constraints.txt; $(BIN)/pip freeze --disable-pip-version-check | sed 's/+cpu$$//'; \
+		echo 'async-timeout==5.0.1 ; python_full_version < "3.11.3"') > constraints.new && mv constraints.new constraints.txt
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make demo PYTHON=python3.11")'

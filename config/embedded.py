@@ -10,13 +10,14 @@ import contextlib
 import fcntl
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
+
+import psutil
 
 from embedded import servers
 from embedded.home import DATABASE, EmbeddedError, Home, abs_hash, make_folder, open_to_others, try_lock
@@ -186,15 +187,27 @@ def stop(var: Path) -> bool:
     home = locate(var)
     if not home.root.exists():
         return False
+    stopped = False
     lock = home.lock("guard")
     try:
-        if try_lock(lock):
-            return stop_orphans(home)
-        os.kill(int((home.root / "guard.pid").read_text()), signal.SIGTERM)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return True
+        while not try_lock(lock):
+            stopped = end_guard(home) or stopped
+            time.sleep(0.05)
+        return stop_orphans(home) or stopped
     finally:
         os.close(lock)
+
+
+def end_guard(home: Home) -> bool:
+    """Ask the guard to stop, unless its pid file is old and the number somebody else's."""
+    try:
+        process = psutil.Process(int((home.root / "guard.pid").read_text()))
+        if "embedded.guard" not in process.cmdline():
+            return False
+        process.terminate()
+    except (OSError, ValueError, psutil.Error):
+        return False
+    return True
 
 
 def stop_if_unused(var: Path) -> None:
@@ -213,7 +226,9 @@ def stop_if_unused(var: Path) -> None:
 
 def stop_orphans(home: Home) -> bool:
     """Servers whose guard was killed."""
-    running = [server for server in servers.servers(home) if server.alive()]
-    for server in running:
+    if not (home.postgres / "PG_VERSION").exists():
+        return False
+    left = [server for server in servers.servers(home) if server.alive()]
+    for server in left:
         server.stop()
-    return bool(running)
+    return bool(left)

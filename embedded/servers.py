@@ -21,7 +21,7 @@ from embedded.programs import programs
 
 STOP_SECONDS: Final = 30.0
 SETTLED_SECONDS: Final = 3.0
-MOST_FAILURES: Final = 8
+MOST_FAILURES: Final = 5
 POSTGRES_SETTINGS: Final = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -96,7 +96,8 @@ class Server:
             self.failures = 1 if now - self.started_at > SETTLED_SECONDS else self.failures + 1
             self.retry_at = now + min(5.0, 0.1 * 2**self.failures)
         if self.failures >= MOST_FAILURES:
-            raise EmbeddedError(f"{self.name} does not start; its log is in {self.folder}.")
+            logs = f"{self.folder.parent / 'guard.log'} and the newest log in {self.folder}"
+            raise EmbeddedError(f"{self.name} does not start. The reason is at the end of {logs}.")
         if now >= self.retry_at:
             self.start()
 

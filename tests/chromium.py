@@ -36,7 +36,7 @@ def install() -> None:
             stdout=subprocess.DEVNULL,
         )
     else:
-        subprocess.run([sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"], check=True)
+        subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
 
 
 def main() -> int:

@@ -210,6 +210,25 @@ def test_a_killed_initdb_is_made_good(var: Path, home: Home) -> None:
     Person(var).ready().leave()
 
 
+def test_a_server_that_cannot_start_is_given_up_with_the_place_of_its_reason(var: Path, home: Home) -> None:
+    Person(var).ready().leave()
+    embedded.stop(var)
+    (home.postgres / "PG_VERSION").write_text("99\n")
+    assert f"postgres does not start. The reason is at the end of {home.log}" in Person(var).leave()
+    assert "incompatible" in home.log.read_text()
+
+
+def test_stop_ends_no_stranger_whose_number_stands_in_an_old_file(var: Path, home: Home, ann: Person) -> None:
+    stranger = Person(var.parent / "other")
+    right = (home.root / "guard.pid").read_text()
+    (home.root / "guard.pid").write_text(str(stranger.process.pid))
+    assert not embedded.end_guard(home)
+    assert stranger.process.poll() is None
+    (home.root / "guard.pid").write_text(right)
+    stranger.leave()
+    clean(var.parent / "other")
+
+
 def test_stop_says_whether_anything_ran(var: Path, ann: Person, home: Home) -> None:
     assert embedded.stop(var)
     assert not answers(home)
