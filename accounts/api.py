@@ -1,3 +1,139 @@
-from django.urls import URLPattern
+"""REST API of one's own account: who one is, preferences, API tokens."""
 
-urlpatterns: list[URLPattern] = []
+from typing import Any
+
+from django.conf import settings
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import ApiToken, Scope, Theme, User
+from accounts.rest.pagination import NewestFirst, page_of
+from accounts.rest.person import person
+from accounts.rest.shapes import Strict, checked
+from accounts.selectors import token_of, tokens_of
+from accounts.services import MAX_TOKEN_DAYS, create_token, revoke_token, set_preferences
+
+TAG = ["Account"]
+BIGGEST_ID = 2**63 - 1
+
+
+class MeSerializer(serializers.ModelSerializer[User]):
+    shown_name = serializers.CharField(read_only=True)
+    scopes = serializers.SerializerMethodField(help_text="Of the token that asks; null in a browser session.")
+
+    class Meta:
+        model = User
+        fields = [
+            "id", "username", "email", "display_name", "shown_name", "language", "theme", "submit_on_enter", "scopes",
+        ]  # fmt: skip
+
+    def get_scopes(self, user: User) -> list[Scope] | None:
+        token = self.context["token"]
+        return [Scope(one) for one in token.scopes] if isinstance(token, ApiToken) else None
+
+
+class PreferencesInput(Strict):
+    display_name = serializers.CharField(required=False, allow_blank=True, max_length=80)
+    language = serializers.ChoiceField(
+        required=False, allow_blank=True, choices=settings.LANGUAGES, help_text="Empty: as the browser."
+    )
+    theme = serializers.ChoiceField(required=False, choices=Theme.choices)
+    submit_on_enter = serializers.BooleanField(required=False)
+
+
+class TokenInput(Strict):
+    id = serializers.UUIDField(
+        help_text="Made by the client. A second send finds the first token and, while it is unused, a new value."
+    )
+    name = serializers.CharField(max_length=80, help_text="What it is for.")
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Scope.choices), allow_empty=False, max_length=len(Scope)
+    )
+    days = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_TOKEN_DAYS,
+        help_text="How long it is valid; null: until it is revoked.",
+    )
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=Scope.choices))
+    is_live = serializers.BooleanField(help_text="Neither expired nor revoked.")
+
+    class Meta:
+        model = ApiToken
+        fields = [
+            "id", "name", "prefix", "scopes", "is_live", "created_at", "expires_at", "last_used_at", "revoked_at",
+        ]  # fmt: skip
+
+
+class TokenMade(TokenSerializer):
+    value = serializers.SerializerMethodField(
+        "plain_value", help_text="Shown this once; only its hash is stored."
+    )
+
+    class Meta(TokenSerializer.Meta):
+        fields = [*TokenSerializer.Meta.fields, "value"]
+
+    def plain_value(self, token: ApiToken) -> str:
+        return str(self.context["plain"])
+
+
+def shown(request: Request) -> dict[str, Any]:
+    return MeSerializer(person(request), context={"token": request.auth}).data
+
+
+class MeView(APIView):
+    @extend_schema(tags=TAG, operation_id="me_read", responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        """Who asks, and what the token may be used for."""
+        return Response(shown(request))
+
+    @extend_schema(tags=TAG, operation_id="me_update", request=PreferencesInput, responses=MeSerializer)
+    def patch(self, request: Request) -> Response:
+        """Change your own preferences."""
+        set_preferences(user=person(request), **checked(PreferencesInput, request))
+        return Response(shown(request))
+
+
+class TokensView(APIView):
+    pagination_class = NewestFirst
+
+    @extend_schema(tags=TAG, operation_id="tokens_list", responses=TokenSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """Your tokens, the revoked ones too, newest first."""
+        return page_of(self, request, tokens_of(person(request)), TokenSerializer)
+
+    @extend_schema(tags=TAG, operation_id="tokens_create", request=TokenInput, responses={201: TokenMade})
+    def post(self, request: Request) -> Response:
+        """Make a token. Codes: not_allowed (more than the asking token has), too_many_tokens, token_in_use."""
+        sent = checked(TokenInput, request)
+        by = request.auth if isinstance(request.auth, ApiToken) else None
+        token, plain = create_token(user=person(request), request_id=sent.pop("id"), by=by, **sent)
+        return Response(TokenMade(token, context={"plain": plain}).data, status=status.HTTP_201_CREATED)
+
+
+class TokenView(APIView):
+    @extend_schema(tags=TAG, operation_id="tokens_read", responses=TokenSerializer)
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(TokenSerializer(token_of(person(request), pk)).data)
+
+    @extend_schema(tags=TAG, operation_id="tokens_revoke", responses={200: TokenSerializer})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Revoke it: programs that use it are refused at once. It stays in the list, revoked."""
+        token = token_of(person(request), pk)
+        revoke_token(user=person(request), token_id=token.pk)
+        return Response(TokenSerializer(token_of(person(request), pk)).data)
+
+
+urlpatterns = [
+    path("me/", MeView.as_view()),
+    path("tokens/", TokensView.as_view()),
+    path("tokens/<int:pk>/", TokenView.as_view()),
+]

@@ -1,3 +1,84 @@
-from django.urls import URLPattern
+"""REST API of long jobs: how far they are, stop, start again. Imports and exports start theirs themselves."""
 
-urlpatterns: list[URLPattern] = []
+from typing import Any
+from uuid import UUID
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.rest.pagination import NewestByTime, page_of
+from accounts.rest.person import person
+from accounts.rest.shapes import checked_query
+from jobs.models import Job, JobState
+from jobs.selectors import job_for, jobs_of
+from jobs.services import cancel_job, retry_job
+from projects.selectors import project_for
+
+TAG = ["Jobs"]
+
+
+class JobFilters(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(required=False, choices=JobState.choices)
+    kind = serializers.CharField(required=False, max_length=40, help_text="import, export …")
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    project = serializers.CharField(source="project.slug")
+    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    parameters = serializers.JSONField()
+    result = serializers.JSONField()
+
+    class Meta:
+        model = Job
+        fields = [
+            "id", "project", "kind", "state", "done", "total", "unit", "parameters", "result", "error", "remedy",
+            "attempts", "created_by", "created_at", "started_at", "heartbeat_at", "cancel_requested_at", "ended_at",
+        ]  # fmt: skip
+
+
+class JobsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(
+        tags=TAG, operation_id="jobs_list", parameters=[JobFilters], responses=JobSerializer(many=True)
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's jobs, newest first."""
+        user = person(request)
+        jobs = jobs_of(user, project_for(user, slug), **checked_query(JobFilters, request))
+        return page_of(self, request, jobs, JobSerializer)
+
+
+class JobView(APIView):
+    @extend_schema(tags=TAG, operation_id="jobs_read", responses=JobSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """Ask every second or two until `state` is done, failed or cancelled."""
+        return Response(JobSerializer(job_for(person(request), pk)).data)
+
+
+class CancelView(APIView):
+    @extend_schema(tags=TAG, operation_id="jobs_cancel", request=None, responses={200: JobSerializer})
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Ask it to stop; a running one stops at its next safe point. Safe to repeat."""
+        job = cancel_job(job=job_for(person(request), pk), actor=person(request))
+        return Response(JobSerializer(job).data)
+
+
+class RetryView(APIView):
+    @extend_schema(tags=TAG, operation_id="jobs_retry", request=None, responses={200: JobSerializer})
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Put a failed or cancelled job back into the queue. Code: illegal_move (it is done)."""
+        job = retry_job(job=job_for(person(request), pk), actor=person(request))
+        return Response(JobSerializer(job).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/jobs/", JobsView.as_view()),
+    path("jobs/<uuid:pk>/", JobView.as_view()),
+    path("jobs/<uuid:pk>/cancel/", CancelView.as_view()),
+    path("jobs/<uuid:pk>/retry/", RetryView.as_view()),
+]

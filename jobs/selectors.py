@@ -7,22 +7,34 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import NotFound
+from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from jobs.models import Job, Worker
+from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 ALIVE_FOR = timedelta(seconds=15)
-_NEEDED = {Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE}
+MAY_SEE_JOBS = frozenset({Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE})
 
 
 def job_for(user: User, job_id: UUID) -> Job:
     """The job, for members of its project who may import, export or configure."""
-    job = Job.objects.select_related("project").filter(pk=job_id).first()
-    if job is None or job.project is None or not _NEEDED & capabilities_of(user, job.project):
+    job = Job.objects.select_related("project", "created_by").filter(pk=job_id).first()
+    if job is None or job.project is None or not MAY_SEE_JOBS & capabilities_of(user, job.project):
         raise NotFound(_("There is no such job."), _("It may belong to a project that you have left."))
     return job
+
+
+def jobs_of(user: User, project: Project, **filters: str) -> QuerySet[Job]:
+    """The project's jobs, newest first, for members who may import, export or configure. filters: state, kind."""
+    if not MAY_SEE_JOBS & capabilities_of(user, project):
+        raise NotAllowed(
+            _("Your roles in this project have nothing to do with imports and exports."),
+            _("Ask the project's manager for the role of an engineer."),
+        )
+    rows = Job.objects.filter(project=project, **filters)
+    return rows.select_related("project", "created_by").order_by("-created_at", "-pk")
 
 
 def live_workers(queue: str | None = None) -> QuerySet[Worker]:

@@ -1,11 +1,13 @@
 """Reading projects: permission is how you fetch."""
 
-from django.db.models import QuerySet
+from collections.abc import Iterable
+
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
-from projects.models import Membership, Project, Role
+from projects.models import Event, Membership, Project, Role
 from projects.roles import CAPABILITIES, Capability
 
 
@@ -22,6 +24,39 @@ def projects_for(user: User) -> QuerySet[Project]:
     """The projects that `user` sees, archived ones left out."""
     live = Project.objects.filter(archived_at=None)
     return live if user.is_superuser else live.filter(memberships__user=user)
+
+
+def memberships_by_project(user: User, projects: Iterable[Project]) -> dict[int, list[str]]:
+    """The person's roles in each of these projects, by its key; one query."""
+    rows = Membership.objects.filter(user=user, project__in=list(projects))
+    return dict(rows.values_list("project_id", "roles"))
+
+
+def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
+    """The members in the order in which they joined; search looks at names and e-mail addresses."""
+    rows = Membership.objects.filter(project=project).select_related("user")
+    if search:
+        rows = rows.filter(
+            Q(user__username__icontains=search)
+            | Q(user__display_name__icontains=search)
+            | Q(user__email__icontains=search)
+        )
+    return rows
+
+
+def member_named(project: Project, username: str) -> User:
+    """A member by sign-in name."""
+    row = Membership.objects.filter(project=project, user__username=username).select_related("user").first()
+    if row is None:
+        raise NotFound(
+            _("“%(name)s” is no member of this project.") % {"name": username}, _("Add that person first.")
+        )
+    return row.user
+
+
+def events_of(project: Project, **filters: str) -> QuerySet[Event]:
+    """What happened in the project, newest first. filters: kind, subject_type, subject_id, actor__username."""
+    return Event.objects.filter(project=project, **filters).select_related("actor")
 
 
 def project_for(user: User, slug: str, capability: Capability = Capability.SEE) -> Project:

@@ -1,0 +1,18 @@
+"""Reading accounts."""
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound
+from accounts.models import ApiToken, User
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(user=user)
+
+
+def token_of(user: User, token_id: int) -> ApiToken:
+    token = tokens_of(user).filter(pk=token_id).first()
+    if token is None:
+        raise NotFound(_("You have no such token."))
+    return token

@@ -1,0 +1,243 @@
+"""Changing projects and who takes part in them. Making a project is annotation's: it comes with settings."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.errors import Invalid, NotFound, Refusal
+from accounts.models import User
+from accounts.services import create_user, renew_one_time_password
+from projects.models import Event, Membership, Project, Role
+from projects.transitions import record
+
+EDITABLE = ("title", "description", "language", "guidelines_en", "guidelines_zh")
+MAX_TEXT = 200_000
+INVITATION = "projects.invitation"
+
+
+def version_of(project: Project) -> str:
+    """Changes with every edit: a form sends back the one it was filled with, and a stale one is refused."""
+    values = json.dumps([getattr(project, name) for name in EDITABLE], ensure_ascii=False)
+    return hashlib.sha256(values.encode()).hexdigest()[:16]
+
+
+@transaction.atomic
+def update_project(
+    *, project: Project, actor: User | None, changes: Mapping[str, str], version: str | None = None
+) -> Project:
+    """Change title, description, language or guidelines. The same changes again are no event.
+
+    version: of the values that the person saw; when somebody changed them since, "changed_meanwhile" is raised.
+    """
+    if unknown := set(changes) - set(EDITABLE):
+        raise TypeError(f"not editable: {', '.join(sorted(unknown))}")
+    stored = Project.objects.select_for_update().get(pk=project.pk)
+    changed = [name for name, value in changes.items() if getattr(stored, name) != value]
+    if not changed:
+        return stored
+    if version is not None and version != version_of(stored):
+        raise Refusal(
+            "changed_meanwhile",
+            _("Somebody else has changed this project since you opened it."),
+            _("Look at the present values, then send yours again."),
+            details={"version": version_of(stored)},
+        )
+    before = {name: getattr(stored, name) for name in changed}
+    for name in changed:
+        setattr(stored, name, changes[name])
+    _check(stored, changed)
+    stored.save(update_fields=changed)
+    # The old texts are kept: guidelines are what submissions were written under.
+    record(stored, kind="edited", project=stored, actor=actor, data={"before": before, "changed": changed})
+    return stored
+
+
+def _check(project: Project, names: Collection[str]) -> None:
+    for name in names:
+        value = getattr(project, name)
+        if len(value) > MAX_TEXT or "\0" in value:
+            raise Invalid(_("This text is too long or contains NUL."), field=name)
+    try:
+        project.full_clean(validate_unique=False)
+    except ValidationError as error:
+        field, texts = next(iter(error.message_dict.items()))
+        raise Invalid(" ".join(texts), field=field) from error
+
+
+@transaction.atomic
+def archive_project(*, project: Project, actor: User | None) -> Project:
+    """Take the project out of everybody's list; nothing new can be claimed. Safe to repeat."""
+    return _set_archived(project, actor, is_archived=True)
+
+
+@transaction.atomic
+def restore_project(*, project: Project, actor: User | None) -> Project:
+    """Undo archive_project. Safe to repeat."""
+    return _set_archived(project, actor, is_archived=False)
+
+
+def _set_archived(project: Project, actor: User | None, *, is_archived: bool) -> Project:
+    stored = Project.objects.select_for_update().get(pk=project.pk)
+    if (stored.archived_at is not None) != is_archived:
+        stored.archived_at = timezone.now() if is_archived else None
+        stored.save(update_fields=["archived_at"])
+        record(stored, kind="archived" if is_archived else "restored", project=stored, actor=actor)
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a membership: None before or after where there is none. Undo is setting `before` again."""
+
+    user: User
+    before: tuple[str, ...] | None
+    after: tuple[str, ...] | None
+
+    @property
+    def is_new(self) -> bool:
+        return self.before is None and self.after is not None
+
+
+@transaction.atomic
+def set_member(*, project: Project, actor: User | None, user: User, roles: Collection[str]) -> Change:
+    """Give `user` exactly these roles, adding them where they are no member. The last manager stays one."""
+    wanted = _checked_roles(roles)
+    if user.imported or not user.is_active:
+        raise Refusal(
+            "cannot_join",
+            _("%(name)s cannot sign in, so cannot take part.") % {"name": user.shown_name},
+            _("Choose somebody with an account that is in use."),
+        )
+    row = _locked_membership(project, user)
+    before = tuple(row.roles) if row else None
+    if before == wanted:
+        return Change(user, before, wanted)
+    if row and Role.MANAGER not in wanted:
+        _refuse_last_manager(row)
+    if row is None:
+        row = Membership.objects.create(project=project, user=user, roles=list(wanted))
+    else:
+        row.roles = list(wanted)
+        row.save(update_fields=["roles"])
+    _record_roles(project, actor, user, "member_joined" if before is None else "member_roles", before, wanted)
+    return Change(user, before, wanted)
+
+
+@transaction.atomic
+def remove_member(*, project: Project, actor: User | None, user: User) -> Change:
+    """End the membership; the person's work stays, and so do their claims until they lapse. Safe to repeat."""
+    row = _locked_membership(project, user)
+    if row is None:
+        return Change(user, None, None)
+    _refuse_last_manager(row)
+    before = tuple(row.roles)
+    row.delete()
+    _record_roles(project, actor, user, "member_removed", before, None)
+    return Change(user, before, None)
+
+
+def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
+    if not roles or set(roles) - set(Role.values):
+        raise Invalid(
+            _("A member needs at least one of the roles: %(roles)s.") % {"roles": ", ".join(Role.values)},
+            _("To take every role away, remove the member."),
+            field="roles",
+        )
+    return tuple(role for role in Role.values if role in roles)
+
+
+def _locked_membership(project: Project, user: User) -> Membership | None:
+    # The project's row, so that two managers cannot remove each other at the same instant.
+    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    return Membership.objects.select_related("user").filter(project=project, user=user).first()
+
+
+def _refuse_last_manager(row: Membership) -> None:
+    if Role.MANAGER not in row.roles:
+        return
+    managers = Membership.objects.filter(project=row.project_id, roles__contains=[Role.MANAGER])
+    if not managers.exclude(pk=row.pk).exists():
+        raise Refusal(
+            "last_manager",
+            _("%(name)s is the only manager of this project.") % {"name": row.user.shown_name},
+            _("Make somebody else a manager first."),
+        )
+
+
+def _record_roles(
+    project: Project,
+    actor: User | None,
+    user: User,
+    kind: str,
+    before: tuple[str, ...] | None,
+    after: tuple[str, ...] | None,
+) -> None:
+    data: dict[str, Any] = {"username": user.username, "before": before, "after": after}
+    record(user, kind=kind, project=project, actor=actor, data=data)
+
+
+@transaction.atomic
+def invite_person(
+    *,
+    project: Project,
+    actor: User | None,
+    invitation_id: UUID,
+    roles: Collection[str],
+    username: str,
+    email: str = "",
+    display_name: str = "",
+    language: str = "",
+) -> tuple[User, str]:
+    """Make an account that is a member of the project; returns it with its one-time password.
+
+    invitation_id: the same again finds the first account and gives it a new one-time password, since nobody can have
+    used the first one; after the person's first sign-in it is refused.
+    """
+    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    sent = Event.objects.filter(subject_type=INVITATION, subject_id=str(invitation_id)).first()
+    if sent is not None:
+        return _invited_again(project, actor, sent)
+    user, plain = create_user(username=username, email=email, display_name=display_name, language=language)
+    set_member(project=project, actor=actor, user=user, roles=roles)
+    Event.objects.create(
+        project=project,
+        subject_type=INVITATION,
+        subject_id=str(invitation_id),
+        kind="invited",
+        actor=actor,
+        data={"user": user.pk, "username": user.username},
+    )
+    return user, plain
+
+
+def _invited_again(project: Project, actor: User | None, sent: Event) -> tuple[User, str]:
+    if sent.project_id != project.pk:
+        raise Refusal("id_in_use", _("This id belongs to another invitation."), _("Use a new one."))
+    user = User.objects.get(pk=sent.data["user"])
+    return user, renew_invitation(project=project, actor=actor, user=user)
+
+
+@transaction.atomic
+def renew_invitation(*, project: Project, actor: User | None, user: User) -> str:
+    """Another one-time password for a member of this project alone who has not chosen a password yet."""
+    memberships = list(Membership.objects.filter(user=user).values_list("project_id", flat=True))
+    # Only an account that can do nothing outside this project: the password opens everything that is the person's.
+    if project.pk not in memberships:
+        raise NotFound(_("%(name)s is no member of this project.") % {"name": user.shown_name})
+    if memberships != [project.pk] or user.is_superuser:
+        raise Refusal(
+            "not_yours",
+            _("%(name)s takes part in more than this project.") % {"name": user.shown_name},
+            _("They can reset their password themselves from the sign-in page."),
+        )
+    plain = renew_one_time_password(user=user)
+    record(user, kind="invited_again", project=project, actor=actor)
+    return plain
