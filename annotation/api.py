@@ -1,7 +1,7 @@
 """REST API of annotation: projects' tasks, and the annotator's own work. Every view is one call of a service."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django.urls import URLPattern, path
@@ -227,7 +227,7 @@ def action(
         responses={200: shapes.AssignmentShort},
     )(post)
     members = {"service": staticmethod(service), "takes_reason": takes_reason, "post": described}
-    view = type(f"{name.title().replace('-', '')}View", (ActionView,), members)
+    view = cast(type[ActionView], type(f"{name.title().replace('-', '')}View", (ActionView,), members))
     return path(f"assignments/<int:pk>/{name}/", view.as_view())
 
 

@@ -7,6 +7,7 @@ from accounts.rest.unknown import UnknownAddress
 
 v1 = [
     path("", include("accounts.api")),
+    path("", include("annotation.projects_api")),  # before projects.api: one address, GET and POST
     path("", include("projects.api")),
     path("", include("jobs.api")),
     path("", include("dialogues.api")),

@@ -59,6 +59,11 @@ def events_of(project: Project, **filters: str) -> QuerySet[Event]:
     return Event.objects.filter(project=project, **filters).select_related("actor")
 
 
+def may_create_projects(user: User) -> bool:
+    """Superusers, and whoever manages a project already."""
+    return user.is_superuser or Membership.objects.filter(user=user, roles__contains=[Role.MANAGER]).exists()
+
+
 def project_for(user: User, slug: str, capability: Capability = Capability.SEE) -> Project:
     """The project, or NotFound when the person is no member, or NotAllowed when no role of theirs allows it."""
     project = Project.objects.filter(slug=slug).first()

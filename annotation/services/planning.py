@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.errors import Invalid, Refusal
@@ -26,8 +26,14 @@ def create_project(
     title: str = "",
     language: str = DialogueLanguage.MIXED,
     description: str = "",
+    creation_id: UUID | None = None,
 ) -> Project:
-    """Make a project from a preset, with its settings, topics and guidelines; `actor` becomes its manager."""
+    """Make a project from a preset, with its settings, topics and guidelines; `actor` becomes its manager.
+
+    creation_id: made by the client; the same again returns the first project.
+    """
+    if creation_id and (made := _made_before(creation_id, slug, actor)):
+        return made
     chosen = preset_named(preset)
     project = Project(
         slug=slug,
@@ -40,7 +46,11 @@ def create_project(
         guidelines_zh=chosen.guidelines_zh,
     )
     _check(project)
-    project.save()
+    try:
+        with transaction.atomic():
+            project.save()
+    except IntegrityError as error:  # somebody took the short name since it was checked
+        raise _slug_taken(slug) from error
     AuthoringSettings.objects.create(project=project)
     Topic.objects.bulk_create(
         Topic(project=project, language=topic.language, title=topic.title, example=topic.example)
@@ -49,8 +59,18 @@ def create_project(
     )
     if actor is not None:
         Membership.objects.create(project=project, user=actor, roles=[Role.MANAGER])
-    record(project, kind="created", project=project, actor=actor, data={"preset": preset})
+    told = {"preset": preset, "creation_id": str(creation_id or "")}
+    record(project, kind="created", project=project, actor=actor, data=told)
     return project
+
+
+def _made_before(creation_id: UUID, slug: str, actor: User | None) -> Project | None:
+    made = (
+        Event.objects.filter(project__slug=slug, kind="created", actor=actor)
+        .select_related("project")
+        .first()
+    )
+    return made.project if made and made.data.get("creation_id") == str(creation_id) else None
 
 
 def preset_named(name: str) -> Preset:
@@ -65,17 +85,21 @@ def preset_named(name: str) -> Preset:
 
 def _check(project: Project) -> None:
     if Project.objects.filter(slug=project.slug).exists():
-        raise Refusal(
-            "slug_taken",
-            _("There is already a project “%(slug)s”.") % {"slug": project.slug},
-            _("Choose another short name."),
-            details={"field": "slug"},
-        )
+        raise _slug_taken(project.slug)
     try:
         project.full_clean()
     except ValidationError as error:
         field, texts = next(iter(error.message_dict.items()))
         raise Invalid(f"{field}: {' '.join(texts)}", field=field) from error
+
+
+def _slug_taken(slug: str) -> Refusal:
+    return Refusal(
+        "slug_taken",
+        _("There is already a project “%(slug)s”.") % {"slug": slug},
+        _("Choose another short name."),
+        details={"field": "slug"},
+    )
 
 
 @transaction.atomic
