@@ -1,0 +1,187 @@
+"""Claiming and writing through HTTP: throughput and latency by number of annotators and size of the project.
+
+    python -m benchmarks.authoring [--json] [--seconds 10] [--sizes 1000 100000] [--annotators 1 20 50]
+
+One web server with two processes, scripted candidates, client on the same machine. Each annotator claims a dialogue,
+sends its opening, gives it back, and claims the next. Bound: a request that only reads the clock (/healthz).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+
+from benchmarks.database import scratch_database, set_up
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Milliseconds per request at the client, and pairs of claim + submit a second over all annotators."""
+
+    size: int
+    annotators: int
+    pairs_per_second: float
+    claim_p50: float
+    claim_p95: float
+    claim_p99: float
+    submit_p50: float
+    submit_p95: float
+    submit_p99: float
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] * 1000
+
+
+async def annotate(
+    client: httpx.AsyncClient, token: str, until: float, claims: list[float], submits: list[float]
+) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    while time.perf_counter() < until:
+        started = time.perf_counter()
+        claimed = await client.post(
+            "/api/v1/projects/bench/assignments/", json={"claim_id": str(uuid4())}, headers=headers
+        )
+        assert claimed.status_code == 201, claimed.text
+        claims.append(time.perf_counter() - started)
+        address = f"/api/v1/assignments/{claimed.json()['id']}"
+        turn = {"id": str(uuid4()), "position": 0, "text": "My cat started shedding everywhere this spring."}
+        started = time.perf_counter()
+        (await client.post(f"{address}/turns/", json=turn, headers=headers)).raise_for_status()
+        submits.append(time.perf_counter() - started)
+        (await client.post(f"{address}/release/", json={}, headers=headers)).raise_for_status()
+
+
+async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], list[float], float]:
+    claims: list[float] = []
+    submits: list[float] = []
+    limits = httpx.Limits(max_connections=len(tokens))
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+        started = time.perf_counter()
+        await asyncio.gather(
+            *(annotate(client, token, started + seconds, claims, submits) for token in tokens)
+        )
+        return claims, submits, time.perf_counter() - started
+
+
+def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
+    claims, submits, took = asyncio.run(crowd(url, tokens, seconds))
+    return Load(
+        size,
+        len(tokens),
+        round(len(submits) / took, 1),
+        *(round(quantile(claims, share), 1) for share in (0.5, 0.95, 0.99)),
+        *(round(quantile(submits, share), 1) for share in (0.5, 0.95, 0.99)),
+    )
+
+
+def bound(url: str, requests: int = 300) -> float:
+    """Median milliseconds of /healthz, one request after the other."""
+    with httpx.Client(base_url=url) as client:
+        seconds = []
+        for _ in range(requests):
+            started = time.perf_counter()
+            client.get("/healthz").raise_for_status()
+            seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds) * 1000
+
+
+def people(count: int) -> list[str]:
+    from accounts.models import Scope, User
+    from accounts.services import create_token
+    from annotation.services.planning import create_project
+    from generation.models import BackendKind, Generator
+    from projects.models import Membership, Role
+
+    project = create_project(slug="bench", preset="diamante", actor=None)
+    project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    project.authoring.save()
+    tokens = []
+    for number in range(count):
+        person = User.objects.create(username=f"annotator-{number}")
+        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+        tokens.append(create_token(user=person, name="bench", scopes=[Scope.READ, Scope.ANNOTATE])[1])
+    return tokens
+
+
+def grow_to(size: int) -> None:
+    from annotation.models import Task
+    from annotation.services.planning import plan_dialogues
+    from projects.models import Project
+
+    missing = size - Task.objects.count()
+    if missing > 0:
+        plan_dialogues(project=Project.objects.get(slug="bench"), actor=None, count=missing, plan_id=uuid4())
+
+
+def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, object]:
+    from tests.processes import Stack
+
+    loads: list[Load] = []
+    with scratch_database(), tempfile.TemporaryDirectory() as folder:
+        tokens = people(max(annotators))
+        with Stack.on_this_database(Path(folder)) as stack:
+            stack.web(workers=2)
+            stack.worker()
+            for size in sorted(sizes):
+                grow_to(size)
+                loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
+            floor = bound(stack.url)
+    return summary(loads, floor)
+
+
+def summary(loads: list[Load], floor: float) -> dict[str, object]:
+    small, large = loads[0].size, loads[-1].size
+    p95 = {(load.size, load.annotators): load.claim_p95 for load in loads}
+    ratios = {
+        f"claim_p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2)
+        for count in {load.annotators for load in loads}
+    }
+    return {"loads": [asdict(load) for load in loads], "healthz_ms": round(floor, 2), **ratios}
+
+
+def show(figures: dict[str, object]) -> None:
+    loads = figures["loads"]
+    assert isinstance(loads, list)
+    print(
+        f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'claim p50/95/99 ms':>22} {'submit p50/95/99 ms':>22}"
+    )
+    for row in loads:
+        claim = "/".join(f"{row[f'claim_p{n}']:.0f}" for n in (50, 95, 99))
+        submit = "/".join(f"{row[f'submit_p{n}']:.0f}" for n in (50, 95, 99))
+        print(
+            f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {claim:>22} {submit:>22}"
+        )
+    for name, value in figures.items():
+        if name != "loads":
+            print(f"{name}: {value}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
+    parser.add_argument("--seconds", type=float, default=10, help="per measurement")
+    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
+    options = parser.parse_args()
+    set_up()
+    figures = run(options.sizes, options.annotators, options.seconds)
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        show(figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Killing things while people write: is any acknowledged turn lost or doubled, is any request left unanswered?
+
+    python -m benchmarks.faults [--kills 100] [--annotators 6] [--seed 1] [--json]
+
+An embedded PostgreSQL and Redis of its own, a web server, a worker for candidates, a worker with the scheduler. At random
+moments one of them gets kill -9 and is started again, as `make demo` does. The annotators behave as the page does: a turn
+has a UUID, is sent again until it is acknowledged, in order, and the request for the next candidates is followed to its
+end. Afterwards the database is compared with what was acknowledged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+import httpx
+
+from benchmarks.database import set_up
+
+if TYPE_CHECKING:
+    from tests.processes import Stack
+
+ROUNDS = 7
+WAIT_FOR_CANDIDATES = 120.0  # seconds
+SETTLE = 90.0  # seconds
+
+
+@dataclass(slots=True)
+class Log:
+    """What the annotators saw: acknowledged turns by id, how often something had to be sent again, what was refused."""
+
+    acknowledged: dict[UUID, tuple[int, int, str]] = field(default_factory=dict)
+    finished: set[int] = field(default_factory=set)
+    again: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)
+    waits: list[float] = field(default_factory=list)
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """lost, doubled, changed: acknowledged turns that the database does not have, has twice, or has otherwise.
+
+    stuck: requests for candidates neither answered nor failed nor cancelled in the end.
+    """
+
+    kills: dict[str, int]
+    acknowledged: int
+    dialogues_finished: int
+    sent_again: int
+    refused: dict[str, int]
+    lost: int
+    doubled: int
+    changed: int
+    gaps: int
+    stuck: int
+    requests: dict[str, int]
+    longest_wait_seconds: float
+    seconds: float
+
+    @property
+    def clean(self) -> bool:
+        return not (self.lost or self.doubled or self.changed or self.gaps or self.stuck or self.refused)
+
+
+class Annotator:
+    """Writes dialogue after dialogue; everything is sent again until the server has answered it."""
+
+    def __init__(self, client: httpx.AsyncClient, token: str, log: Log, seed: int) -> None:
+        self.client, self.log = client, log
+        self.headers = {"Authorization": f"Bearer {token}"}
+        self.random = random.Random(seed)
+
+    async def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        while True:
+            try:
+                answer = await self.client.request(method, path, json=body, headers=self.headers)
+                if answer.status_code < 500:
+                    return answer
+            except httpx.HTTPError:
+                pass
+            self.log.again += 1
+            await asyncio.sleep(0.1 + self.random.random() * 0.2)
+
+    async def work(self) -> None:
+        while not self.log.stop:
+            claimed = await self.send(
+                "POST", "/api/v1/projects/faults/assignments/", {"claim_id": str(uuid4())}
+            )
+            if claimed.status_code != 201:
+                self.log.refused[claimed.json()["code"]] += 1
+                return
+            await self.write_dialogue(claimed.json()["id"])
+
+    async def write_dialogue(self, assignment: int) -> None:
+        shown: dict[str, Any] | None = None
+        for position in range(2 * ROUNDS):
+            if self.log.stop:
+                return
+            turn = self.turn(assignment, position, shown)
+            stored = await self.send("POST", f"/api/v1/assignments/{assignment}/turns/", turn)
+            if stored.status_code not in (200, 201):
+                self.log.refused[stored.json()["code"]] += 1
+                return
+            self.log.acknowledged[UUID(turn["id"])] = (assignment, position, turn["text"])
+            shown = await self.candidates(stored.json()["request"])
+        await self.send("POST", f"/api/v1/assignments/{assignment}/finish/")
+        self.log.finished.add(assignment)
+
+    def turn(self, assignment: int, position: int, shown: dict[str, Any] | None) -> dict[str, Any]:
+        made = {"id": str(uuid4()), "position": position, "text": f"turn {position} of {assignment}"}
+        if shown and shown["candidates"] and self.random.random() < 0.6:
+            source = self.random.randrange(len(shown["candidates"]))
+            made |= {"candidate_set": shown["candidate_set"], "source": source}
+            made["text"] = shown["candidates"][source]["text"] + self.random.choice(["", " indeed"])
+        return made
+
+    async def candidates(self, request: dict[str, Any] | None) -> dict[str, Any] | None:
+        if request is None:
+            return None
+        started = time.monotonic()
+        while request["state"] in ("queued", "running") and time.monotonic() - started < WAIT_FOR_CANDIDATES:
+            await asyncio.sleep(0.15)
+            request = (await self.send("GET", f"/api/v1/candidate-requests/{request['id']}/")).json()
+        self.log.states[request["state"]] += 1
+        self.log.waits.append(time.monotonic() - started)
+        return request
+
+
+def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[float, float]) -> Counter[str]:
+    """kill -9 one thing after the other and start it again; PostgreSQL and Redis come back by their guard."""
+    from config import embedded
+    from embedded.servers import servers
+
+    chance, killed = random.Random(seed), Counter[str]()
+    owned = {server.name: server for server in servers(embedded.locate(var))}
+    for _ in range(kills):
+        time.sleep(chance.uniform(*pause))
+        name = chance.choice([*stack.running, *owned])
+        if name in owned:
+            if found := owned[name].found():
+                found.kill()
+                killed[name] += 1
+        else:
+            stack.running[name].kill()
+            stack.running[name].start()
+            killed[name] += 1
+    return killed
+
+
+async def scene(stack: Stack, var: Path, tokens: list[str], kills: int, seed: int, log: Log) -> Counter[str]:
+    async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
+        people = [Annotator(client, token, log, seed + n).work() for n, token in enumerate(tokens)]
+        working = asyncio.gather(*people)
+        killed = await asyncio.to_thread(kill_randomly, stack, var, kills, seed, (0.5, 4.0))
+        log.stop = True
+        await working
+        return killed
+
+
+def settle() -> None:
+    """Wait until no request is queued or running, as the scheduler takes over what was lost."""
+    from django.db import Error, connection
+
+    from generation.models import CandidateRequest
+
+    deadline = time.monotonic() + SETTLE
+    while time.monotonic() < deadline:
+        try:
+            if not CandidateRequest.objects.filter(state__in=["queued", "running"]).exists():
+                return
+        except Error:
+            connection.close()
+        time.sleep(0.5)
+
+
+def compare(log: Log, killed: Counter[str], seconds: float) -> Findings:
+    from django.db.models import Count
+
+    from annotation.models import Turn
+    from dialogues.models import Dialogue
+    from generation.models import CandidateRequest
+
+    stored = {turn.pk: turn for turn in Turn.objects.filter(undone_at=None)}
+    lost = [turn for turn in log.acknowledged if turn not in stored]
+    changed = [
+        turn
+        for turn, sent in log.acknowledged.items()
+        if turn in stored and (stored[turn].assignment_id, stored[turn].position, stored[turn].text) != sent
+    ]
+    doubled = Turn.objects.values("dialogue", "position").annotate(n=Count("id")).filter(n__gt=1).count()
+    counts = Dialogue.objects.annotate(n=Count("utterances")).values_list("utterance_count", "n")
+    requests = Counter(CandidateRequest.objects.values_list("state", flat=True))
+    return Findings(
+        kills=dict(killed),
+        acknowledged=len(log.acknowledged),
+        dialogues_finished=len(log.finished),
+        sent_again=log.again,
+        refused=dict(log.refused),
+        lost=len(lost),
+        doubled=doubled,
+        changed=len(changed),
+        gaps=sum(count != n for count, n in counts),
+        stuck=requests["queued"] + requests["running"],
+        requests=dict(requests),
+        longest_wait_seconds=round(max(log.waits, default=0.0), 1),
+        seconds=round(seconds, 1),
+    )
+
+
+def people(count: int) -> list[str]:
+    from accounts.models import Scope, User
+    from accounts.services import create_token
+    from annotation.services.planning import create_project, plan_dialogues
+    from generation.models import BackendKind, Generator
+    from projects.models import Membership, Role
+
+    project = create_project(slug="faults", preset="diamante", actor=None)
+    generator = Generator.objects.create(
+        slug="scripted", backend=BackendKind.SCRIPTED, options={"delay": 0.2}
+    )
+    project.authoring.generator = generator
+    project.authoring.save()
+    plan_dialogues(project=project, actor=None, count=1000, plan_id=uuid4())
+    tokens = []
+    for number in range(count):
+        person = User.objects.create(username=f"annotator-{number}")
+        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+        tokens.append(create_token(user=person, name="faults", scopes=[Scope.READ, Scope.ANNOTATE])[1])
+    return tokens
+
+
+def run(kills: int, annotators: int, seed: int, folder: Path) -> Findings:
+    """Needs a process of its own: Django is set up on servers that get killed."""
+    from django.core.management import call_command
+
+    var = folder / "var"
+    set_up(var)
+    from tests.processes import Stack
+
+    call_command("migrate", verbosity=0)
+    tokens = people(annotators)
+    log, started = Log(), time.monotonic()
+    with Stack.on_this_database(folder / "stack", LAPIDARY_VAR=str(var)) as stack:
+        stack.web(workers=1)
+        stack.worker("gpu")
+        stack.worker("default", "default", "--beat", "--schedule", str(folder / "beat"))
+        killed = asyncio.run(scene(stack, var, tokens, kills, seed, log))
+        settle()
+        return compare(log, killed, time.monotonic() - started)
+
+
+def show(found: Findings) -> None:
+    for name, value in asdict(found).items():
+        print(f"{name:22} {value}")
+    print("clean" if found.clean else "NOT CLEAN")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--annotators", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
+    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
+    options = parser.parse_args()
+    for url in ("DATABASE_URL", "REDIS_URL"):
+        os.environ.pop(url, None)
+    folder = Path(tempfile.mkdtemp(prefix="faults-"))
+    folder.chmod(0o711)  # as root, PostgreSQL runs as another user, who must be able to pass
+    try:
+        found = run(options.kills, options.annotators, options.seed, folder)
+    finally:
+        if options.keep:
+            print(f"logs: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    if options.json:
+        print(json.dumps(asdict(found)))
+    else:
+        show(found)
+    return 0 if found.clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
