@@ -22,7 +22,6 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
 # WhiteNoise serves the sources while nothing is collected; root may run the demo.
 UNHELPFUL: Final = ("ignore:No directory at", "ignore:You're running the worker with superuser privileges")
-MANAGE: Final = [sys.executable, "manage.py"]
 
 
 @dataclass(slots=True)
@@ -87,11 +86,9 @@ def bind_address() -> str:
 
 def prepare() -> str:
     """Migrate and seed; returns what the seeding printed (the logins)."""
-    tell("migrating the database")
-    subprocess.run([*MANAGE, "migrate", "--no-input", "--verbosity", "0"], cwd=ROOT, check=True)
-    tell("seeding the demo project")
-    seeded = subprocess.run([*MANAGE, "seed_demo"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return seeded.stdout
+    tell("preparing the database and the demo project")
+    command = [sys.executable, "-m", "config.demo_data"]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def services(port: int, var: Path) -> list[Service]:
