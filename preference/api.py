@@ -1,89 +1,209 @@
-"""REST API of exports."""
+"""REST API of exports. Every view is one call of a service."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.rest.pagination import CursorPagination
+from accounts.rest.pagination import NewestByTime, page_of
 from accounts.rest.person import person
+from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
+from accounts.rest.shapes import Strict, checked
 from dialogues.models import Split
 from jobs.models import JobState
-from preference.exports import FORMATS
-from preference.models import Export
-from preference.selectors import export_for, exports_of, file_of
-from preference.services import start_export
+from jobs.services import cancel_job, retry_job
+from preference.models import Export, Shape
+from preference.selectors.exports import export_for, exports_of, file_of
+from preference.selectors.selection import Preview, preview
+from preference.services import checked_filters, remove_file, start_export
 from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Exports"]
+JSON_LINES = "application/jsonl"
+GONE: Mapping[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
 
 
-class ExportInput(serializers.Serializer[Any]):
+def splits_field() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.ChoiceField(choices=Split.choices),
+        required=False,
+        max_length=len(Split),
+        help_text="Empty: all of them.",
+    )
+
+
+def unreviewed_field() -> serializers.BooleanField:
+    return serializers.BooleanField(
+        required=False, default=False, help_text="Also finished dialogues that no expert has judged yet."
+    )
+
+
+class ExportInput(Strict):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first export.")
-    format = serializers.ChoiceField(choices=sorted(FORMATS))
-    splits = serializers.ListField(child=serializers.ChoiceField(choices=Split.values), required=False)
-    include_unreviewed = serializers.BooleanField(required=False, default=False)
+    format = serializers.ChoiceField(choices=Shape.choices)
+    splits = splits_field()
+    include_unreviewed = unreviewed_field()
+
+
+class PreviewQuery(serializers.Serializer[Any]):
+    splits = splits_field()
+    include_unreviewed = unreviewed_field()
+
+
+class PreviewSerializer(serializers.Serializer[Preview]):
+    """How many dialogues would leave, and why the others would not; each is counted once."""
+
+    leaving = serializers.IntegerField()
+    writing = serializers.IntegerField(help_text="Not finished.")
+    abandoned = serializers.IntegerField()
+    vetoed = serializers.IntegerField(help_text="Never exported.")
+    unreviewed = serializers.IntegerField(help_text="Left out unless include_unreviewed.")
+    other_split = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+FiltersSerializer = inline_serializer(
+    "ExportFilters",
+    {
+        "splits": serializers.ListField(child=serializers.ChoiceField(choices=Split.choices)),
+        "include_unreviewed": serializers.BooleanField(),
+    },
+)
+
+
+class ManifestSerializer(serializers.Serializer[Any]):
+    """What the file is: enough to check it and to make it again."""
+
+    format = serializers.ChoiceField(choices=Shape.choices)
+    schema_version = serializers.CharField(help_text="Of the format.")
+    project = serializers.CharField()
+    filters = FiltersSerializer
+    dialogues = serializers.IntegerField()
+    rows = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    seed = serializers.IntegerField(
+        allow_null=True, help_text="Of what was drawn at random, if anything was."
+    )
+    code_version = serializers.CharField()
+    created_at = serializers.DateTimeField()
 
 
 class ExportSerializer(serializers.ModelSerializer[Export]):
     project = serializers.CharField(source="project.slug")
+    format = serializers.ChoiceField(choices=Shape.choices)
+    filters = FiltersSerializer
     state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
-    rows = serializers.IntegerField(source="job.done")
-    error = serializers.CharField(source="job.error")
-    manifest = serializers.JSONField()
+    done = serializers.IntegerField(source="job.done", help_text="Dialogues.")
+    total = serializers.IntegerField(source="job.total", allow_null=True, help_text="Dialogues.")
+    error = serializers.CharField(source="job.error", help_text="Why it failed; empty otherwise.")
+    remedy = serializers.CharField(source="job.remedy")
+    started_by = serializers.CharField(source="job.created_by.username", allow_null=True, default=None)
+    ended_at = serializers.DateTimeField(source="job.ended_at", allow_null=True)
+    has_file = serializers.SerializerMethodField(help_text="Whether `file/` has it.")
+    manifest = serializers.SerializerMethodField(help_text="Null until it is done.")
 
     class Meta:
         model = Export
-        fields = ["id", "project", "format", "filters", "state", "rows", "bytes", "error", "manifest", "created_at"]
+        fields = [
+            "id", "project", "format", "filters", "state", "done", "total", "error", "remedy", "started_by",
+            "created_at", "ended_at", "has_file", "manifest",
+        ]  # fmt: skip
+
+    def get_has_file(self, export: Export) -> bool:
+        return bool(export.path) and export.job.state == JobState.DONE
+
+    def get_manifest(self, export: Export) -> ManifestSerializer | None:
+        return ManifestSerializer(export.manifest).data if export.manifest else None  # type: ignore[return-value]
 
 
 class ExportsView(APIView):
+    pagination_class = NewestByTime
+
     @extend_schema(tags=TAG, operation_id="exports_list", responses=ExportSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
+        """The project's exports, newest first."""
         project = project_for(person(request), slug, Capability.EXPORT)
-        pages = CursorPagination()
-        rows = pages.paginate_queryset(exports_of(project), request, view=self)
-        return pages.get_paginated_response(ExportSerializer(rows, many=True).data)
+        return page_of(self, request, exports_of(project), ExportSerializer)
 
-    @extend_schema(tags=TAG, operation_id="exports_start", request=ExportInput, responses={202: ExportSerializer})
+    @extend_schema(
+        tags=TAG, operation_id="exports_start", request=ExportInput, responses={202: ExportSerializer}
+    )
     def post(self, request: Request, slug: str) -> Response:
-        """Start an export; follow `state`, then fetch `file/`."""
+        """Start an export; follow its `state`, then fetch `file/`. Code: submission_used."""
         project = project_for(person(request), slug, Capability.EXPORT)
-        sent = ExportInput(data=request.data)
-        sent.is_valid(raise_exception=True)
-        data = dict(sent.validated_data)
-        made = start_export(export_id=data.pop("id"), project=project, actor=person(request), **data)
+        sent = checked(ExportInput, request)
+        made = start_export(export_id=sent.pop("id"), project=project, actor=person(request), **sent)
         return Response(ExportSerializer(made).data, status=status.HTTP_202_ACCEPTED)
+
+
+class PreviewView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="exports_preview", parameters=[PreviewQuery], responses=PreviewSerializer
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """What an export with these filters would take."""
+        project = project_for(person(request), slug, Capability.EXPORT)
+        query = PreviewQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        filters = checked_filters(asked.get("splits", []), asked["include_unreviewed"])
+        return Response(PreviewSerializer(preview(project, filters)).data)
 
 
 class ExportView(APIView):
     @extend_schema(tags=TAG, operation_id="exports_read", responses=ExportSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
+        """State, and the manifest once it is done."""
+        return Response(ExportSerializer(export_for(person(request), pk)).data)
+
+
+class CancelView(APIView):
+    @extend_schema(tags=TAG, operation_id="exports_cancel", request=None, responses=ExportSerializer)
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Ask it to stop; a running one does so at its next page."""
+        cancel_job(job=export_for(person(request), pk).job, actor=person(request))
+        return Response(ExportSerializer(export_for(person(request), pk)).data)
+
+
+class RetryView(APIView):
+    @extend_schema(tags=TAG, operation_id="exports_retry", request=None, responses=ExportSerializer)
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Start a failed or cancelled one again. Code: illegal_move for a finished one."""
+        retry_job(job=export_for(person(request), pk).job, actor=person(request))
         return Response(ExportSerializer(export_for(person(request), pk)).data)
 
 
 class ExportFileView(APIView):
     @extend_schema(
-        tags=TAG,
-        operation_id="exports_file",
-        responses={(200, "application/jsonl"): OpenApiTypes.BINARY},
+        tags=TAG, operation_id="exports_file", responses={(200, JSON_LINES): OpenApiTypes.BINARY, **GONE}
     )
     def get(self, request: Request, pk: UUID) -> FileResponse:
-        """The file. Codes: not_ready, file_gone."""
+        """The file, JSON Lines. Codes: not_ready (409), file_gone (410)."""
         path = file_of(export_for(person(request), pk))
-        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type="application/jsonl")
+        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=JSON_LINES)
+
+    @extend_schema(tags=TAG, operation_id="exports_remove_file", responses={200: ExportSerializer})
+    def delete(self, request: Request, pk: UUID) -> Response:
+        """Remove the file to free its space; the manifest stays. Code: not_ready while it is written."""
+        export = remove_file(export=export_for(person(request), pk), actor=person(request))
+        return Response(ExportSerializer(export).data)
 
 
 urlpatterns = [
     path("projects/<slug:slug>/exports/", ExportsView.as_view()),
+    path("projects/<slug:slug>/exports/preview/", PreviewView.as_view()),
     path("exports/<uuid:pk>/", ExportView.as_view()),
+    path("exports/<uuid:pk>/cancel/", CancelView.as_view()),
+    path("exports/<uuid:pk>/retry/", RetryView.as_view()),
     path("exports/<uuid:pk>/file/", ExportFileView.as_view()),
 ]

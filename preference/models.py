@@ -4,22 +4,32 @@ import uuid
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from jobs.models import Job
 from projects.models import Project
 
 
+class Shape(models.TextChoices):
+    """The shapes in which data leaves; preference.exports writes them."""
+
+    DIAMANTE = "diamante", _("Dialogues with candidates and actions")
+    SFT = "sft", _("Prompt and completion")
+    JUDGEMENTS = "judgements", _("Judgements")
+
+
 class Export(models.Model):
     """A finished or running export; the file lies under FILES_ROOT with its manifest beside it.
 
-    filters: what was asked for (format, splits, include_unreviewed …). manifest: rows, SHA-256, schema version,
-    filters, seed and code version of the finished file.
+    id is that of its job. filters: what was asked for (splits, include_unreviewed …). manifest: rows, SHA-256, schema
+    version, filters, seed and code version of the finished file. path: below storage.exports_root(); empty while there
+    is no file, and again when it was removed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="exports")
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="export")
-    format = models.CharField(max_length=20)
+    format = models.CharField(max_length=20, choices=Shape)
     filters = models.JSONField(default=dict)
     path = models.CharField(max_length=300, blank=True)
     bytes = models.BigIntegerField(null=True)
@@ -28,6 +38,7 @@ class Export(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="export_newest")]
 
     def __str__(self) -> str:
         return f"export {self.id}"

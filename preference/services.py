@@ -1,33 +1,42 @@
-"""Exports as background jobs."""
+"""Starting exports, and removing their files. What an export does is in preference.exports."""
 
+import shutil
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid
+from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from dialogues.models import Split
-from jobs.models import Job
-from jobs.progress import Progress
-from jobs.registry import carries_out
+from jobs.models import LIVE_STATES
 from jobs.services import start_job
-from preference.exports import format_named
-from preference.exports.selection import Filters, select
-from preference.exports.writing import export_to
-from preference.models import Export
-from preference.storage import exports_root
+from preference.models import Export, Shape
+from preference.selectors.selection import Filters
+from preference.storage import folder_of
 from projects.models import Project
+from projects.transitions import record
+
+KIND = "export"
+
+
+def checked_shape(name: str) -> Shape:
+    """Raises Invalid for a format that does not exist."""
+    if name not in Shape.values:
+        raise Invalid(
+            _("There is no export format “%(name)s”.") % {"name": name[:40]},
+            _("Choose one of: %(names)s.") % {"names": ", ".join(Shape.values)},
+            field="format",
+        )
+    return Shape(name)
 
 
 def checked_filters(splits: Sequence[str], include_unreviewed: bool) -> Filters:
-    """No split named means all of them."""
-    unknown = set(splits) - set(Split.values)
-    if unknown:
+    """No split named means all of them. Raises Invalid for one that does not exist."""
+    if unknown := set(splits) - set(Split.values):
         raise Invalid(
-            _("There is no split “%(split)s”.") % {"split": min(unknown)},
+            _("There is no split “%(split)s”.") % {"split": min(unknown)[:40]},
             _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)},
             field="splits",
         )
@@ -45,26 +54,34 @@ def start_export(
     splits: Sequence[str] = (),
     include_unreviewed: bool = False,
 ) -> Export:
-    """Export in the background. The same export_id again returns the first export."""
-    if earlier := Export.objects.filter(pk=export_id, project=project).first():
-        return earlier
-    name = format_named(format).name
-    filters = checked_filters(splits, include_unreviewed).as_json()
-    job = start_job(id=export_id, kind="export", project=project, actor=actor, parameters={"format": name})
-    return Export.objects.create(id=export_id, project=project, job=job, format=name, filters=filters)
+    """Export in the background. The same export_id again returns the first export.
+
+    Raises Invalid (format, splits), Refusal submission_used when the id is that of something else.
+    """
+    shape, filters = checked_shape(format), checked_filters(splits, include_unreviewed).as_json()
+    job = start_job(
+        id=export_id, kind=KIND, project=project, actor=actor, parameters={"format": shape, **filters}
+    )
+    if job.kind != KIND or job.project_id != project.pk:
+        raise Refusal(
+            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+        )
+    about = {"project": project, "job": job, "format": shape, "filters": filters}
+    return Export.objects.select_related("job", "project").get_or_create(id=export_id, defaults=about)[0]
 
 
-@carries_out("export")
-def run_export(job: Job, progress: Progress) -> dict[str, Any]:
-    """Write the file of the job's export; running again after a kill writes it anew."""
-    export = Export.objects.select_related("project").get(job=job)
-    filters = Filters(splits=tuple(export.filters["splits"]), include_unreviewed=export.filters["include_unreviewed"])
-    selection = select(export.project, filters)
-    progress.start(total=None, unit="rows")
-    name = f"{export.project.slug}-{export.format}-{export.created_at:%Y%m%d-%H%M%S}.jsonl"
-    target = exports_root() / str(export.pk) / name
-    manifest = export_to(target, format_named(export.format), selection, at=progress.at)
-    export.path = str(target.relative_to(exports_root()))
-    export.bytes, export.manifest = manifest.bytes, manifest.as_json()
-    export.save(update_fields=["path", "bytes", "manifest"])
-    return {"rows": manifest.rows, "bytes": manifest.bytes, "sha256": manifest.sha256}
+@transaction.atomic
+def remove_file(*, export: Export, actor: User) -> Export:
+    """Free the space of a finished export; its manifest stays readable. Safe to repeat.
+
+    Raises Refusal not_ready while it is written: cancel it first.
+    """
+    export = Export.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=export.pk)
+    if export.job.state in LIVE_STATES:
+        raise Refusal("not_ready", _("This export is still being written."), _("Stop it first."))
+    if export.path:
+        export.path = ""
+        export.save(update_fields=["path"])
+        record(export, kind="file_removed", project=export.project, actor=actor)
+    shutil.rmtree(folder_of(export.pk), ignore_errors=True)
+    return export

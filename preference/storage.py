@@ -1,9 +1,15 @@
-"""Where exported files lie."""
+"""Where exported files lie. Web and workers must share that folder."""
 
 from pathlib import Path
+from uuid import UUID
 
 from django.conf import settings
 
 
 def exports_root() -> Path:
     return Path(settings.FILES_ROOT) / "exports"
+
+
+def folder_of(export_id: UUID) -> Path:
+    """One folder an export: the file, its manifest, and what a killed worker left of an earlier attempt."""
+    return exports_root() / str(export_id)

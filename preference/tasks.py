@@ -1,5 +1,7 @@
-"""Makes the worker know the jobs of this app."""
+"""What workers do for exports."""
 
-from preference import services
+from jobs.registry import carries_out
+from preference.exports.job import carry_out_export
+from preference.services import KIND
 
-__all__ = ["services"]
+carries_out(KIND)(carry_out_export)

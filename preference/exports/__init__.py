@@ -1,47 +1,58 @@
 """The shapes in which data leaves: one module per format, chosen by name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
-from accounts.errors import Invalid
+from dialogues.models import Dialogue
 from preference.exports import diamante, judgements, sft
-from preference.exports.selection import Selection
+from preference.models import Shape
+from preference.selectors.selection import Selection
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """rows: streams the rows of a selection; memory does not grow with it. version: of the shape, in the manifest."""
+    """rows: the rows of one page of a selection. version: of the shape, in the manifest. example: one row, as text."""
 
     name: str
     description: str | Promise
     version: str
-    rows: Callable[[Selection], Iterator[Row]]
+    example: str
+    rows: Callable[[Selection, Sequence[Dialogue]], Iterator[Row]]
 
 
-FORMATS: dict[str, ExportFormat] = {
-    one.name: one
-    for one in [
-        ExportFormat(
-            "diamante", gettext_lazy("Dialogues with the candidates and the action of every utterance"), "1", diamante.rows
-        ),
-        ExportFormat("sft", gettext_lazy("Prompt and completion, conversational, as TRL's SFTTrainer takes it"), "1", sft.rows),
-        ExportFormat("judgements", gettext_lazy("One row per action and per expert's verdict"), "1", judgements.rows),
-    ]
-}
-
-
-def format_named(name: str) -> ExportFormat:
-    if name not in FORMATS:
-        raise Invalid(
-            _("There is no export format “%(name)s”.") % {"name": name},
-            _("Choose one of: %(names)s.") % {"names": ", ".join(FORMATS)},
-            field="format",
-        )
-    return FORMATS[name]
+_ALL = [
+    ExportFormat(
+        Shape.DIAMANTE,
+        _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
+          "import_dialogues reads it back."),
+        diamante.VERSION,
+        '{"id": "…", "split": "train", "review": "passed", "conversation": [{"utterance": "Hello",'
+        ' "response_candidates": [], "speaker": "A"}, …]}',
+        diamante.rows,
+    ),
+    ExportFormat(
+        Shape.SFT,
+        _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
+          "(conversational prompt and completion)."),
+        sft.VERSION,
+        '{"prompt": [{"role": "user", "content": "Hello"}],'
+        ' "completion": [{"role": "assistant", "content": "Hello, you!"}]}',
+        sft.rows,
+    ),
+    ExportFormat(
+        Shape.JUDGEMENTS,
+        _("A row a judgement: the action of every turn, undone ones marked, and every expert's verdict; "
+          "with pseudonyms in the place of names, and the seconds that it took."),
+        judgements.VERSION,
+        '{"dialogue": "…", "annotator": "p3f…", "question": "action", "position": 1, "value": "revise", "source": 4,'
+        ' "edit_distance": 3, "status": "live", "active_seconds": 12.4, …}',
+        judgements.rows,
+    ),
+]  # fmt: skip
+FORMATS: Mapping[str, ExportFormat] = {each.name: each for each in _ALL}

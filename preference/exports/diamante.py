@@ -1,38 +1,54 @@
-"""Format `diamante` (formats.md): the shape of the published data set, with how each utterance came about."""
+"""Format `diamante` (formats.md): the shape of the published data set, with how each utterance came about.
 
-from collections.abc import Iterator
+What an import kept as metadata goes back to where it came from, so that a file survives the way in and out.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue, Utterance
-from preference.exports.selection import Selection
+from preference.selectors.selection import Selection
+
+VERSION = "1"
 
 
-def rows(selection: Selection) -> Iterator[dict[str, Any]]:
-    for dialogue, utterances in selection.with_utterances():
-        yield row(dialogue, utterances)
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    utterances = selection.utterances(page)
+    for dialogue in page:
+        if dialogue.pk in utterances:
+            yield row(dialogue, utterances[dialogue.pk])
 
 
-def row(dialogue: Dialogue, utterances: list[Utterance]) -> dict[str, Any]:
-    made = {
-        "id": dialogue.external_id or f"{dialogue.project_id}-{dialogue.pk}",
+def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
+    """One dialogue; keys without a value are left out."""
+    about = {
+        "id": dialogue.external_id,
         "split": dialogue.split,
         "review": dialogue.review_state,
         "language": dialogue.language,
         "domain": dialogue.domain,
-        "conversation": [turn(utterance) for utterance in utterances],
     }
-    return {key: value for key, value in made.items() if value != ""}
+    known = {key: value for key, value in about.items() if value}
+    return {**dialogue.metadata, **known, "conversation": [turn(utterance) for utterance in utterances]}
 
 
 def turn(utterance: Utterance) -> dict[str, Any]:
+    """One utterance with the candidates that it was chosen among, in displayed order."""
     shown = utterance.candidate_set
     made: dict[str, Any] = {
+        **utterance.metadata,
         "utterance": utterance.text,
         "response_candidates": [candidate["text"] for candidate in shown.candidates] if shown else [],
         "speaker": utterance.speaker,
     }
+    if utterance.time:
+        made["time"] = utterance.time
     if utterance.action:
-        made |= {"action": utterance.action, "source": utterance.source, "edit_distance": utterance.edit_distance}
+        made |= {
+            "action": utterance.action,
+            "source": utterance.source,
+            "edit_distance": utterance.edit_distance,
+        }
     if shown and shown.model_version:
         made["model_version"] = shown.model_version
     return made

@@ -4,52 +4,62 @@ In authoring a judgement is the action of a turn (question `action`) or an exper
 """
 
 import hashlib
+import heapq
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
 
 from annotation.models import ExpertReview, Turn
 from dialogues.models import Dialogue
-from preference.exports.selection import Selection
+from preference.selectors.selection import Selection
 
+VERSION = "1"
 SCHEMA_VERSION = "diamante/1"
 
 
 def pseudonym(project_id: int, user_id: int) -> str:
     """The same person in the same project always has the same; nobody without SECRET_KEY can work out who it is."""
     key = f"{settings.SECRET_KEY}/{project_id}".encode()
-    return "p" + hmac.new(key, str(user_id).encode(), hashlib.sha256).hexdigest()[:10]
+    return "p" + hmac.new(key, str(user_id).encode(), hashlib.sha256).hexdigest()[:12]
 
 
-def rows(selection: Selection) -> Iterator[dict[str, Any]]:
-    for page in selection.pages():
-        by_id = {dialogue.pk: dialogue for dialogue in page}
-        for turn in Turn.objects.filter(dialogue__in=by_id).select_related("assignment").order_by("dialogue", "stored_at"):
-            yield of_turn(turn, by_id[turn.dialogue_id])
-        yield from verdicts(page)
-
-
-def of_turn(turn: Turn, dialogue: Dialogue) -> dict[str, Any]:
-    return {
-        **common(dialogue, turn.assignment.annotator_id),
-        "question": "action",
-        "position": turn.position,
-        "value": turn.action,
-        "source": turn.source,
-        "edit_distance": turn.edit_distance,
-        "status": "undone" if turn.undone_at else "live",
-        "active_seconds": turn.active_ms / 1000,
-        "idle_seconds": turn.idle_ms / 1000,
-        "at": turn.stored_at.isoformat(),
-    }
-
-
-def verdicts(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """Dialogue by dialogue: its turns in the order in which they were sent, then the verdicts on it."""
     by_id = {dialogue.pk: dialogue for dialogue in page}
-    for review in ExpertReview.objects.filter(dialogue__in=by_id).exclude(verdict="").order_by("dialogue", "decided_at"):
-        yield {
+    for _dialogue, row in heapq.merge(actions(by_id), verdicts(by_id), key=itemgetter(0)):
+        yield row
+
+
+Judged = tuple[int, dict[str, Any]]  # dialogue id, row
+
+
+def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
+    """The turns of these dialogues, undone ones too, in the order in which they were sent."""
+    turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment")
+    for turn in turns.order_by("dialogue_id", "stored_at", "id"):
+        made = {
+            **common(by_id[turn.dialogue_id], turn.assignment.annotator_id),
+            "question": "action",
+            "position": turn.position,
+            "value": turn.action,
+            "source": turn.source,
+            "edit_distance": turn.edit_distance,
+            "status": "undone" if turn.undone_at else "live",
+            "active_seconds": turn.active_ms / 1000,
+            "idle_seconds": turn.idle_ms / 1000,
+            "at": turn.stored_at.isoformat(),
+        }
+        yield turn.dialogue_id, made
+
+
+def verdicts(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
+    """What experts decided about these dialogues; a verdict that was changed later is superseded."""
+    reviews = ExpertReview.objects.filter(dialogue__in=by_id).exclude(verdict="")
+    for review in reviews.order_by("dialogue_id", "decided_at", "id"):
+        made = {
             **common(by_id[review.dialogue_id], review.reviewer_id),
             "question": "expert_review",
             "value": review.verdict,
@@ -58,11 +68,13 @@ def verdicts(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
             "status": "superseded" if review.superseded_at else "live",
             "at": review.decided_at.isoformat() if review.decided_at else None,
         }
+        yield review.dialogue_id, made
 
 
 def common(dialogue: Dialogue, user_id: int) -> dict[str, Any]:
+    """What every judgement has. round: of the batch; authoring has one."""
     return {
-        "dialogue": dialogue.external_id or f"{dialogue.project_id}-{dialogue.pk}",
+        "dialogue": dialogue.external_id,
         "annotator": pseudonym(dialogue.project_id, user_id),
         "round": 1,
         "review": dialogue.review_state,

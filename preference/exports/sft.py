@@ -1,16 +1,33 @@
-"""Format `sft`: one row per reply, conversational prompt and completion (TRL)."""
+"""Format `sft`: one row per reply, conversational prompt and completion (TRL).
+
+Nothing but `prompt` and `completion` is in a row: TRL passes other columns on, and some trainers refuse them.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dialogues.models import Utterance
-from preference.exports.selection import Selection
+from dialogues.models import Dialogue, Utterance
+from preference.selectors.selection import Selection
+
+VERSION = "1"
+# What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
+# authored dialogues have none, and the replies of both speakers are.
+MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
+SYSTEM = "system"
 
 
-def rows(selection: Selection) -> Iterator[dict[str, Any]]:
-    for _dialogue, utterances in selection.with_utterances():
-        for end in range(1, len(utterances)):
-            yield row(utterances[:end], utterances[end])
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    utterances = selection.utterances(page)
+    for dialogue in page:
+        yield from rows_of(utterances.get(dialogue.pk, []))
+
+
+def rows_of(utterances: Sequence[Utterance]) -> Iterator[dict[str, Any]]:
+    """A row for every reply of one dialogue; the opening is no reply."""
+    models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
+    for end, reply in enumerate(utterances):
+        if end and reply.speaker.lower() != SYSTEM and (not models or reply.speaker in models):
+            yield row(utterances[:end], reply)
 
 
 def row(context: Sequence[Utterance], reply: Utterance) -> dict[str, Any]:
@@ -22,4 +39,6 @@ def row(context: Sequence[Utterance], reply: Utterance) -> dict[str, Any]:
 
 
 def message(utterance: Utterance, speaker: str) -> dict[str, str]:
+    if utterance.speaker.lower() == SYSTEM:
+        return {"role": SYSTEM, "content": utterance.text}
     return {"role": "assistant" if utterance.speaker == speaker else "user", "content": utterance.text}

@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -13,19 +14,21 @@ from typing import IO, Any
 from django.utils import timezone
 
 from preference.exports import ExportFormat, Row
-from preference.exports.selection import Selection
+from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
+At = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file is: enough to check it and to make it again."""
+    """What a file is: enough to check it and to make it again. seed: of what was drawn; these formats draw nothing."""
 
     format: str
     schema_version: str
     project: str
     filters: dict[str, Any]
+    dialogues: int
     rows: int
     bytes: int
     sha256: str
@@ -42,38 +45,53 @@ def code_version() -> str:
     """LAPIDARY_VERSION (set in the images), or the commit of the checkout."""
     if named := os.environ.get("LAPIDARY_VERSION"):
         return named
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=CODE, capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=CODE, capture_output=True, text=True, check=False
+    )
     return asked.stdout.strip() or "unknown"
 
 
 def encode(row: Row) -> bytes:
+    """One line. Line separators of Unicode stay as they are: JSON Lines ends a line with \\n alone."""
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def write_rows(rows: Iterator[Row], out: IO[bytes], at: Callable[[int], None]) -> tuple[int, int, str]:
-    """Write one JSON line per row; `at` is told the rows so far. Returns rows, bytes, SHA-256."""
-    digest, written, count = hashlib.sha256(), 0, 0
-    for count, row in enumerate(rows, start=1):
+@dataclass(slots=True)
+class _Writer:
+    """Counts and hashes what goes through it."""
+
+    out: IO[bytes]
+    rows: int = 0
+    bytes: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def write(self, row: Row) -> None:
         line = encode(row)
-        out.write(line)
-        digest.update(line)
-        written += len(line)
-        at(count)
-    return count, written, digest.hexdigest()
+        self.out.write(line)
+        self.digest.update(line)
+        self.rows += 1
+        self.bytes += len(line)
 
 
 def export(
-    format: ExportFormat, selection: Selection, out: IO[bytes], at: Callable[[int], None] = lambda rows: None
+    format: ExportFormat, selection: Selection, out: IO[bytes], at: At = lambda dialogues: None
 ) -> Manifest:
-    rows, written, sha256 = write_rows(format.rows(selection), out, at)
+    """Write every row of the selection as a JSON line. at: told after every page how many dialogues are done."""
+    writer, dialogues = _Writer(out), 0
+    for page in selection.pages():
+        for row in format.rows(selection, page):
+            writer.write(row)
+        dialogues += len(page)
+        at(dialogues)
     return Manifest(
         format=format.name,
         schema_version=format.version,
         project=selection.project.slug,
         filters=selection.filters.as_json(),
-        rows=rows,
-        bytes=written,
-        sha256=sha256,
+        dialogues=dialogues,
+        rows=writer.rows,
+        bytes=writer.bytes,
+        sha256=writer.digest.hexdigest(),
         seed=None,
         code_version=code_version(),
         created_at=timezone.now().isoformat(),
@@ -81,24 +99,29 @@ def export(
 
 
 def export_to(
-    path: Path, format: ExportFormat, selection: Selection, at: Callable[[int], None] = lambda rows: None
+    path: Path, format: ExportFormat, selection: Selection, at: At = lambda dialogues: None
 ) -> Manifest:
-    """Write `path` and `path`.manifest.json. A full disk or a kill leaves no data file of this name behind.
+    """Write `path` and `path`.manifest.json, replacing what is there only when all of it is written.
 
-    Raises OSError; the partial file is removed.
+    Raises OSError, and whatever `at` raises; nothing of this attempt is then left behind. The partial files have names
+    of their own, so that a worker that was believed dead does not write into the file of the one that took over.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
+    attempt = uuid.uuid4().hex
+    partial, partial_manifest = (
+        path.with_name(f".{path.name}.{attempt}.{end}") for end in ("part", "manifest")
+    )
     try:
         with partial.open("wb") as out:
             manifest = export(format, selection, out, at)
             out.flush()
             os.fsync(out.fileno())
-        manifest_path(path).write_text(json.dumps(manifest.as_json(), ensure_ascii=False, indent=2) + "\n")
+        partial_manifest.write_text(json.dumps(manifest.as_json(), ensure_ascii=False, indent=2) + "\n")
         partial.replace(path)
-    except BaseException:
+        partial_manifest.replace(manifest_path(path))
+    finally:
         partial.unlink(missing_ok=True)
-        raise
+        partial_manifest.unlink(missing_ok=True)
     return manifest
 
 

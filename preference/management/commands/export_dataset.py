@@ -1,53 +1,167 @@
+"""Write a project's data in the foreground: progress on standard error, rows in a file or on standard output."""
+
+import contextlib
 import json
+import os
 import sys
+import time
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.errors import Refusal
 from dialogues.models import Split
-from preference.exports import FORMATS, format_named
-from preference.exports.selection import select
-from preference.exports.writing import export, export_to, manifest_path
+from preference.exports import FORMATS, ExportFormat
+from preference.exports.writing import Manifest, export, export_to, manifest_path
+from preference.selectors.selection import Preview, Selection, preview, select
 from preference.services import checked_filters
 from projects.models import Project
 
+LOG_EVERY = 5.0  # seconds
+SHOW_EVERY = 0.5  # on a terminal
+STDOUT = "-"
+
+
+def _epilog() -> str:
+    formats = "\n\n".join(
+        f"  {each.name}\n    {each.description}\n    {each.example}" for each in FORMATS.values()
+    )
+    return f"""Formats (JSON Lines, UTF-8):
+{formats}
+
+Which dialogues leave: finished ones that the experts passed. --include-unreviewed adds those that no expert has judged
+yet. Vetoed dialogues never leave. A dialogue's split was assigned once, by a hash of its id.
+
+FILE is replaced only when all of it is written; when the disk is full, or with Ctrl-C, nothing is left behind.
+FILE.manifest.json beside it holds format, filters, number of dialogues and rows, bytes, SHA-256, code version and time;
+with --output - the manifest is written to standard error, as one JSON line.
+Exit code: 0 written, 1 nothing written, 2 wrong arguments, 130 stopped with Ctrl-C.
+
+Example:
+  manage.py export_dataset chit-chat --format sft --split train --output train.jsonl
+"""
+
 
 class Command(BaseCommand):
-    help = "Write a project's dialogues to a file, one JSON row per line, with a manifest beside it."
+    help = (
+        "Write a project's dialogues or judgements to a file, one JSON row a line, with a manifest beside it."
+    )
+    _shown: float
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("project", help="short name of the project")
-        parser.add_argument("--format", required=True, choices=sorted(FORMATS), help="shape of the rows")
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.epilog = _epilog()
+        parser.add_argument("project", metavar="PROJECT", help="short name of the project")
         parser.add_argument(
-            "--split", action="append", default=[], choices=Split.values, help="only this split; may be given more than once"
+            "--format", required=True, choices=list(FORMATS), help="shape of the rows, see below"
         )
         parser.add_argument(
-            "--include-unreviewed", action="store_true", help="also finished dialogues that no expert has passed yet"
+            "--split",
+            action="append",
+            default=[],
+            choices=Split.values,
+            help="only this split; may be given more than once (default: all)",
         )
         parser.add_argument(
-            "--output", default="-", metavar="FILE", help="where to write; - is standard output (default), its manifest goes to standard error"
+            "--include-unreviewed",
+            action="store_true",
+            help="also finished dialogues that no expert has judged yet, such as imported ones",
+        )
+        parser.add_argument(
+            "--output", default=STDOUT, metavar="FILE", help="where to write; - is standard output (default)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"There is no project “{options['project']}”. See: manage.py create_project --help")
+            raise CommandError(f"There is no project “{options['project']}”.")
         try:
-            selection = select(project, checked_filters(options["split"], options["include_unreviewed"]))
-            shape = format_named(options["format"])
+            filters = checked_filters(options["split"], options["include_unreviewed"])
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
-        if options["output"] == "-":
-            manifest = export(shape, selection, sys.stdout.buffer)
-            self.stderr.write(json.dumps(manifest.as_json(), ensure_ascii=False))
-            return
-        path = Path(options["output"])
+        selection = select(project, filters)
+        manifest = self._written(FORMATS[options["format"]], selection, options["output"])
+        self._report(manifest, preview(project, filters), options["output"])
+
+    def _written(self, shape: ExportFormat, selection: Selection, output: str) -> Manifest:
+        total = selection.dialogues().count()
+        self._shown = time.monotonic()
+
+        def at(dialogues: int) -> None:
+            self._show_progress(dialogues, total)
+
+        with self._refusals(output):
+            if output == STDOUT:
+                manifest = export(shape, selection, sys.stdout.buffer, at)
+                sys.stdout.buffer.flush()
+                return manifest
+            return export_to(_regular(Path(output)), shape, selection, at)
+
+    @contextlib.contextmanager
+    def _refusals(self, output: str) -> Iterator[None]:
         try:
-            manifest = export_to(path, shape, selection)
+            yield
+        except KeyboardInterrupt:
+            raise CommandError(_("Stopped. No file was written."), returncode=130) from None
+        except BrokenPipeError:
+            # Whoever read has enough, as `head` does; Python would complain once more when it closes the pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise CommandError(_("The reader of standard output went away.")) from None
         except OSError as error:
-            raise CommandError(f"{path} could not be written: {error.strerror}. Nothing was left behind.") from error
-        self.stderr.write(f"{manifest.rows} rows to {path}; manifest: {manifest_path(path)}")
-        if not manifest.rows and not options["include_unreviewed"]:
-            self.stderr.write("Only dialogues that experts passed are exported; --include-unreviewed takes the others too.")
+            where = _("standard output") if output == STDOUT else output
+            message = _("%(where)s could not be written: %(reason)s. Nothing was left behind.")
+            remedy = _("Free some space, or name another place with --output.")
+            said = message % {"where": where, "reason": error.strerror or error}
+            raise CommandError(f"{said} {remedy}") from error
+        finally:
+            self._clear_progress()
+
+    def _show_progress(self, done: int, total: int) -> None:
+        """One line that is written over on a terminal; elsewhere, as in a log, a line every five seconds."""
+        terminal = self.stderr.isatty()
+        if time.monotonic() - self._shown < (SHOW_EVERY if terminal else LOG_EVERY):
+            return
+        self._shown = time.monotonic()
+        line = _("%(done)d of %(total)d dialogues") % {"done": done, "total": total}
+        self.stderr.write(f"\r{line} " if terminal else line, ending="" if terminal else "\n")
+        self.stderr.flush()
+
+    def _clear_progress(self) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("\r" + " " * 60 + "\r", ending="")
+
+    def _report(self, manifest: Manifest, seen: Preview, output: str) -> None:
+        if output == STDOUT:
+            self.stderr.write(json.dumps(manifest.as_json(), ensure_ascii=False))
+        else:
+            rows = ngettext("%(n)d row", "%(n)d rows", manifest.rows) % {"n": manifest.rows}
+            dialogues = ngettext("%(n)d dialogue", "%(n)d dialogues", manifest.dialogues)
+            counted = f"{rows}, {dialogues % {'n': manifest.dialogues}}"
+            self.stderr.write(f"{counted}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
+        for line in _why_not(seen):
+            self.stderr.write(line)
+
+
+def _regular(path: Path) -> Path:
+    """Replacing a device or a pipe by a file would break it for everybody."""
+    if path.exists() and not path.is_file():
+        raise CommandError(_("%(path)s is no file. Name a file, or - for standard output.") % {"path": path})
+    return path
+
+
+def _why_not(seen: Preview) -> list[str]:
+    """Why dialogues stayed; silent about those that were not asked for."""
+    lines = []
+    if seen.unreviewed:
+        lines.append(
+            _("Not exported: %(n)d that no expert has judged (--include-unreviewed).")
+            % {"n": seen.unreviewed}
+        )
+    if seen.vetoed:
+        lines.append(_("Not exported: %(n)d that an expert vetoed.") % {"n": seen.vetoed})
+    return lines

@@ -1,0 +1,48 @@
+"""Reading exports."""
+
+from pathlib import Path
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound, Refusal
+from accounts.models import User
+from jobs.models import JobState
+from preference.models import Export
+from preference.storage import exports_root
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+
+def exports_of(project: Project) -> QuerySet[Export]:
+    """The project's exports, the newest first."""
+    return (
+        Export.objects.filter(project=project)
+        .select_related("job__created_by", "project")
+        .order_by("-created_at", "-id")
+    )
+
+
+def export_for(user: User, export_id: UUID) -> Export:
+    """The export, for members who may export."""
+    export = Export.objects.select_related("job__created_by", "project").filter(pk=export_id).first()
+    if export is None or Capability.EXPORT not in capabilities_of(user, export.project):
+        raise NotFound(_("There is no such export."), _("It may belong to a project that you have left."))
+    return export
+
+
+def file_of(export: Export) -> Path:
+    """The finished file on disk. Raises Refusal not_ready or file_gone."""
+    if export.job.state != JobState.DONE:
+        raise Refusal("not_ready", _("This export is not finished."), _("Wait until its job is done."))
+    path = exports_root() / export.path
+    if not export.path or not path.is_file():
+        raise Refusal(
+            "file_gone",
+            _("The file of this export was removed from the server."),
+            _("Start the export again."),
+            status=410,
+        )
+    return path
