@@ -2,10 +2,10 @@
 
     python -m benchmarks.faults [--kills 100] [--annotators 6] [--seed 1] [--json]
 
-An embedded PostgreSQL and Redis of its own, a web server, a worker for candidates, a worker with the scheduler. At random
-moments one of them gets kill -9 and is started again, as `make demo` does. The annotators behave as the page does: a turn
-has a UUID, is sent again until it is acknowledged, in order, and the request for the next candidates is followed to its
-end. Afterwards the database is compared with what was acknowledged.
+An embedded PostgreSQL and Redis of its own, a web server, a worker for candidates, a worker with the scheduler. At
+random moments one of them gets kill -9 and is started again, as `make demo` does. The annotators behave as the page
+does: a turn has a UUID and is sent again until it is acknowledged, in order, and the request for the next candidates is
+followed to its end. Afterwards the database is compared with what was acknowledged.
 """
 
 from __future__ import annotations
