@@ -298,6 +298,10 @@ SPECTACULAR_SETTINGS = {
 GENERATION_MODEL = env.str("GENERATION_MODEL", default=str(BASE_DIR / "generation" / "demo_model" / "model"))
 # A worker decodes up to this many annotators' requests together.
 GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
+# Seconds for one such batch. A model that takes longer is taken for hung: its requests fail and the worker ends.
+GENERATION_TIMEOUT = env.float("GENERATION_TIMEOUT", default=300.0)
+# A worker loads its model when it starts, not with the first request.
+GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
 
 configure_logging(
     debug=DEBUG,

@@ -1,20 +1,29 @@
-"""REST API of generation: the candidates that an annotator waits for."""
+"""REST API of generation: the candidates that an annotator waits for, and the models that write them."""
 
 from uuid import UUID
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import Scope
+from accounts.rest.pagination import CursorPagination, page_of
 from accounts.rest.person import person
-from generation import services
-from generation.selectors import request_for
-from generation.serializers import CandidateRequestSerializer
+from accounts.rest.shapes import checked
+from generation import generators, services
+from generation.selectors import generator_for, generators_for, request_for
+from generation.serializers import (
+    CandidateRequestSerializer,
+    GeneratorChange,
+    GeneratorInput,
+    GeneratorSerializer,
+)
 
 TAG = ["Candidates"]
+MODELS = ["Models"]
 
 
 class CandidateRequestView(APIView):
@@ -38,7 +47,46 @@ class RetryView(APIView):
         return Response(CandidateRequestSerializer(row).data)
 
 
+class GeneratorsView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(tags=MODELS, operation_id="generators_list", responses=GeneratorSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The models that projects can choose among, for people who configure a project."""
+        return page_of(self, request, generators_for(person(request)), GeneratorSerializer)
+
+    @extend_schema(
+        tags=MODELS,
+        operation_id="generators_create",
+        request=GeneratorInput,
+        responses={201: GeneratorSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Add a model. Codes: invalid (an option), name_taken."""
+        generators_for(person(request))
+        made = generators.create_generator(actor=person(request), **checked(GeneratorInput, request))
+        return Response(GeneratorSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class GeneratorView(APIView):
+    @extend_schema(tags=MODELS, operation_id="generators_read", responses=GeneratorSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(GeneratorSerializer(generator_for(person(request), slug)).data)
+
+    @extend_schema(
+        tags=MODELS, operation_id="generators_change", request=GeneratorChange, responses=GeneratorSerializer
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change where its replies come from. Code: invalid (an option)."""
+        row = generator_for(person(request), slug)
+        sent = checked(GeneratorChange, request)
+        changed = generators.change_generator(actor=person(request), generator=row, **sent)
+        return Response(GeneratorSerializer(changed).data)
+
+
 urlpatterns = [
     path("candidate-requests/<uuid:pk>/", CandidateRequestView.as_view()),
     path("candidate-requests/<uuid:pk>/retry/", RetryView.as_view()),
+    path("generators/", GeneratorsView.as_view()),
+    path("generators/<slug:slug>/", GeneratorView.as_view()),
 ]

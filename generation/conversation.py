@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from dialogues.models import Dialogue
-from generation.models import CandidateRequest, Generator
+from generation.models import CandidateRequest
 from generation.protocol import Message, ReplyRequest, Sampling
 
 SPEAKERS = ("A", "B")
+Context = tuple[Message, ...]
 
 
 def speaker_at(position: int) -> str:
@@ -16,36 +18,37 @@ def speaker_at(position: int) -> str:
     return SPEAKERS[position % 2]
 
 
-def context_of(dialogue: Dialogue, draft: str = "") -> tuple[Message, ...]:
+def context_of(dialogue: Dialogue, draft: str = "") -> Context:
     """The stored utterances, oldest first, and the draft as the one that comes next."""
     rows = dialogue.utterances.order_by("position").values_list("speaker", "text")
     said = tuple(Message(speaker, text) for speaker, text in rows)
     return (*said, Message(speaker_at(len(said)), draft)) if draft else said
 
 
-def context_of_request(request: CandidateRequest) -> tuple[Message, ...] | None:
+def context_of_request(request: CandidateRequest) -> Context | None:
     """What the request is about; None when the dialogue has changed under it (an undo), so that nobody needs it."""
     stored = request.position - 1 if request.draft else request.position
-    rows = request.dialogue.utterances.filter(position__lt=stored).order_by("position")
-    said = tuple(Message(speaker, text) for speaker, text in rows.values_list("speaker", "text"))
+    said = context_of(request.dialogue)[:stored]
     if request.draft:
         said = (*said, Message(speaker_at(stored), request.draft))
-    known = hash_of(
-        said, generator=request.generator, count=request.count, sampling=Sampling(**request.sampling)
-    )
-    return said if known == request.context_hash else None
+    return said if is_about(request, said) else None
 
 
-def hash_of(
-    context: tuple[Message, ...], *, generator: Generator | None, count: int, sampling: Sampling
-) -> str:
+def is_about(request: CandidateRequest, context: Context) -> bool:
+    """Whether these are the utterances that the request was made for."""
+    sampling = Sampling(**request.sampling)
+    known = hash_of(context, generator_id=request.generator_id, count=request.count, sampling=sampling)
+    return known == request.context_hash
+
+
+def hash_of(context: Sequence[Message], *, generator_id: int | None, count: int, sampling: Sampling) -> str:
     """SHA-256 over all that the candidates depend on, the seed left out."""
     said = [[message.speaker, message.text] for message in context]
-    asked = [generator.pk if generator else None, count, asdict(sampling), said]
-    return hashlib.sha256(json.dumps(asked, ensure_ascii=False).encode()).hexdigest()
+    asked = [generator_id, count, asdict(sampling), said]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 
-def reply_request(request: CandidateRequest, context: tuple[Message, ...]) -> ReplyRequest:
+def reply_request(request: CandidateRequest, context: Context) -> ReplyRequest:
     return ReplyRequest(
         conversation=str(request.dialogue_id),
         context=context,

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dialogues.models import CandidateSet, Dialogue
+from projects.transitions import Moves
 
 
 class BackendKind(models.TextChoices):
@@ -39,7 +40,7 @@ class RequestState(models.TextChoices):
     CANCELLED = "cancelled", _("Cancelled")
 
 
-MOVES = {
+MOVES: Moves = {
     RequestState.QUEUED: {RequestState.RUNNING, RequestState.CANCELLED, RequestState.FAILED},
     # A lost worker's request goes back to the queue.
     RequestState.RUNNING: {
@@ -50,7 +51,7 @@ MOVES = {
     },
     RequestState.FAILED: {RequestState.QUEUED},
     RequestState.CANCELLED: {RequestState.QUEUED},
-    RequestState.DONE: frozenset[str](),
+    RequestState.DONE: frozenset(),
 }
 
 
@@ -64,6 +65,8 @@ class CandidateRequest(models.Model):
 
     draft: for a request ahead of time, the unsent text that follows the stored utterances as their last one.
     ordinal: 0 for the first set of a turn, then one more for every time the annotator asks for new candidates.
+    lease_until: a running request whose worker has not renewed it by then is lost. not_before: of a queued one that
+    failed for a reason which may pass.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -81,6 +84,7 @@ class CandidateRequest(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     worker = models.CharField(max_length=120, blank=True)
     lease_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
     failures = models.JSONField(

@@ -4,18 +4,20 @@ import logging
 import secrets
 from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 
 from celery import current_app
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from accounts.errors import Refusal
 from dialogues.models import Dialogue
-from generation.conversation import context_of, hash_of
+from generation.conversation import Context, context_of, hash_of
 from generation.models import MOVES, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import Sampling
 from generation.selectors import QUEUE
@@ -29,6 +31,11 @@ NUDGE_AFTER = timedelta(seconds=2)
 # message was lost.
 WAKE_KEY = "generation:woken"
 _WAKE_FOR = 5  # seconds
+# Stored in English; `describe` translates them for whoever reads.
+LOST = gettext_noop("The worker was lost several times while it generated this.")
+LOST_REMEDY = gettext_noop(
+    "Try again; if it happens again, tell whoever runs the server to look at the worker's log."
+)
 
 logger = logging.getLogger(__name__)
 
@@ -39,34 +46,55 @@ def request_candidates(
 ) -> CandidateRequest:
     """Candidates for the turn after the stored utterances. Asking twice, or after an answered draft, finds
     the same request; it is then wanted now."""
-    context = context_of(dialogue)
-    request, created = CandidateRequest.objects.select_related("candidate_set").get_or_create(
+    fields = _fields(context_of(dialogue), generator, count, sampling)
+    key, now = fields.pop("context_hash"), timezone.now()
+    locked = CandidateRequest.objects.select_related("candidate_set").select_for_update(of=("self",))
+    request, created = locked.get_or_create(
         dialogue=dialogue,
-        context_hash=hash_of(context, generator=generator, count=count, sampling=sampling),
+        context_hash=key,
         ordinal=ordinal,
-        defaults={
-            "generator": generator,
-            "position": len(context),
-            "count": count,
-            "sampling": asdict(sampling),
-            "seed": secrets.randbelow(MAX_SEED),
-            "wanted_at": timezone.now(),
-        },
+        defaults={**fields, "created_at": now, "wanted_at": now},
     )
     if not created:
         _want(request)
+    _cancel_ahead(dialogue, keep=key)
     if request.state == RequestState.QUEUED:
-        wake_on_commit()
+        transaction.on_commit(wake, robust=True)
     return request
+
+
+def _fields(context: Context, generator: Generator | None, count: int, sampling: Sampling) -> dict[str, Any]:
+    generator_id = generator.pk if generator else None
+    return {
+        "generator": generator,
+        "context_hash": hash_of(context, generator_id=generator_id, count=count, sampling=sampling),
+        "position": len(context),
+        "count": count,
+        "sampling": asdict(sampling),
+        "seed": secrets.randbelow(MAX_SEED),
+    }
 
 
 def _want(request: CandidateRequest) -> None:
     """Raise a request made ahead: somebody waits for it now, and its draft has become an utterance."""
-    if request.wanted_at is None:
+    first_time = request.wanted_at is None
+    if first_time:
         request.wanted_at, request.priority, request.draft = timezone.now(), Priority.NOW, ""
         request.save(update_fields=["wanted_at", "priority", "draft"])
-    if request.state == RequestState.CANCELLED:
-        move(request, to=RequestState.QUEUED, moves=MOVES, project=None, attempts=0)
+    # A failure that nobody has seen is tried again without being asked.
+    if request.state == RequestState.CANCELLED or (first_time and request.state == RequestState.FAILED):
+        _queue_again(request)
+
+
+def _queue_again(request: CandidateRequest) -> None:
+    fresh: dict[str, Any] = {"attempts": 0, "error": "", "remedy": "", "not_before": None, "ended_at": None}
+    move(request, to=RequestState.QUEUED, moves=MOVES, project=None, **fresh)
+
+
+def _cancel_ahead(dialogue: Dialogue, *, keep: str) -> None:
+    """What was queued for an earlier wording of the draft is of no use any more."""
+    ahead = CandidateRequest.objects.filter(dialogue=dialogue, wanted_at=None, state=RequestState.QUEUED)
+    ahead.exclude(context_hash=keep).update(state=RequestState.CANCELLED, ended_at=timezone.now())
 
 
 @transaction.atomic
@@ -74,90 +102,86 @@ def request_ahead(
     *, dialogue: Dialogue, generator: Generator | None, count: int, sampling: Sampling, draft: str
 ) -> CandidateRequest | None:
     """Generate for a resting draft, at low priority. None when the turn has had its share (MAX_AHEAD_PER_TURN)."""
-    context = context_of(dialogue, draft)
-    ahead = CandidateRequest.objects.filter(dialogue=dialogue, position=len(context), wanted_at=None)
-    key = hash_of(context, generator=generator, count=count, sampling=sampling)
-    known = CandidateRequest.objects.filter(dialogue=dialogue, context_hash=key, ordinal=0).first()
-    ahead.filter(state=RequestState.QUEUED).exclude(context_hash=key).update(state=RequestState.CANCELLED)
-    if known is not None:
-        if known.state == RequestState.CANCELLED:
-            move(known, to=RequestState.QUEUED, moves=MOVES, project=None, attempts=0)
-            wake_on_commit()
-        return known
-    if ahead.count() >= MAX_AHEAD_PER_TURN:
+    if not draft:
         return None
-    wake_on_commit()
-    return CandidateRequest.objects.create(
-        dialogue=dialogue,
-        generator=generator,
-        context_hash=key,
-        position=len(context),
-        draft=draft,
-        count=count,
-        sampling=asdict(sampling),
-        seed=secrets.randbelow(MAX_SEED),
-        priority=Priority.AHEAD,
-    )
+    fields = _fields(context_of(dialogue, draft), generator, count, sampling)
+    key = fields["context_hash"]
+    _cancel_ahead(dialogue, keep=key)
+    locked = CandidateRequest.objects.select_for_update(of=("self",))
+    request = locked.filter(dialogue=dialogue, context_hash=key, ordinal=0).first()
+    idle = request is None or request.state == RequestState.CANCELLED
+    if idle and _had_its_share(dialogue, fields["position"]):
+        return None
+    if request is None:
+        request = CandidateRequest.objects.create(
+            dialogue=dialogue, draft=draft, priority=Priority.AHEAD, **fields
+        )
+    elif request.state == RequestState.CANCELLED:
+        _queue_again(request)
+    if request.state == RequestState.QUEUED:
+        transaction.on_commit(wake, robust=True)
+    return request
+
+
+def _had_its_share(dialogue: Dialogue, position: int) -> bool:
+    """What was cancelled in the queue cost nothing and does not count."""
+    ahead = CandidateRequest.objects.filter(dialogue=dialogue, position=position, wanted_at=None)
+    return ahead.exclude(state=RequestState.CANCELLED, attempts=0).count() >= MAX_AHEAD_PER_TURN
 
 
 @transaction.atomic
 def retry_request(*, request: CandidateRequest) -> CandidateRequest:
     """Queue a failed request again. Safe to repeat."""
+    request = CandidateRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.state in (RequestState.FAILED, RequestState.CANCELLED):
-        move(
-            request,
-            to=RequestState.QUEUED,
-            moves=MOVES,
-            project=None,
-            attempts=0,
-            error="",
-            remedy="",
-            ended_at=None,
-        )
-        wake_on_commit()
+        _queue_again(request)
+        transaction.on_commit(wake, robust=True)
     elif request.state == RequestState.DONE:
         raise Refusal("already_done", _("These candidates are there already."), _("Reload the page."))
     return request
 
 
-def wake_on_commit() -> None:
-    transaction.on_commit(wake)
-
-
-def wake() -> None:
+def wake(*, after: float = 0.0) -> None:
     """Tell a worker that something is queued. One message drains the queue, so while one is under way none is sent.
 
-    A lost message, or a broker that is away, loses no request: the scheduler looks again every few seconds.
+    after: seconds until the worker is to look; such a message is always sent. A lost message, or a broker that is
+    away, loses no request: the scheduler looks again every few seconds.
     """
     try:
-        if cache.add(WAKE_KEY, 1, _WAKE_FOR):
-            current_app.send_task("generation.tasks.generate_pending", queue=QUEUE, retry=False)
-    except (RedisError, OperationalError):
+        if after or cache.add(WAKE_KEY, 1, _WAKE_FOR):
+            current_app.send_task(
+                "generation.tasks.generate_pending", queue=QUEUE, retry=False, countdown=after or None
+            )
+    except (RedisError, OperationalError, OSError):
         logger.warning("the broker is away; the scheduler will wake a worker", exc_info=True)
 
 
 def nudge(request: CandidateRequest) -> None:
     """Called while somebody waits: wake a worker for a request that nobody has taken for a while."""
+    now = timezone.now()
     if request.state == RequestState.QUEUED and request.wanted_at:
-        if timezone.now() - request.wanted_at > NUDGE_AFTER:
+        if now - request.wanted_at > NUDGE_AFTER and (request.not_before is None or request.not_before < now):
             wake()
-    elif (
-        request.state == RequestState.RUNNING and request.lease_until and request.lease_until < timezone.now()
-    ):
+    elif request.state == RequestState.RUNNING and request.lease_until and request.lease_until < now:
         take_over_lost_requests()
 
 
 def take_over_lost_requests() -> int:
     """Queue again what a dead worker held, and wake a worker if anything is queued. Returns how many were lost."""
-    now = timezone.now()
-    lost = CandidateRequest.objects.filter(state=RequestState.RUNNING, lease_until__lt=now)
-    failed = lost.filter(attempts__gte=MAX_ATTEMPTS).update(
-        state=RequestState.FAILED,
-        ended_at=now,
-        error=_("The worker was lost %(n)d times while it generated this.") % {"n": MAX_ATTEMPTS},
-        remedy=_("Try again; if it happens again, tell whoever runs the server to look at the worker's log."),
-    )
-    queued = lost.update(state=RequestState.QUEUED, worker="", lease_until=None)
+    taken = give_up_leases(lease_until__lt=timezone.now())
     if CandidateRequest.objects.filter(state=RequestState.QUEUED).exists():
         wake()
-    return failed + queued
+    return taken
+
+
+def give_up_leases(**lost_if: Any) -> int:
+    """Running requests of workers that are gone: back to the queue, or failed when they were lost too often."""
+    lost = CandidateRequest.objects.filter(state=RequestState.RUNNING, **lost_if)
+    failed = lost.filter(attempts__gte=MAX_ATTEMPTS).update(
+        state=RequestState.FAILED,
+        ended_at=timezone.now(),
+        lease_until=None,
+        error=LOST,
+        remedy=LOST_REMEDY,
+    )
+    return failed + lost.update(state=RequestState.QUEUED, worker="", lease_until=None)

@@ -1,8 +1,17 @@
 """Celery entry points of generation. `generate_pending` runs on the queue `gpu`, the rest on `default`."""
 
-from celery import shared_task
+import os
+import socket
+from typing import Any
 
-from generation import services, worker
+import psutil
+from celery import shared_task
+from celery.signals import worker_ready
+from django.conf import settings
+
+from generation import loaded, services, worker
+from generation.models import CandidateRequest, RequestState
+from generation.selectors import QUEUE
 from jobs.tasks import worker_name
 
 
@@ -14,3 +23,26 @@ def generate_pending() -> None:
 @shared_task(name="generation.tasks.take_over_lost_requests", queue="default")
 def take_over_lost_requests() -> None:
     services.take_over_lost_requests()
+
+
+@worker_ready.connect
+def _begin(sender: Any, **_: Any) -> None:
+    """A worker that was killed is usually started again at once, on the same machine: nobody waits for its leases."""
+    if QUEUE not in {queue.name for queue in sender.task_consumer.queues}:
+        return
+    services.give_up_leases(worker__in=_dead_neighbours())
+    if settings.GENERATION_WARM_UP:
+        loaded.warm_up()
+    services.wake()
+
+
+def _dead_neighbours() -> list[str]:
+    """Workers of this machine that hold requests and whose process is gone; also one that had this process's number."""
+    here = f"{socket.gethostname()}-"
+    running = CandidateRequest.objects.filter(state=RequestState.RUNNING, worker__startswith=here)
+    names = running.values_list("worker", flat=True).distinct().order_by()
+    return [name for name in names if not _is_other_process(name.removeprefix(here))]
+
+
+def _is_other_process(number: str) -> bool:
+    return number.isdigit() and int(number) != os.getpid() and psutil.pid_exists(int(number))

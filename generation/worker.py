@@ -4,38 +4,51 @@ No transaction is open while the model runs. A worker that is killed holds its r
 is only slow finds that it lost them when it wants to store.
 """
 
-import json
 import logging
+import math
 import random
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import close_old_connections, transaction
-from django.db.models import F
+from django.db import DatabaseError, DataError, IntegrityError, close_old_connections, transaction
+from django.db.models import F, Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from redis.exceptions import RedisError
 
 from dialogues.models import CandidateSet
+from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
-from generation.models import BackendKind, CandidateRequest, Generator, Priority, RequestState
-from generation.protocol import Backend, BackendError, Reply, ReplyRequest, ReplySet, load_backend
-from generation.services import WAKE_KEY
-from jobs import tasks as heartbeat
+from generation.leases import LEASE, kept
+from generation.loaded import backend_for, version_of
+from generation.models import CandidateRequest, Priority, RequestState
+from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
+from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=20)
-RENEW_EVERY = 5.0  # seconds
 # Somebody may begin to wait while an ahead batch runs, so it is kept small.
 AHEAD_BATCH = 2
+# After so many seconds the worker looks whether it is to stop, and then goes on.
+DRAIN_SECONDS = 5.0
+LOADING_LIMIT = 1800.0  # seconds; a large model from a slow disk
+# What may pass is tried again this long after the request was made; longer, nobody believes in it.
+RETRY_FOR = timedelta(seconds=30)
+MAX_REPLY = 10_000  # characters
+STORE_AGAIN_AFTER = (0.2, 1.0, 3.0)  # seconds; a database that restarts is back by then
+ODD_ANSWER = gettext_noop("The model's program answered in a shape that it must not have.")
+BROKE = gettext_noop("The model's program broke off.")
+SEE_LOG = gettext_noop(
+    "Try again; if it happens again, tell whoever runs the server to look at the worker's log."
+)
+TOO_LONG = gettext_noop("The model wrote a reply that was far too long.")
 
-_backends: dict[str, Backend] = {}
+Answer = ReplySet | BackendError
 
 
 def drain(worker: str) -> int:
@@ -44,32 +57,38 @@ def drain(worker: str) -> int:
         cache.delete(WAKE_KEY)  # before looking: a request that comes now sends a wake-up of its own
     except RedisError:
         logger.warning("cache away; a wake-up may be missed and will be repeated by the scheduler")
-    taken = 0
+    taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker):
+        if CandidateRequest.objects.filter(_ready()).exists():
+            wake()  # for another worker, if there is one
         answer(batch)
         taken += len(batch)
+        if time.monotonic() > enough:
+            wake()
+            break
     return taken
+
+
+def _ready() -> Q:
+    return Q(state=RequestState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=timezone.now()))
 
 
 @transaction.atomic
 def claim_batch(worker: str) -> list[CandidateRequest]:
     """Take queued requests that can be decoded together: those that somebody waits for first, oldest first."""
-    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        state=RequestState.QUEUED
-    )
+    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(_ready())
     first = queued.order_by("priority", "created_at").first()
     if first is None:
         return []
     limit = settings.GENERATION_BATCH if first.priority == Priority.NOW else AHEAD_BATCH
-    alike = queued.filter(
-        generator=first.generator_id, sampling=first.sampling, count=first.count, priority=first.priority
-    )
+    alike = queued.filter(generator=first.generator_id, sampling=first.sampling, priority=first.priority)
     ids = list(alike.order_by("created_at").values_list("pk", flat=True)[:limit])
     now = timezone.now()
     CandidateRequest.objects.filter(pk__in=ids).update(
         state=RequestState.RUNNING,
         worker=worker,
         lease_until=now + LEASE,
+        not_before=None,
         started_at=now,
         attempts=F("attempts") + 1,
     )
@@ -78,76 +97,87 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
 
 def answer(batch: Sequence[CandidateRequest]) -> None:
     """Decode a claimed batch and store what came of each request."""
-    asked: list[tuple[CandidateRequest, ReplyRequest]] = []
-    for request in batch:
-        context = context_of_request(request)
-        if context is None:
-            _end(request, state=RequestState.CANCELLED)
-        else:
-            asked.append((request, reply_request(request, context)))
-    if asked:
-        with _leases_kept(batch):
-            version, answers = _generate(asked[0][0].generator, [one for _request, one in asked])
-        for (request, _one), made in zip(asked, answers, strict=True):
-            _store(request, made, version)
+    asked = [(request, wanted) for request in batch if (wanted := _asked(request))]
+    if not asked:
+        return
+    version, answers = _generate(batch, [wanted for _request, wanted in asked])
+    for (request, _wanted), made in zip(asked, answers, strict=True):
+        _persist(request, made, version)
 
 
-def _generate(
-    generator: Generator | None, asked: list[ReplyRequest]
-) -> tuple[str, Sequence[ReplySet | BackendError]]:
+def _asked(request: CandidateRequest) -> ReplyRequest | None:
+    """What to ask the backend; a request that cannot be put into words ends here, alone."""
     try:
-        backend = backend_for(generator)
-        return backend.version, backend.generate(asked)
+        context = context_of_request(request)
+        if context is not None:
+            return reply_request(request, context)
+        _end(request, state=RequestState.CANCELLED)
+    except (TypeError, ValueError):
+        logger.exception("a request that no model can be asked", extra={"request": str(request.pk)})
+        _end(request, state=RequestState.FAILED, error=BROKE, remedy=SEE_LOG)
+    return None
+
+
+def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> tuple[str, Sequence[Answer]]:
+    """The version that answered, and an answer for each; whatever a backend does wrong becomes a BackendError."""
+    try:
+        with kept(batch, limit=LOADING_LIMIT):
+            backend = backend_for(batch[0].generator)
+        with kept(batch, limit=settings.GENERATION_TIMEOUT):
+            answers = backend.generate(asked)
+        if len(answers) != len(asked):
+            raise BackendError(ODD_ANSWER, SEE_LOG)
+        return version_of(backend), answers
     except BackendError as error:
         return "", [error] * len(asked)
-    except Exception as error:
+    except Exception:
         logger.exception("the backend broke")
-        broken = BackendError(f"{type(error).__name__}: {error}", _("Try again; see the log of the worker."))
-        return "", [broken] * len(asked)
+        return "", [BackendError(BROKE, SEE_LOG, retryable=True)] * len(asked)
 
 
-def backend_for(generator: Generator | None) -> Backend:
-    """The loaded backend of a generator; kept for the life of the process, loaded anew when its options changed."""
-    path = generator.backend if generator else BackendKind.HF.value
-    options: dict[str, Any] = generator.options if generator else {"model": settings.GENERATION_MODEL}
-    if path == BackendKind.HF and "model" not in options:
-        options = {"model": settings.GENERATION_MODEL, **options}
-    key = f"{path} {json.dumps(options, sort_keys=True)}"
-    if key not in _backends:
-        _backends[key] = load_backend(path, options)
-        heartbeat.details["models"] = sorted(backend.version for backend in _backends.values())
-    return _backends[key]
+def _persist(request: CandidateRequest, made: Answer, version: str) -> None:
+    """Store one answer; what goes wrong with one touches no other, and a restarting database is waited for."""
+    for pause in STORE_AGAIN_AFTER:
+        try:
+            _store(request, made, version)
+            return
+        except (
+            DataError,
+            IntegrityError,
+        ):  # the dialogue was deleted, or the answer holds what no column takes
+            logger.exception("an answer cannot be stored", extra={"request": str(request.pk)})
+            _end(request, state=RequestState.FAILED, error=ODD_ANSWER, remedy=SEE_LOG)
+            return
+        except DatabaseError:
+            logger.warning("the database is away; storing again in %s s", pause)
+            time.sleep(pause)
+            close_old_connections()
+    _store(request, made, version)
 
 
-@contextmanager
-def _leases_kept(batch: Sequence[CandidateRequest]) -> Iterator[None]:
-    done = threading.Event()
-    ids = [request.pk for request in batch]
-
-    def keep() -> None:
-        while not done.wait(RENEW_EVERY):
-            mine = CandidateRequest.objects.filter(
-                pk__in=ids, state=RequestState.RUNNING, worker=batch[0].worker
-            )
-            mine.update(lease_until=timezone.now() + LEASE)
-        close_old_connections()
-
-    thread = threading.Thread(target=keep, daemon=True, name="leases")
-    thread.start()
+def _store(request: CandidateRequest, made: Answer, version: str) -> None:
     try:
-        yield
-    finally:
-        done.set()
+        if isinstance(made, BackendError):
+            raise made
+        _store_replies(request, _checked(request, made), version)
+    except BackendError as error:
+        if error.retryable and _may_try_again(request):
+            _try_again(request)
+        else:
+            _end(request, state=RequestState.FAILED, error=error.cause, remedy=error.remedy)
 
 
-def _store(request: CandidateRequest, made: ReplySet | BackendError, version: str) -> None:
-    if isinstance(made, BackendError):
-        _end(request, state=RequestState.FAILED, error=made.cause, remedy=made.remedy)
-    elif not made.replies:
-        why = "; ".join(made.failures) or _("The model gave no usable reply.")
-        _end(request, state=RequestState.FAILED, error=why, remedy=_("Try again, or write your own reply."))
-    else:
-        _store_replies(request, made, version)
+def _checked(request: CandidateRequest, made: ReplySet) -> ReplySet:
+    """What the database can hold and a page can show; raises BackendError where nothing of it is."""
+    found = DistinctReplies(request.count)
+    for reason in made.failures:
+        found.fail(str(reason))
+    for reply in made.replies:
+        if len(reply.text) > MAX_REPLY:
+            found.fail(TOO_LONG)
+        else:
+            found.offer(replace(reply, text=clean_reply(reply.text)))
+    return found.result()
 
 
 @transaction.atomic
@@ -168,17 +198,32 @@ def _store_replies(request: CandidateRequest, made: ReplySet, version: str) -> N
 
 def as_json(reply: Reply) -> dict[str, Any]:
     return {
-        "text": reply.text,
-        "seed": reply.seed,
-        "tokens": reply.tokens,
-        "logprob": reply.logprob,
-        "score": reply.score,
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(reply).items()
     }
 
 
+def _may_try_again(request: CandidateRequest) -> bool:
+    """Nobody waits for a set made ahead: it is tried again when somebody does."""
+    request.refresh_from_db(fields=["wanted_at"])  # perhaps since it was claimed
+    since = request.wanted_at
+    return since is not None and request.attempts < MAX_ATTEMPTS and timezone.now() - since < RETRY_FOR
+
+
+def _try_again(request: CandidateRequest) -> None:
+    pause = 2.0 ** (request.attempts - 1)  # seconds: 1, 2
+    not_before = timezone.now() + timedelta(seconds=pause)
+    if _let_go(request, state=RequestState.QUEUED, worker="", not_before=not_before):
+        wake(after=pause)
+
+
 def _end(request: CandidateRequest, **changes: Any) -> bool:
+    return _let_go(request, ended_at=timezone.now(), **changes)
+
+
+def _let_go(request: CandidateRequest, **changes: Any) -> bool:
     """Compare-and-set: only the attempt that holds the request may end it."""
     held = CandidateRequest.objects.filter(
         pk=request.pk, state=RequestState.RUNNING, worker=request.worker, attempts=request.attempts
     )
-    return bool(held.update(ended_at=timezone.now(), lease_until=None, **changes))
+    return bool(held.update(lease_until=None, **changes))

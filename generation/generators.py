@@ -1,0 +1,165 @@
+"""Setting up generators: which model writes the candidates of a project."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.errors import Invalid, Refusal
+from accounts.models import User
+from generation.models import BackendKind, Generator
+from generation.protocol import BackendError, load_backend
+from projects.transitions import record
+
+Kinds = tuple[type, ...]
+NUMBER: Kinds = (int, float)
+NULL = type(None)
+# As JSON calls them.
+WORDS = {
+    str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array", NULL: "null",
+}  # fmt: skip
+# What the backends' constructors take, as JSON spells it; a test compares. The local backend cannot be asked here: it
+# imports torch, which the web process does not have.
+OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
+    BackendKind.HF: {
+        "model": (str,),
+        "device": (str,),
+        "dtype": (str,),
+        "max_context": (int,),
+        "cache_conversations": (int,),
+        "cache_bytes": (int,),
+        "threads": (int, NULL),
+        "batch_requests": (int,),
+        "extra_rounds": (int,),
+        "chat": (bool, NULL),
+        "system_prompt": (str,),
+        "block_context_ngrams": (bool,),
+    },
+    BackendKind.OPENAI: {
+        "base_url": (str,),
+        "model": (str,),
+        "api_key_env": (str,),
+        "timeout": NUMBER,
+        "retries": (int,),
+        "max_parallel": (int,),
+        "system_prompt": (str,),
+        "extra_rounds": (int,),
+        "total_timeout": (int, float, NULL),
+        "max_body": (int,),
+        "extra_body": (dict, NULL),
+    },
+    BackendKind.SCRIPTED: {
+        "replies": (list, NULL),
+        "delay": NUMBER,
+        "fail_calls": (int,),
+        "fail_replies": (int,),
+        "fail_word": (str,),
+        "unavailable": (bool,),
+    },
+}
+SECRET_WORDS = {"key", "apikey", "token", "secret", "password", "authorization", "credential", "credentials"}
+ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@transaction.atomic
+def create_generator(*, actor: User | None, slug: str, backend: str, options: dict[str, Any]) -> Generator:
+    """Store a generator. The same one again returns the first; another of that name is refused (name_taken)."""
+    check_options(backend, options)
+    made, created = Generator.objects.get_or_create(
+        slug=slug, defaults={"backend": backend, "options": options}
+    )
+    if created:
+        record(made, kind="created", project=None, actor=actor, data={"backend": backend, "options": options})
+    elif (made.backend, made.options) != (backend, options):
+        raise Refusal(
+            "name_taken",
+            _("There is a model named “%(name)s” already.") % {"name": slug},
+            _("Choose another name, or change that one."),
+        )
+    return made
+
+
+@transaction.atomic
+def change_generator(
+    *,
+    actor: User | None,
+    generator: Generator,
+    backend: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> Generator:
+    """Change where its replies come from; `options` replaces all. Candidates keep the version that wrote them."""
+    row = Generator.objects.select_for_update().get(pk=generator.pk)
+    before = {"backend": row.backend, "options": row.options}
+    row.backend = backend or row.backend
+    row.options = row.options if options is None else options
+    after = {"backend": row.backend, "options": row.options}
+    if after != before:
+        check_options(row.backend, row.options)
+        row.save(update_fields=["backend", "options"])
+        record(row, kind="changed", project=None, actor=actor, data={"before": before, "after": after})
+    return row
+
+
+def check_options(backend: str, options: Mapping[str, Any]) -> None:
+    """Raises Invalid for what the backend does not take, and for secrets. Nothing is loaded and no server is asked."""
+    taken = OPTIONS.get(backend)
+    if taken is None:
+        raise Invalid(
+            _("There is no backend “%(name)s”.") % {"name": backend},
+            _("Choose one of: %(names)s.") % {"names": ", ".join(BackendKind.values)},
+            field="backend",
+        )
+    _refuse_secrets(options)
+    for name, value in options.items():
+        _check_option(name, value, taken)
+    if backend == BackendKind.HF:
+        return
+    try:
+        load_backend(backend, options).close()
+    except BackendError as error:
+        raise Invalid(error.cause, error.remedy, field="options") from error
+
+
+def _refuse_secrets(options: Mapping[str, Any]) -> None:
+    for name, value in _named(options):
+        secret = SECRET_WORDS & set(re.split(r"[^a-z]+", name.lower()))
+        by_name = name.lower().endswith("_env")
+        if secret and not (by_name and ENVIRONMENT_VARIABLE.fullmatch(str(value))):
+            raise Invalid(
+                _("The option “%(name)s” looks like a secret, and secrets are not stored.") % {"name": name},
+                _(
+                    "Put it into an environment variable of the worker and name that variable, "
+                    "for example api_key_env: OPENAI_API_KEY."
+                ),
+                field="options",
+            )
+
+
+def _named(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every name at any depth, with its value."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield str(name), inner
+            yield from _named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named(inner)
+
+
+def _check_option(name: str, value: Any, taken: Mapping[str, Kinds]) -> None:
+    if name not in taken:
+        raise Invalid(
+            _("This backend has no option “%(name)s”.") % {"name": name},
+            _("It takes: %(names)s.") % {"names": ", ".join(taken)},
+            field="options",
+        )
+    kinds = taken[name]
+    # True is an int to Python, and not to whoever wrote it.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise Invalid(
+            _("The option “%(name)s” has a value of the wrong kind.") % {"name": name},
+            _("It must be: %(kinds)s.") % {"kinds": " / ".join(WORDS[kind] for kind in kinds)},
+            field="options",
+        )

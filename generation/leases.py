@@ -1,0 +1,75 @@
+"""Keeping requests while the model runs, and letting go of a model that never ends."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from time import monotonic
+
+from django.db import DatabaseError, connections
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext_noop
+
+from generation.models import CandidateRequest, RequestState
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=20)
+RENEW_EVERY = 5.0  # seconds
+HUNG = gettext_noop("The model did not answer in the time that it is given.")
+HUNG_REMEDY = gettext_noop(
+    "Try again; if it happens again, tell whoever runs the server to look at the worker's log, or to raise "
+    "GENERATION_TIMEOUT."
+)
+
+
+def held(batch: Sequence[CandidateRequest]) -> QuerySet[CandidateRequest]:
+    """The requests of a batch that its worker still holds: those that another took over bear the other's name."""
+    running = CandidateRequest.objects.filter(state=RequestState.RUNNING, worker=batch[0].worker)
+    return running.filter(pk__in=[request.pk for request in batch])
+
+
+@contextmanager
+def kept(batch: Sequence[CandidateRequest], *, limit: float) -> Iterator[None]:
+    """Renew the leases of a claimed batch from a thread while the block runs.
+
+    A block that takes longer than `limit` seconds is taken for hung. Nothing can stop it from inside, so its requests
+    fail and the process ends; whoever runs the worker starts it again.
+    """
+    done = threading.Event()
+    thread = threading.Thread(target=_keep, args=[batch, done, limit], daemon=True, name="leases")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _keep(batch: Sequence[CandidateRequest], done: threading.Event, limit: float) -> None:
+    deadline = monotonic() + limit
+    while not done.wait(max(0.0, min(RENEW_EVERY, deadline - monotonic()))):
+        try:
+            if monotonic() >= deadline:
+                _give_up(batch)
+            held(batch).update(lease_until=timezone.now() + LEASE)
+        except DatabaseError:
+            logger.warning("leases could not be renewed", exc_info=True)
+        finally:
+            connections.close_all()  # this thread's own
+
+
+def _give_up(batch: Sequence[CandidateRequest]) -> None:
+    logger.critical("the model hangs; the worker ends", extra={"requests": [str(one.pk) for one in batch]})
+    try:
+        held(batch).update(
+            state=RequestState.FAILED,
+            error=HUNG,
+            remedy=HUNG_REMEDY,
+            ended_at=timezone.now(),
+            lease_until=None,
+        )
+    finally:
+        os._exit(os.EX_SOFTWARE)

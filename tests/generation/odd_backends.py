@@ -1,0 +1,58 @@
+"""Backends that no sane person would write, named by dotted path in generators of the tests."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import sleep
+
+from generation.backends.scripted import ScriptedBackend
+from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
+
+RECORDING = "tests.generation.odd_backends.Recording"
+GARBAGE = "tests.generation.odd_backends.Garbage"
+WRONG_NUMBER = "tests.generation.odd_backends.WrongNumber"
+CRASHING = "tests.generation.odd_backends.Crashing"
+HANGING = "tests.generation.odd_backends.Hanging"
+
+
+class Recording(ScriptedBackend):
+    """Remembers what it was asked, in `calls`, one entry a call."""
+
+    calls: list[list[ReplyRequest]] = []
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        self.calls.append(list(requests))
+        return super().generate(requests)
+
+
+class Garbage(ScriptedBackend):
+    """Replies as a broken server writes them. sane: also one that can be used."""
+
+    def __init__(self, sane: bool = True) -> None:
+        super().__init__()
+        self.sane = sane
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        texts = ["", " \n", "\0", "\ufffd", "x" * 20_000, *(["Fine\0.", "fine."] if self.sane else [])]
+        reply = Reply("", seed=1, tokens=1, logprob=float("nan"), score=float("-inf"))
+        return [ReplySet(tuple(replace(reply, text=text) for text in texts)) for _ in requests]
+
+
+class WrongNumber(ScriptedBackend):
+    """Forgets the last request of a batch."""
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        return super().generate(requests)[:-1]
+
+
+class Crashing(ScriptedBackend):
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        raise ZeroDivisionError("segmentation of the imagination")
+
+
+class Hanging(ScriptedBackend):
+    """Never answers a request whose last utterance says so."""
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        if any("hang" in request.context[-1].text for request in requests):
+            sleep(3600)
+        return super().generate(requests)

@@ -1,0 +1,261 @@
+"""Answering requests: batches, failures that stay alone, answers that cannot be stored as they are."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from dialogues.models import CandidateSet, Dialogue
+from generation.leases import LEASE
+from generation.models import CandidateRequest, RequestState
+from generation.protocol import Sampling
+from generation.services import LOST, MAX_ATTEMPTS, take_over_lost_requests
+from generation.worker import AHEAD_BATCH, BROKE, ODD_ANSWER, TOO_LONG, answer, claim_batch, drain
+from projects.models import Project
+from tests.asking import ask, ask_ahead, dialogue_in, say, scripted, state_of, unsay
+from tests.generation.odd_backends import CRASHING, GARBAGE, RECORDING, WRONG_NUMBER, Recording
+
+
+@pytest.fixture
+def calls() -> list[list[str]]:
+    """What the recording backend was asked: the last utterances of each call."""
+    Recording.calls.clear()
+    return Recording.calls  # type: ignore[return-value]
+
+
+def asked(calls: list[list[object]]) -> list[list[str]]:
+    return [[request.context[-1].text for request in call] for call in calls]  # type: ignore[attr-defined]
+
+
+def texts_of(request: CandidateRequest) -> list[str]:
+    request.refresh_from_db()
+    return (
+        [candidate["text"] for candidate in request.candidate_set.candidates] if request.candidate_set else []
+    )
+
+
+def later(request: CandidateRequest) -> None:
+    """The pause before the next try is over."""
+    CandidateRequest.objects.filter(pk=request.pk).update(not_before=timezone.now() - timedelta(seconds=1))
+
+
+def lose(request: CandidateRequest) -> None:
+    """The worker that holds it has not been heard of for longer than a lease."""
+    CandidateRequest.objects.filter(pk=request.pk).update(lease_until=timezone.now() - LEASE)
+
+
+def test_requests_of_several_annotators_are_decoded_together(
+    project: Project, calls: list[list[object]]
+) -> None:
+    recording = scripted("recording", RECORDING)
+    requests = [ask(dialogue_in(project, f"Hello {number}"), recording) for number in range(4)]
+    assert drain("worker-1") == 4
+    assert asked(calls) == [["Hello 0", "Hello 1", "Hello 2", "Hello 3"]]
+    assert all(len(set(texts_of(request))) == 7 for request in requests)
+
+
+def test_a_batch_is_of_one_model_and_sampling(project: Project, calls: list[list[object]]) -> None:
+    recording = scripted("recording", RECORDING)
+    ask(dialogue_in(project, "one"), recording)
+    ask(dialogue_in(project, "two"), recording, sampling=Sampling(top_k=5))
+    ask(dialogue_in(project, "three"), scripted("another", RECORDING))
+    ask(dialogue_in(project, "four"), recording, count=3)
+    drain("worker-1")
+    assert sorted(asked(calls)) == [["one", "four"], ["three"], ["two"]]
+
+
+def test_who_waits_comes_before_work_ahead(project: Project, calls: list[list[object]]) -> None:
+    recording = scripted("recording", RECORDING)
+    for number in range(AHEAD_BATCH + 1):
+        ask_ahead(dialogue_in(project, "Hello"), f"ahead {number}", recording)
+    ask(dialogue_in(project, "now"), recording)
+    drain("worker-1")
+    assert asked(calls) == [["now"], ["ahead 0", "ahead 1"], ["ahead 2"]]
+
+
+def test_a_request_that_fails_fails_alone(project: Project) -> None:
+    unlucky = scripted("unlucky", fail_word="boom")
+    good, bad = ask(dialogue_in(project, "Hello"), unlucky), ask(dialogue_in(project, "boom"), unlucky)
+    CandidateRequest.objects.filter(pk=bad.pk).update(wanted_at=timezone.now() - timedelta(minutes=1))
+    drain("worker-1")
+    assert (state_of(good), state_of(bad)) == (RequestState.DONE, RequestState.FAILED)
+    assert (bad.error, bad.remedy) == ("The script says that the model fails.", "Try again.")
+
+
+def test_a_set_that_lacks_some_replies_is_shown_with_the_reasons(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("stingy", fail_replies=2))
+    drain("worker-1")
+    assert len(texts_of(request)) == 5
+    assert (request.state, len(request.failures)) == (RequestState.DONE, 2)
+
+
+def test_a_passing_failure_is_tried_again_after_a_pause(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("shaky", fail_calls=1))
+    drain("worker-1")
+    assert state_of(request) == RequestState.QUEUED
+    assert request.not_before is not None
+    assert drain("worker-1") == 0
+    later(request)
+    drain("worker-1")
+    assert (state_of(request), request.attempts, request.error) == (RequestState.DONE, 2, "")
+
+
+def test_a_failure_that_does_not_pass_ends_in_cause_and_remedy(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("gone", unavailable=True))
+    for _attempt in range(MAX_ATTEMPTS):
+        drain("worker-1")
+        later(request)
+    assert (state_of(request), request.attempts) == (RequestState.FAILED, MAX_ATTEMPTS)
+    assert request.error
+    assert request.remedy
+
+
+def test_work_ahead_is_not_tried_again(project: Project) -> None:
+    ahead = ask_ahead(dialogue_in(project, "Hello"), "Hi", scripted("gone", unavailable=True))
+    drain("worker-1")
+    assert ahead is not None
+    assert state_of(ahead) == RequestState.FAILED
+
+
+def test_a_backend_that_breaks_off_is_tried_again_and_then_named(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("crashing", CRASHING))
+    for _attempt in range(MAX_ATTEMPTS):
+        drain("worker-1")
+        later(request)
+    assert (state_of(request), request.error) == (RequestState.FAILED, BROKE)
+
+
+def test_garbage_is_cleaned_and_counted(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("garbage", GARBAGE))
+    drain("worker-1")
+    assert texts_of(request) == ["Fine."]
+    assert request.candidate_set is not None
+    assert (request.candidate_set.candidates[0]["logprob"], request.candidate_set.candidates[0]["score"]) == (
+        None,
+        None,
+    )
+    assert len(request.failures) == 6
+    assert TOO_LONG in request.failures
+
+
+def test_nothing_but_garbage_is_a_failure(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("garbage", GARBAGE, sane=False))
+    for _attempt in range(MAX_ATTEMPTS):
+        drain("worker-1")
+        later(request)
+    assert (state_of(request), CandidateSet.objects.count()) == (RequestState.FAILED, 0)
+    assert request.error.startswith("No reply could be had.")
+
+
+def test_answers_that_do_not_belong_to_anybody_are_not_stored(project: Project) -> None:
+    forgetful = scripted("forgetful", WRONG_NUMBER)
+    requests = [ask(dialogue_in(project, "one"), forgetful), ask(dialogue_in(project, "two"), forgetful)]
+    drain("worker-1")
+    assert [state_of(request) for request in requests] == [RequestState.FAILED] * 2
+    assert {request.error for request in requests} == {ODD_ANSWER}
+
+
+def test_a_model_that_does_not_exist_is_a_failure_with_a_remedy(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"), scripted("nowhere", "generation.backends.nowhere.Backend"))
+    drain("worker-1")
+    assert state_of(request) == RequestState.FAILED
+    assert "cannot be loaded" in request.error
+    assert request.remedy
+
+
+def test_a_changed_generator_is_loaded_anew(project: Project) -> None:
+    first, second = dialogue_in(project, "Hello"), dialogue_in(project, "Hello")
+    ask(first, scripted("mine", replies=["one"]), count=1)
+    drain("worker-1")
+    request = ask(second, scripted("mine", replies=["two"]), count=1)
+    drain("worker-1")
+    assert texts_of(request) == ["two"]
+
+
+def test_a_dialogue_deleted_meanwhile_harms_nobody_else(project: Project) -> None:
+    gone = ask(dialogue_in(project, "one"))
+    kept = ask(dialogue_in(project, "two"))
+    batch = claim_batch("worker-1")
+    Dialogue.objects.get(pk=gone.dialogue_id).delete()
+    answer(batch)
+    assert state_of(kept) == RequestState.DONE
+    assert CandidateSet.objects.count() == 1
+
+
+def test_an_undone_turn_needs_no_candidates(project: Project) -> None:
+    dialogue = dialogue_in(project, "Hello")
+    say(dialogue, "Hi")
+    request = ask(dialogue)
+    unsay(dialogue)
+    drain("worker-1")
+    assert state_of(request) == RequestState.CANCELLED
+    say(dialogue, "Hi")
+    assert ask(dialogue).state == RequestState.QUEUED
+
+
+def test_a_draft_sent_while_it_is_decoded_gets_that_answer(project: Project) -> None:
+    dialogue = dialogue_in(project, "Hello")
+    ahead = ask_ahead(dialogue, "Hi")
+    batch = claim_batch("worker-1")
+    say(dialogue, "Hi")
+    assert (ask(dialogue), ask(dialogue).state) == (ahead, RequestState.RUNNING)
+    answer(batch)
+    assert ahead is not None
+    assert state_of(ahead) == RequestState.DONE
+
+
+def test_a_worker_believed_dead_does_not_store_twice(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"))
+    first = claim_batch("worker-1")
+    lose(request)
+    assert take_over_lost_requests() == 1
+    second = claim_batch("worker-2")
+    answer(second)
+    answer(first)
+    assert CandidateSet.objects.count() == 1
+    assert (state_of(request), request.worker, request.attempts) == (RequestState.DONE, "worker-2", 2)
+
+
+def test_a_worker_that_comes_late_does_not_disturb_the_one_at_work(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"))
+    first = claim_batch("worker-1")
+    lose(request)
+    take_over_lost_requests()
+    second = claim_batch("worker-2")
+    answer(first)
+    assert (state_of(request), CandidateSet.objects.count()) == (RequestState.RUNNING, 0)
+    answer(second)
+    assert state_of(request) == RequestState.DONE
+
+
+def test_a_lease_that_runs_is_left_alone(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"))
+    claim_batch("worker-1")
+    assert take_over_lost_requests() == 0
+    assert state_of(request) == RequestState.RUNNING
+
+
+def test_a_request_that_kills_its_workers_is_given_up(project: Project) -> None:
+    request = ask(dialogue_in(project, "Hello"))
+    for attempt in range(MAX_ATTEMPTS):
+        claim_batch(f"worker-{attempt}")
+        lose(request)
+        take_over_lost_requests()
+    assert (state_of(request), request.error) == (RequestState.FAILED, LOST)
+    assert request.remedy
+
+
+def test_the_displayed_order_comes_from_the_seed(project: Project) -> None:
+    """The same request shows its replies in the same order, and not in the order in which they were drawn."""
+    orders = set()
+    for number in range(5):
+        request = ask(dialogue_in(project, f"Hello {number}"))
+        drain("worker-1")
+        texts_of(request)
+        assert request.candidate_set is not None
+        assert request.candidate_set.seed == request.seed
+        drawn_first = next(
+            place for place, one in enumerate(request.candidate_set.candidates) if one["seed"] == request.seed
+        )
+        orders.add(drawn_first)
+    assert orders != {0}
