@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from accounts.models import Scope
 from accounts.rest.pagination import CursorPagination
 from accounts.rest.person import person
+from accounts.rest.shapes import checked
 from annotation import serializers as shapes
 from annotation.models import Assignment, AssignmentState
 from annotation.selectors.assignments import assignment_for, assignments_of
@@ -24,12 +25,6 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Annotation"]
-
-
-def checked(shape: type[shapes.Strict], request: Request) -> dict[str, Any]:
-    data = shape(data=request.data)
-    data.is_valid(raise_exception=True)
-    return dict(data.validated_data)
 
 
 def full(row: Assignment) -> dict[str, Any]:
@@ -45,18 +40,19 @@ def full(row: Assignment) -> dict[str, Any]:
 class AssignmentsView(APIView):
     """The work of the person who asks, in one project."""
 
+    pagination_class = CursorPagination
     write_scope = Scope.ANNOTATE
 
     @extend_schema(
         tags=TAG,
         operation_id="assignments_list",
-        parameters=[OpenApiParameter("state", enum=AssignmentState.values, many=True)],
+        parameters=[OpenApiParameter("state", enum=AssignmentState.values, many=True, explode=True)],
         responses=shapes.AssignmentShort(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
         project = project_for(person(request), slug)
         states = [state for state in request.query_params.getlist("state") if state in AssignmentState.values]
-        pages = CursorPagination()
+        pages = self.pagination_class()
         rows = (
             pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self)
             or []

@@ -1,4 +1,4 @@
-"""Making projects over the REST API: the same address as their list, which is projects.api's."""
+"""Making projects and setting how they work. POST shares the address of the list, which is projects.api's."""
 
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -6,15 +6,21 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.errors import NotAllowed
 from accounts.rest.person import person
 from accounts.rest.shapes import Strict, checked
+from annotation.models import AuthoringSettings
 from annotation.presets import PRESETS
+from annotation.selectors.authoring import authoring_of
+from annotation.services.configuring import EDITABLE, update_authoring
 from annotation.services.planning import create_project
+from generation.models import Generator
 from projects import api as projects_api
 from projects.models import DialogueLanguage
-from projects.selectors import may_create_projects
+from projects.roles import Capability
+from projects.selectors import may_create_projects, project_for
 
 
 class NewProjectInput(Strict):
@@ -48,4 +54,46 @@ class ProjectsView(projects_api.ProjectsView):
         return Response(projects_api.shown(request, project), status=status.HTTP_201_CREATED)
 
 
-urlpatterns = [path("projects/", ProjectsView.as_view())]
+class AuthoringSerializer(serializers.ModelSerializer[AuthoringSettings]):
+    generator = serializers.SlugRelatedField(
+        slug_field="slug",
+        queryset=Generator.objects.all(),
+        allow_null=True,
+        help_text="null: the server's own model.",
+    )
+
+    class Meta:
+        model = AuthoringSettings
+        fields = EDITABLE
+
+
+class AuthoringInput(Strict, AuthoringSerializer):
+    pass
+
+
+class AuthoringView(APIView):
+    @extend_schema(tags=projects_api.TAG, operation_id="authoring_read", responses=AuthoringSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """How dialogues are written in this project."""
+        project = project_for(person(request), slug, Capability.CONFIGURE)
+        return Response(AuthoringSerializer(authoring_of(project)).data)
+
+    @extend_schema(
+        tags=projects_api.TAG,
+        operation_id="authoring_update",
+        request=AuthoringInput(partial=True),
+        responses=AuthoringSerializer,
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change some of it; it holds from the next turn on."""
+        project = project_for(person(request), slug, Capability.CONFIGURE)
+        sent = AuthoringInput(authoring_of(project), data=request.data, partial=True)
+        sent.is_valid(raise_exception=True)
+        settings = update_authoring(project=project, actor=person(request), changes=sent.validated_data)
+        return Response(AuthoringSerializer(settings).data)
+
+
+urlpatterns = [
+    path("projects/", ProjectsView.as_view()),
+    path("projects/<slug:slug>/authoring/", AuthoringView.as_view()),
+]

@@ -10,11 +10,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import User
-from accounts.rest.pagination import CursorPagination
+from accounts.rest.pagination import NewestByTime, page_of
 from accounts.rest.person import person
+from accounts.rest.shapes import Strict
 from annotation.models import ExpertReview, Verdict
 from annotation.selectors.reviews import dialogue_to_review, own_review, utterances_to_review, verdicts_of
-from annotation.serializers import Strict, UtteranceSerializer
+from annotation.serializers import UtteranceSerializer
 from annotation.services import expert_review
 from annotation.services.expert_review import MAX_REASON, Remark
 from dialogues.models import ReviewState
@@ -76,13 +77,13 @@ def to_read(reviewer: User, dialogue_id: int) -> dict[str, Any]:
 
 
 class ReviewsView(APIView):
+    pagination_class = NewestByTime
+
     @extend_schema(tags=TAG, operation_id="reviews_list", responses=ReviewSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Your own verdicts in the project."""
         project = project_for(person(request), slug, Capability.REVIEW)
-        pages = CursorPagination()
-        rows = pages.paginate_queryset(verdicts_of(person(request), project), request, view=self)
-        return pages.get_paginated_response(ReviewSerializer(rows, many=True).data)
+        return page_of(self, request, verdicts_of(person(request), project), ReviewSerializer)
 
     @extend_schema(
         tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue}

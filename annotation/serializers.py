@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from accounts.rest.shapes import Strict
 from annotation.models import Assignment, AssignmentState, AuthoringSettings, Draft, Turn
 from annotation.services.drafts import MAX_DRAFT
 from dialogues.models import Action
@@ -12,17 +13,6 @@ from generation.serializers import CandidateRequestSerializer
 
 BIGGEST_ID = 2**63 - 1
 A_DAY_MS = 86_400_000
-
-
-class Strict(serializers.Serializer[Any]):
-    """Input: unknown keys are refused, since a mistyped one would be ignored in silence."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and (unknown := set(data) - set(self.fields)):
-            raise serializers.ValidationError(
-                {name: ["Unknown field."] for name in sorted(map(str, unknown))}
-            )
-        return super().to_internal_value(data)
 
 
 class ClaimInput(Strict):

@@ -1,5 +1,6 @@
 """What the OpenAPI document says about every address: how to authenticate, which scope, which problems."""
 
+from inspect import getdoc
 from typing import Any, Literal
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -9,6 +10,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from accounts.rest.permissions import ScopedAccess, scope_for
 from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
+from accounts.rest.shapes import Strict
 
 # HTTP status → name in the document, what it means.
 PROBLEMS = {
@@ -48,6 +50,14 @@ class ProblemSchema(AutoSchema):
         for status in self._problem_statuses() - set(answers):
             answers[status] = self._problem(status).ref
         return dict(sorted(answers.items()))
+
+    def _map_basic_serializer(self, serializer: Any, direction: Literal["request", "response"]) -> dict[str, Any]:
+        shape: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        if isinstance(serializer, Strict):
+            shape["additionalProperties"] = False
+            if shape.get("description") == getdoc(Strict):
+                del shape["description"]
+        return shape
 
     def _problem(self, status: str) -> ResolvedComponent:
         name, meaning = PROBLEMS[status]
