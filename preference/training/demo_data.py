@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -13,11 +14,12 @@ from generation.demo_model.corpus import write_corpus
 PAD, BOS, EOU = "<pad>", "<bos>", "<eou>"
 IGNORED = -100
 DIALOGUES_PER_CHUNK = 2000
+TOKENIZER_DIALOGUES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids and labels of shape (rows, length), right-padded; pads and the opening have label -100."""
+    """Token ids and labels of shape (rows, length), right-padded; pads have label -100."""
 
     inputs: torch.Tensor
     labels: torch.Tensor
@@ -45,9 +47,10 @@ def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    sample = (text for dialogue in texts(seed, 20_000) for text in dialogue)
+    sample = (text for dialogue in texts(seed, TOKENIZER_DIALOGUES) for text in dialogue)
     tokenizer.train_from_iterator(sample, trainer)
-    return PreTrainedTokenizerFast(
+    wrap: Any = PreTrainedTokenizerFast
+    wrapped: PreTrainedTokenizerFast = wrap(
         tokenizer_object=tokenizer,
         pad_token=PAD,
         bos_token=BOS,
@@ -55,37 +58,36 @@ def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
         model_max_length=512,
         clean_up_tokenization_spaces=False,
     )
+    return wrapped
 
 
-def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], int]:
-    """(<bos> u1 <eou> u2 <eou> ..., length of the part up to the opening's <eou>)."""
+def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]:
+    """<bos> u1 <eou> u2 <eou> ..., cut at the longest row that the model takes."""
     rows = [tokenizer.encode(text, add_special_tokens=False) for text in dialogue]
-    ids = [tokenizer.bos_token_id]
-    for row in rows:
-        ids += [*row, tokenizer.eos_token_id]
-    return ids[: tokenizer.model_max_length], len(rows[0]) + 2
+    ids = [tokenizer.bos_token_id, *(token for row in rows for token in [*row, tokenizer.eos_token_id])]
+    return ids[: tokenizer.model_max_length]
 
 
-def pad(rows: list[tuple[list[int], int]], filler: int) -> Batch:
+def pad(rows: list[list[int]], filler: int) -> Batch:
     """Right-pads rows of about equal length."""
-    width = max(len(ids) for ids, _ in rows)
+    width = max(len(ids) for ids in rows)
     inputs = torch.full((len(rows), width), filler)
     labels = torch.full((len(rows), width), IGNORED)
-    for at, (ids, opening) in enumerate(rows):
+    for at, ids in enumerate(rows):
         inputs[at, : len(ids)] = torch.tensor(ids)
-        labels[at, opening : len(ids)] = torch.tensor(ids[opening:])
-    return Batch(inputs, labels, sum(len(ids) for ids, _ in rows))
+        labels[at, 1 : len(ids)] = torch.tensor(ids[1:])
+    return Batch(inputs, labels, sum(len(ids) for ids in rows))
 
 
 def batches(seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int) -> Iterator[Batch]:
     """Batches of at most `budget` padded tokens of one chunk of the corpus, in random order."""
     chunk_seed = seed * 100_000 + chunk
     rows = [encode(dialogue, tokenizer) for dialogue in texts(chunk_seed, DIALOGUES_PER_CHUNK)]
-    rows.sort(key=lambda row: len(row[0]))
-    groups: list[list[tuple[list[int], int]]] = [[]]
+    rows.sort(key=len)
+    groups: list[list[list[int]]] = [[]]
     for row in rows:
         # Rows come in order of length, so the newest is the widest.
-        if (len(groups[-1]) + 1) * len(row[0]) > budget:
+        if (len(groups[-1]) + 1) * len(row) > budget:
             groups.append([])
         groups[-1].append(row)
     random.Random(chunk_seed).shuffle(groups)

@@ -6,8 +6,6 @@ python -m preference.training.demo_model --output generation/demo_model/model --
 
 import argparse
 import json
-import math
-import os
 import subprocess
 import tempfile
 import time
@@ -35,9 +33,9 @@ class Recipe:
     heads: int = 4
     intermediate: int = 512
     batch_tokens: int = 2048
-    peak_lr: float = 1.5e-3
-    final_lr: float = 5e-5
-    warmup_tokens: int = 400_000
+    peak_lr: float = 4e-3
+    warmup_tokens: int = 100_000
+    decay_share: float = 0.35
     weight_decay: float = 0.05
 
 
@@ -62,20 +60,34 @@ def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalL
         num_key_value_heads=recipe.heads,
         max_position_embeddings=512,
         tie_word_embeddings=True,
-        attn_implementation="eager",
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    return LlamaForCausalLM(config)
+    model = LlamaForCausalLM(config)
+    # With a step's logits only where there is a label: 1.8 times the tokens a CPU second of the default.
+    model.set_attn_implementation("eager")
+    return model
 
 
 def rate(recipe: Recipe, tokens: int) -> float:
-    """Learning rate after `tokens`: linear warm-up, then a cosine down to `final_lr`."""
-    if tokens < recipe.warmup_tokens:
-        return recipe.peak_lr * (tokens + recipe.batch_tokens) / (recipe.warmup_tokens + recipe.batch_tokens)
-    done = min(1.0, (tokens - recipe.warmup_tokens) / max(1, recipe.tokens - recipe.warmup_tokens))
-    return recipe.final_lr + (recipe.peak_lr - recipe.final_lr) * (1 + math.cos(math.pi * done)) / 2
+    """Learning rate after `tokens`: linear warm-up, constant, then linear to 0 over the last `decay_share`."""
+    warm = min(1.0, (tokens + recipe.batch_tokens) / recipe.warmup_tokens)
+    left = max(0.0, 1 - tokens / recipe.tokens)
+    return recipe.peak_lr * min(warm, left / recipe.decay_share, 1.0)
+
+
+def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices of the layers, AdamW for the embedding and the norms.
+
+    At 0.6 M tokens the loss was 1.79, with AdamW alone 2.91, for a third more CPU time a token.
+    """
+    matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
+    others = [p for name, p in model.named_parameters() if p.dim() != 2 or "embed" in name]
+    muon = torch.optim.Muon(
+        matrices, weight_decay=recipe.weight_decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+    )
+    return [muon, torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0, fused=True)]
 
 
 class Run:
@@ -88,12 +100,7 @@ class Run:
         self.corpus, self.commit = corpus_hash(), commit()
         self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary)
         self.model = build(recipe, self.tokenizer)
-        decayed = [p for p in self.model.parameters() if p.dim() > 1]
-        plain = [p for p in self.model.parameters() if p.dim() == 1]
-        groups = [{"params": decayed}, {"params": plain, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(
-            groups, betas=(0.9, 0.98), weight_decay=recipe.weight_decay, fused=True
-        )
+        self.optimizers = optimizers(self.model, recipe)
         self.progress = Progress()
         self.resume()
 
@@ -102,19 +109,20 @@ class Run:
         return self.work / "checkpoint.pt"
 
     def identity(self) -> dict[str, Any]:
-        return {**asdict(self.recipe), "corpus": self.corpus}
+        """What must not change between a checkpoint and its continuation; the end may be moved."""
+        return {**asdict(self.recipe), "tokens": None, "corpus": self.corpus}
 
     def save(self) -> None:
         """Writes the checkpoint beside the old one and swaps them, so that a kill leaves one whole."""
         state = {
             "identity": self.identity(),
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "progress": asdict(self.progress),
         }
         partial = self.checkpoint.with_suffix(".part")
         torch.save(state, partial)
-        os.replace(partial, self.checkpoint)
+        partial.replace(self.checkpoint)
 
     def resume(self) -> None:
         if not self.checkpoint.exists():
@@ -122,7 +130,8 @@ class Run:
         state = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] == self.identity():
             self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
+            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(saved)
             self.progress = Progress(**state["progress"])
             print(f"Going on at {self.progress.tokens:,} tokens ({self.checkpoint}).", flush=True)
 
@@ -132,14 +141,14 @@ class Run:
             hidden = self.model.model(input_ids=inputs).last_hidden_state[:, :-1]
             targets = labels[:, 1:]
             kept = targets != IGNORED
-            # Logits only where there is a label, and plain attention: 1.8 times the tokens a CPU second.
             loss = cross_entropy(self.model.lm_head(hidden[kept]).float(), targets[kept])
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate(self.recipe, self.progress.tokens)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate(self.recipe, self.progress.tokens)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
 
     def report(self) -> None:
@@ -156,7 +165,9 @@ class Run:
         self.model.train()
         while self.progress.tokens < self.recipe.tokens:
             started = time.monotonic()
-            for batch in batches(self.recipe.seed, self.progress.chunk, self.tokenizer, self.recipe.batch_tokens):
+            for batch in batches(
+                self.recipe.seed, self.progress.chunk, self.tokenizer, self.recipe.batch_tokens
+            ):
                 loss = self.step(batch.inputs, batch.labels)
                 self.progress.loss += 0.02 * (loss - self.progress.loss) if self.progress.steps else loss
                 self.progress.steps += 1
@@ -168,7 +179,7 @@ class Run:
 
     def ship(self, folder: Path) -> None:
         """Writes an ordinary Hugging Face folder: fp16 safetensors, tokenizer, configuration, training.json."""
-        self.model.eval().half().save_pretrained(folder)
+        self.model.train(False).half().save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         # Loaders that follow the configuration compute in fp32: fp16 is slow on CPUs, and only saves space.
         path = folder / "config.json"
@@ -204,8 +215,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=Recipe().seed)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
-    parser.add_argument("--show-openings", action="store_true", help="print 7 replies to each held-out opening")
-    parser.add_argument("--show-dialogues", action="store_true", help="print 5 dialogues of 7 rounds a language")
+    parser.add_argument(
+        "--show-openings", action="store_true", help="print 7 replies to each held-out opening"
+    )
+    parser.add_argument(
+        "--show-dialogues", action="store_true", help="print 5 dialogues of 7 rounds a language"
+    )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.show_openings or options.show_dialogues:

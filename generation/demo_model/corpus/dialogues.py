@@ -182,7 +182,7 @@ def write_dialogue(language: str, rng: random.Random) -> list[Turn]:
     """One dialogue: (speaker, text) pairs, alternating, A first."""
     source = material(language)
     writer = Writer(source, rng)
-    length = rng.choices((2, 4, 6, 8, 10, 12, 14, 16, 18), (9, 7, 6, 5, 4, 3, 3, 3, 2))[0]
+    length = rng.choices((2, 4, 6, 8, 10, 12, 14, 16, 18), (16, 12, 8, 5, 4, 3, 3, 3, 2))[0]
     topic, scenario = choose(source, rng)
     if topic.keywords and rng.random() < KEYWORD:
         question = writer.start_with_keyword(topic)

@@ -97,7 +97,7 @@ def read_question(text: str, *, mutual: bool) -> Question:
     fields = [split(part) for part in text.split(" > ")]
     pairs = fields[1:] if len(fields) % 2 else [*fields[1:], ("*ok",)]
     answers = tuple(Answers(a, r) for a, r in zip(pairs[::2], pairs[1::2], strict=True))
-    if not answers:
+    if not answers or any(text.startswith("*") for answer in answers for text in answer.texts):
         raise ValueError(f"No answer is given for the question '{text}'.")
     return Question(fields[0], answers, mutual)
 
@@ -124,6 +124,21 @@ def read_topics(path: Path) -> list[Topic]:
     return topics
 
 
+def merge(topics: Iterable[Topic]) -> list[Topic]:
+    """Joins topics of one name; a scenario of only openings adds them to the first one of its mood."""
+    merged: dict[str, Topic] = {}
+    for topic in topics:
+        known = merged.setdefault(topic.name, Topic(topic.name, topic.keywords))
+        known.mutual += topic.mutual
+        for scenario in topic.scenarios:
+            twin = next((old for old in known.scenarios if old.mood == scenario.mood), None)
+            if scenario.replies or twin is None:
+                known.scenarios.append(scenario)
+            else:
+                twin.openings += scenario.openings
+    return list(merged.values())
+
+
 def read_moods(path: Path) -> dict[str, Mood]:
     """Moods: `p` prefixes, `g` reactions, `t` thanks, `x` tails, `l` lead-ins of openings, `q` questions."""
     names = {"p": "prefixes", "g": "reactions", "t": "thanks", "x": "tails", "l": "leads"}
@@ -148,8 +163,10 @@ def read_lists(path: Path) -> dict[str, Lines]:
 
 
 def topic_files(language: str) -> Iterable[Path]:
+    """The topic sources of a language; openings that are added to topics come last."""
     special = {"moods.txt", "slots.txt", "phrases.txt"}
-    return sorted(path for path in (HERE / language).glob("*.txt") if path.name not in special)
+    paths = (path for path in (HERE / language).glob("*.txt") if path.name not in special)
+    return sorted(paths, key=lambda path: (path.name.startswith("openings"), path.name))
 
 
 @cache
@@ -158,7 +175,7 @@ def material(language: str) -> Material:
     folder = HERE / language
     return Material(
         language=language,
-        topics=[topic for path in topic_files(language) for topic in read_topics(path)],
+        topics=merge(topic for path in topic_files(language) for topic in read_topics(path)),
         moods=read_moods(folder / "moods.txt"),
         slots=read_lists(folder / "slots.txt"),
         phrases=read_lists(folder / "phrases.txt"),
