@@ -2,10 +2,24 @@
 
 from django.urls import path
 
-from frontend.pages import account, authoring, home, queue, service_worker
+from frontend.pages import (
+    account,
+    authoring,
+    home,
+    jobs,
+    members,
+    project_settings,
+    projects,
+    queue,
+    service_worker,
+)
 
 urlpatterns = [
     *home.urlpatterns,
+    *projects.urlpatterns,
+    *project_settings.urlpatterns,
+    *members.urlpatterns,
+    *jobs.urlpatterns,
     *queue.urlpatterns,
     *authoring.urlpatterns,
     *service_worker.urlpatterns,

@@ -1,0 +1,117 @@
+"""Long jobs of a project: how far they are, stop, start again. A page that is left and opened again shows the same."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch, path, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.errors import NotFound
+from accounts.models import User
+from frontend.pages import signed_in
+from frontend.templatetags.jobs import job_title
+from jobs.models import LIVE_STATES, Job, JobState
+from jobs.selectors import job_for, jobs_of, live_workers
+from jobs.services import cancel_job, retry_job
+from projects.selectors import project_for
+
+PAGE_SIZE = 50
+QUEUE = "default"
+
+
+@login_required
+@never_cache
+@require_safe
+def job_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug)
+    state = request.GET.get("state", "")
+    filters = {"state": state} if state in JobState.values else {}
+    page = Paginator(jobs_of(user, project, **filters), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "project": project,
+        "title": _("Jobs"),
+        "page": page,
+        "state": state,
+        "states": JobState.choices,
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return render(request, "jobs/list.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    """With `?part=row` only the line of a list, with `?part=live` only what changes while it runs."""
+    job = _job_in(signed_in(request), slug, job_id)
+    context: dict[str, Any] = {
+        "project": job.project,
+        "title": job_title(job),
+        "job": job,
+        "live": job.state in LIVE_STATES,
+        "worker_alive": live_workers(QUEUE).exists(),
+        "result_url": result_url(job),
+        "facts": facts_of(job),
+    }
+    parts = {"row": "jobs/row.html", "live": "jobs/live.html"}
+    return render(request, parts.get(request.GET.get("part", ""), "jobs/job.html"), context)
+
+
+def _job_in(user: User, slug: str, job_id: UUID) -> Job:
+    job = job_for(user, job_id)
+    if job.project is None or job.project.slug != slug:
+        raise NotFound(_("There is no such job in this project."), _("Look it up in the list of jobs."))
+    return job
+
+
+def facts_of(job: Job) -> list[tuple[str, Any]]:
+    """What it was asked to do and what came of it, as far as it is short; lists have their own pages."""
+    both = {**job.parameters, **job.result}
+    return [(name.replace("_", " "), value) for name, value in both.items() if _is_short(value)]
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
+
+
+def result_url(job: Job) -> str:
+    """The page of the import or export that the job carries out; empty where there is none."""
+    if job.project is None:
+        return ""
+    try:
+        return reverse(job.kind, args=[job.project.slug, job.pk])
+    except NoReverseMatch:
+        return ""
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    job = cancel_job(job=_job_in(signed_in(request), slug, job_id), actor=signed_in(request))
+    if job.state in LIVE_STATES:
+        messages.success(request, _("It stops at the next place where nothing is left half-done."))
+    return redirect("job", slug, job_id)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    retry_job(job=_job_in(signed_in(request), slug, job_id), actor=signed_in(request))
+    messages.success(request, _("It is in the queue again."))
+    return redirect("job", slug, job_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/jobs/", job_list, name="jobs"),
+    path("p/<slug:slug>/jobs/<uuid:job_id>/", job_page, name="job"),
+    path("p/<slug:slug>/jobs/<uuid:job_id>/cancel/", cancel, name="job_cancel"),
+    path("p/<slug:slug>/jobs/<uuid:job_id>/retry/", retry, name="job_retry"),
+]

@@ -1,0 +1,186 @@
+"""Settings of a project: what it is called, its guidelines with a preview, how its dialogues are written."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.models import AuthoringSettings
+from annotation.selectors.authoring import authoring_of
+from annotation.selectors.queue import task_counts
+from annotation.services.configuring import EDITABLE as AUTHORING
+from annotation.services.configuring import update_authoring
+from annotation.services.planning import MAX_PLANNED, plan_dialogues
+from frontend.markup import MOST, to_html
+from frontend.pages import signed_in
+from projects.models import DialogueLanguage, Project, Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+from projects.services import archive_project, restore_project, update_project, version_of
+
+
+class ProjectForm(forms.Form):
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("For the people who take part. Markdown."),
+    )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language of the dialogues"),
+        choices=DialogueLanguage.choices,
+        widget=forms.RadioSelect,
+    )
+    guidelines_en = forms.CharField(
+        label=gettext_lazy("Guidelines in English"),
+        required=False,
+        max_length=MOST,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18, "lang": "en", "spellcheck": "true"}),
+        help_text=gettext_lazy("Markdown: # heading, **bold**, - list, [link](https://…)."),
+    )
+    guidelines_zh = forms.CharField(
+        label=gettext_lazy("Guidelines in Chinese"),
+        required=False,
+        max_length=MOST,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18, "lang": "zh-Hans"}),
+    )
+    version = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+
+class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = AuthoringSettings
+        fields = AUTHORING
+
+
+class PlanForm(forms.Form):
+    count = forms.IntegerField(
+        label=gettext_lazy("How many more dialogues"), min_value=1, max_value=MAX_PLANNED, initial=20
+    )
+    plan_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+@login_required
+@never_cache
+def settings_page(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.CONFIGURE)
+    form = ProjectForm(request.POST or None, initial=_values(project))
+    if request.method == "POST" and form.is_valid() and _stored(request, form, project):
+        return redirect("project_settings", slug)
+    return _render(request, user, project, form=form)
+
+
+def _values(project: Project) -> dict[str, str]:
+    names = ("title", "description", "language", "guidelines_en", "guidelines_zh")
+    return {name: getattr(project, name) for name in names} | {"version": version_of(project)}
+
+
+def _stored(request: HttpRequest, form: ProjectForm, project: Project) -> bool:
+    changes = {name: _one_kind_of_line_end(value) for name, value in form.cleaned_data.items()}
+    version = changes.pop("version") or None
+    try:
+        update_project(project=project, actor=signed_in(request), changes=changes, version=version)
+    except Refusal as refusal:
+        form.add_error(refusal.details.get("field"), str(refusal))
+        if "version" in refusal.details:
+            # The words stay in the form; sending them again now is a decision, made with the other's in sight.
+            form.data = {**form.data.dict(), "version": refusal.details["version"]}  # type: ignore[attr-defined]
+        return False
+    messages.success(request, _("Saved."))
+    return True
+
+
+def _one_kind_of_line_end(text: str) -> str:
+    return text.replace("\r\n", "\n")  # what browsers send from a textarea
+
+
+def _render(request: HttpRequest, user: User, project: Project, **forms_with_errors: Any) -> HttpResponse:
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Settings"),
+        "form": ProjectForm(initial=_values(project)),
+        "previews": {"en": to_html(project.guidelines_en), "zh": to_html(project.guidelines_zh)},
+        "may_archive": Capability.MANAGE_MEMBERS in capabilities_of(user, project),
+    }
+    if project.protocol == Protocol.AUTHORING:
+        context["authoring_form"] = AuthoringForm(instance=authoring_of(project))
+        context["plan_form"] = PlanForm()
+        context["tasks"] = task_counts(project)
+    context |= forms_with_errors
+    failed = any(form.is_bound for form in forms_with_errors.values())
+    return render(request, "projects/settings.html", context, status=422 if failed else 200)
+
+
+@require_POST
+@login_required
+def authoring(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.CONFIGURE)
+    form = AuthoringForm(request.POST, instance=authoring_of(project))
+    if not form.is_valid():
+        return _render(request, user, project, authoring_form=form)
+    update_authoring(project=project, actor=user, changes=form.cleaned_data)
+    messages.success(request, _("Saved. It holds from the next turn on."))
+    return redirect("project_settings", slug)
+
+
+@require_POST
+@login_required
+def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.CONFIGURE)
+    form = PlanForm(request.POST)
+    if not form.is_valid():
+        return _render(request, user, project, plan_form=form)
+    made = plan_dialogues(project=project, actor=user, **form.cleaned_data)
+    messages.success(
+        request, ngettext("%(n)d dialogue planned.", "%(n)d dialogues planned.", made) % {"n": made}
+    )
+    return redirect("project_settings", slug)
+
+
+@require_POST
+@login_required
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The guidelines as they would look; htmx puts them beside the input."""
+    project_for(signed_in(request), slug, Capability.CONFIGURE)
+    text = request.POST.get("guidelines_en") or request.POST.get("guidelines_zh") or ""
+    return HttpResponse(to_html(text))
+
+
+@require_POST
+@login_required
+def archive(request: HttpRequest, slug: str) -> HttpResponse:
+    project = project_for(signed_in(request), slug, Capability.MANAGE_MEMBERS)
+    if request.POST.get("archived") == "1":
+        archive_project(project=project, actor=signed_in(request))
+        messages.success(request, _("Archived. Nothing is deleted; it can be restored here."))
+    else:
+        restore_project(project=project, actor=signed_in(request))
+        messages.success(request, _("Restored: it is in everybody's list again."))
+    return redirect("project_settings", slug)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/settings/", settings_page, name="project_settings"),
+    path("p/<slug:slug>/settings/authoring/", authoring, name="project_authoring"),
+    path("p/<slug:slug>/settings/plan/", plan, name="project_plan"),
+    path("p/<slug:slug>/settings/archive/", archive, name="project_archive"),
+    path("p/<slug:slug>/guidelines/preview/", preview, name="guidelines_preview"),
+]

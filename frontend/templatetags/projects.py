@@ -1,0 +1,70 @@
+"""The tabs of a project, the same on every page of it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import template
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+register = template.Library()
+C = Capability
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """name: of the address it leads to. others: names of further addresses that lie under it."""
+
+    name: str
+    label: str | Promise
+    icon: str
+    needs: frozenset[Capability]
+    others: frozenset[str] = frozenset()
+
+
+def _tab(name: str, label: Promise, icon: str, *needs: Capability, under: tuple[str, ...] = ()) -> Tab:
+    return Tab(name, label, icon, frozenset(needs), frozenset(under))
+
+
+TABS: Final = (
+    _tab("project", gettext_lazy("Overview"), "home", C.SEE),
+    _tab("queue", gettext_lazy("Queue"), "pencil", C.ANNOTATE, under=("claim", "workbench")),
+    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",)),
+    _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),
+    _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS),
+    _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
+    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
+    _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
+    _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS),
+    _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE),
+    _tab("guidelines", gettext_lazy("Guidelines"), "book", C.SEE),
+)
+
+
+@register.inclusion_tag("projects/nav.html", takes_context=True)
+def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
+    """Links to what the person's roles open. One query."""
+    request = context.get("request")
+    if not isinstance(request, HttpRequest) or not isinstance(request.user, User):
+        return {"tabs": []}
+    granted = capabilities_of(request.user, project)
+    match = request.resolver_match
+    here = match.url_name if match else None
+    shown = [(tab, _url(tab.name, project.slug)) for tab in TABS if tab.needs & granted]
+    tabs = [(tab, url, here == tab.name or here in tab.others) for tab, url in shown if url]
+    return {"tabs": tabs, "project": project}
+
+
+def _url(name: str, slug: str) -> str:
+    """Empty for a page that this installation does not have."""
+    try:
+        return reverse(name, args=[slug])
+    except NoReverseMatch:
+        return ""
