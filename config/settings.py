@@ -119,9 +119,10 @@ MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "config.logging.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    # Above WhiteNoise: where files were not compressed beforehand, they are on the way out.
+    "django.middleware.gzip.GZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -279,7 +280,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"persistAuthorization": False, "filter": True, "displayRequestDuration": True},
+    "SWAGGER_UI_SETTINGS": {"filter": True, "displayRequestDuration": True, "defaultModelsExpandDepth": 0},
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "JobState": "jobs.models.JobState",
@@ -295,7 +296,11 @@ SPECTACULAR_SETTINGS = {
 
 # --- candidates ------------------------------------------------------------------------------------------------------
 # The model of projects that name none: a folder or a hub id. The default is the model shipped in this repository.
-GENERATION_MODEL = env.str("GENERATION_MODEL", default=str(BASE_DIR / "generation" / "demo_model" / "model"))
+SHIPPED_MODEL = str(BASE_DIR / "generation" / "demo_model" / "model")
+GENERATION_MODEL = env.str("GENERATION_MODEL", default=SHIPPED_MODEL)
+# Of PyTorch; 0 = as many as it likes. A small model gains nothing from a second one, and on a busy machine the two
+# wait for each other: 10 times slower was measured.
+GENERATION_THREADS = env.int("GENERATION_THREADS", default=1 if GENERATION_MODEL == SHIPPED_MODEL else 0)
 # A worker decodes up to this many annotators' requests together.
 GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
 # Seconds for one such batch. A model that takes longer is taken for hung: its requests fail and the worker ends.

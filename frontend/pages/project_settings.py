@@ -67,6 +67,12 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
         model = AuthoringSettings
         fields = AUTHORING
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["generator"]
+        if isinstance(field, forms.ModelChoiceField):
+            field.empty_label = _("The server's own model")
+
 
 class PlanForm(forms.Form):
     count = forms.IntegerField(

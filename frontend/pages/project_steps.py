@@ -44,6 +44,7 @@ def next_steps(project: Project, granted: frozenset[Capability], seen: Overview)
         *([_export(project)] if Capability.EXPORT in granted else []),
         *([_import(project)] if Capability.IMPORT in granted else []),
         *([_statistics(project)] if Capability.READ_STATISTICS in granted else []),
+        *([_people(project)] if Capability.MANAGE_MEMBERS in granted else []),
     ]
     return [step for step in offered if step.url]
 
@@ -102,6 +103,17 @@ def _statistics(project: Project) -> Step:
         url_of("statistics", project.slug),
         "chart",
         "s",
+    )
+
+
+def _people(project: Project) -> Step:
+    return Step(
+        _("People"),
+        _("Add people, make accounts, give and take roles."),
+        _("Members"),
+        url_of("members", project.slug),
+        "users",
+        "m",
     )
 
 
