@@ -1,0 +1,106 @@
+"""The workbench as a person at the keyboard sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Assignment, Turn
+from dialogues.models import Utterance
+
+ARRIVES_MS = 15_000
+
+
+def utterances(assignment: Assignment) -> list[str]:
+    """What is stored, in order."""
+    rows = Utterance.objects.filter(dialogue=assignment.dialogue_id).order_by("position")
+    return list(rows.values_list("text", flat=True))
+
+
+def actions(assignment: Assignment) -> list[str]:
+    rows = Utterance.objects.filter(dialogue=assignment.dialogue_id).order_by("position")
+    return list(rows.values_list("action", flat=True))
+
+
+def turns_sent(assignment: Assignment) -> int:
+    return Turn.objects.filter(assignment=assignment).count()
+
+
+@dataclass(slots=True)
+class Bench:
+    page: Page
+
+    @classmethod
+    def open(cls, page: Page, assignment: Assignment) -> Bench:
+        page.goto(f"/p/{assignment.project.slug}/a/{assignment.pk}/")
+        return cls(page).ready()
+
+    def ready(self) -> Bench:
+        self.page.wait_for_selector("html[data-ready]")
+        return self
+
+    def reload(self) -> Bench:
+        self.page.reload()
+        return self.ready()
+
+    def kept_for_offline(self) -> Bench:
+        self.page.wait_for_selector("html[data-kept-offline]")
+        return self
+
+    @property
+    def field(self) -> Locator:
+        return self.page.locator("#words")
+
+    @property
+    def note(self) -> Locator:
+        return self.page.locator("[data-note]")
+
+    @property
+    def notices(self) -> Locator:
+        return self.page.locator("#notices")
+
+    @property
+    def badge(self) -> Locator:
+        return self.page.locator("#outbox")
+
+    @property
+    def rows(self) -> Locator:
+        return self.page.locator("#turns > .turn")
+
+    def says(self) -> list[str]:
+        """The dialogue as it is shown."""
+        return self.page.locator("#turns [data-text]").all_inner_texts()
+
+    def shown_candidates(self) -> list[str]:
+        return self.page.locator("#candidates [data-place] [data-text]").all_inner_texts()
+
+    def press(self, *keys: str) -> Bench:
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self
+
+    def type(self, text: str) -> Bench:
+        self.page.keyboard.type(text)
+        return self
+
+    def submit(self) -> Bench:
+        return self.press("Control+Enter")
+
+    def stored(self, count: int) -> Bench:
+        """Wait until so many turns are shown and none of them waits."""
+        expect(self.rows).to_have_count(count)
+        expect(self.page.locator("#turns > [data-pending]")).to_have_count(0, timeout=ARRIVES_MS)
+        return self
+
+    def candidates(self, count: int = 7) -> list[str]:
+        """Wait for the candidates of this turn."""
+        places = self.page.locator("#candidates [data-list]:not([inert]) [data-place]")
+        expect(places).to_have_count(count, timeout=ARRIVES_MS)
+        return self.shown_candidates()
+
+    def says_and_waits(self, text: str) -> list[str]:
+        """One turn: write, send, wait for what comes next."""
+        before = self.rows.count()
+        self.type(text).submit().stored(before + 1)
+        return self.candidates()

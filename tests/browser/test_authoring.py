@@ -1,0 +1,254 @@
+"""Writing a dialogue from the first key to the last."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from accounts.models import User
+from annotation.models import Assignment, AssignmentState, Turn
+from dialogues.models import Action, Utterance
+from generation.models import Generator
+from projects.models import Project
+from tests.browser.bench import Bench, actions, turns_sent, utterances
+from tests.browser.conftest import SignedIn
+
+Eventually = Callable[[Callable[[], bool], str], None]
+MODELS = ["scripted", pytest.param("demo", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_seven_rounds_by_keyboard_only(
+    planned: Project, ann: User, signs_in: SignedIn, model: str, eventually: Eventually
+) -> None:
+    if model == "demo":
+        planned.authoring.generator = None
+        planned.authoring.save()
+    page = signs_in(ann)
+    bench = Bench(page)
+    page.goto("/")
+    bench.press("1")  # the project's next step: write
+    page.wait_for_url("**/queue/")
+    bench.press("n")
+    page.wait_for_url("**/a/*/")
+    bench.ready().press("2").submit().stored(1)  # an idea, as it is
+    for turn in range(1, 14):
+        shown = bench.candidates()
+        if turn % 3 == 1:
+            bench.press("4").submit()
+        elif turn % 3 == 2:
+            bench.press("1", "End").type(" Really?").submit()
+        else:
+            bench.type("I would put it in my own words.").submit()
+        bench.stored(turn + 1)
+        assert len(set(shown)) == 7
+    bench.press("Control+Shift+Enter")
+    expect(page.get_by_text("7 rounds, handed in.")).to_be_visible()
+    written = Assignment.objects.get(annotator=ann)
+    assert written.state == AssignmentState.SUBMITTED
+    assert utterances(written) == bench.says()
+    assert actions(written) == [
+        Action.REWRITE,
+        *[{1: Action.SELECT, 2: Action.REVISE, 0: Action.REWRITE}[turn % 3] for turn in range(1, 14)],
+    ]
+    bench.press("Enter")  # the next dialogue is one key away
+    page.wait_for_url(lambda url: f"/a/{written.pk}/" not in url)
+    eventually(lambda: Assignment.objects.filter(annotator=ann).count() == 2, "the next claim")
+
+
+def test_every_candidate_set_is_kept_with_what_was_chosen(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("3").submit().stored(2)
+    turn = Utterance.objects.select_related("candidate_set").get(dialogue=anns_assignment.dialogue, position=1)
+    assert turn.candidate_set is not None
+    assert [one["text"] for one in turn.candidate_set.candidates] == shown
+    assert (turn.text, turn.source) == (shown[2], 2)
+
+
+@pytest.mark.parametrize(
+    ("edit", "action", "distance"),
+    [
+        ([], Action.SELECT, 0),
+        (["End", " ", "Backspace"], Action.SELECT, 0),
+        (["End", "!"], Action.REVISE, 1),
+        (["Control+a", "x"], Action.REVISE, None),
+    ],
+)
+def test_the_text_decides_about_the_action(
+    anns_assignment: Assignment,
+    ann: User,
+    signs_in: SignedIn,
+    edit: list[str],
+    action: Action,
+    distance: int | None,
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("5", *edit)
+    expect(bench.note).to_contain_text("from 5")
+    expect(bench.note).to_contain_text({"select": "select", "revise": "revise"}[action])
+    bench.submit().stored(2)
+    stored = Turn.objects.get(assignment=anns_assignment, position=1)
+    assert (stored.action, stored.source) == (action, 4)
+    assert distance is None or stored.edit_distance == distance
+
+
+def test_a_typed_text_that_equals_a_candidate_is_a_selection(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.field.fill(f"  {shown[6]} ")
+    bench.submit().stored(2)
+    stored = Turn.objects.get(assignment=anns_assignment, position=1)
+    assert (stored.action, stored.source) == (Action.SELECT, 6)
+
+
+def test_an_emptied_input_starts_anew(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("5", "Escape").type("Quite different.").submit().stored(2)
+    assert Turn.objects.get(assignment=anns_assignment, position=1).action == Action.REWRITE
+
+
+def test_changes_are_marked(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits("春天我家猫开始掉毛了")
+    bench.press("2", "End").type("就好啦")
+    expect(page.locator("[data-changes] ins")).to_have_text("就好啦")
+    expect(bench.note).to_contain_text("3 changed")
+
+
+def test_a_digit_picks_again_on_an_untouched_pick_and_is_typed_when_pressed_twice(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("1", "3")
+    expect(bench.field).to_have_value(shown[2])
+    bench.press("3").type(" cats, in fact.")
+    expect(bench.field).to_have_value("3 cats, in fact.")
+    bench.type(" 5")
+    expect(bench.field).to_have_value("3 cats, in fact. 5")
+    bench.press("Alt+5")
+    expect(bench.field).to_have_value(shown[4])
+    bench.press("Control+z")
+    expect(bench.field).to_have_value("3 cats, in fact. 5")
+
+
+def test_new_candidates_and_back_to_the_first(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    first = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("Alt+r")
+    expect(page.get_by_label("Sets of this turn")).to_have_value("1")
+    second = bench.candidates()
+    assert second != first
+    page.get_by_label("Sets of this turn").select_option("0")
+    assert bench.candidates() == first
+    bench.reload()
+    page.get_by_label("Sets of this turn").select_option("0")
+    expect(page.locator("#candidates [data-place] [data-text]").first).to_have_text(first[0])
+    bench.field.focus()
+    bench.press("2")
+    expect(bench.note).to_contain_text("from 2 of set 1")
+    bench.submit().stored(2)
+    turn = Turn.objects.get(assignment=anns_assignment, position=1)
+    assert turn.candidate_set is not None
+    assert turn.candidate_set.candidates[1]["text"] == first[1]
+    kinds = [step["kind"] for step in turn.trace]
+    assert kinds.count("pick") == 1
+    assert "new_set" in kinds
+
+
+def test_undo_takes_the_turn_back_into_the_input(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    first = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("4", "End").type(" Yes.").submit().stored(2)
+    bench.candidates()
+    bench.press("Control+z")
+    expect(bench.field).to_have_value(f"{first[3]} Yes.")
+    expect(bench.note).to_contain_text("from 4")
+    eventually(lambda: utterances(anns_assignment) == ["My cat sheds all over the sofa."], "the undo")
+    assert bench.candidates() == first
+    bench.submit().stored(2)
+    assert actions(anns_assignment)[1] == Action.REVISE
+    assert turns_sent(anns_assignment) == 3
+
+
+def test_undo_typing_comes_before_undo_turn(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.type("Hm")
+    bench.press("Escape", "Control+z")
+    expect(bench.field).to_have_value("Hm")
+    bench.press("Control+z")
+    expect(bench.field).to_have_value("")
+    assert bench.says() == ["My cat sheds all over the sofa."]
+    bench.press("Control+z")
+    expect(bench.field).to_have_value("My cat sheds all over the sofa.")
+    assert bench.says() == []
+
+
+def test_start_over_can_be_undone(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("1").submit().stored(2)
+    before = bench.says()
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Start over").click()
+    expect(bench.rows).to_have_count(0)
+    eventually(lambda: utterances(anns_assignment) == [], "the reset")
+    page.get_by_role("button", name="Put back").click()
+    bench.stored(2)
+    assert utterances(anns_assignment) == bench.says() == before
+
+
+def test_save_for_later_and_take_up_again(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.press("Control+s")
+    page.wait_for_url("**/queue/")
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.SAVED
+    bench.press("r")
+    page.wait_for_url("**/a/*/")
+    bench.ready()
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.ACTIVE
+
+
+def test_give_back_with_a_reason(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    page = signs_in(ann)
+    Bench.open(page, anns_assignment)
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Give back…").click()
+    page.get_by_label("Why").fill("I know nothing about cats.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/queue/")
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.RELEASED
+
+
+def test_the_next_seven_are_there_at_once_when_the_draft_has_rested(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator, eventually: Eventually
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.type("My cat sheds all over the sofa.")
+    ahead = anns_assignment.dialogue.candidate_requests
+    eventually(lambda: ahead.filter(state="done").exists(), "the set made ahead")
+    assert ahead.get().wanted_at is None
+    bench.submit().stored(1)
+    bench.candidates()
+    expect(bench.page.locator("[data-status]")).to_contain_text("Ready at once")
+    assert ahead.count() == 1
