@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import extend_schema, extend_schema_field, inline_serializer
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -122,8 +122,9 @@ class ExportSerializer(serializers.ModelSerializer[Export]):
     def get_has_file(self, export: Export) -> bool:
         return bool(export.path) and export.job.state == JobState.DONE
 
-    def get_manifest(self, export: Export) -> ManifestSerializer | None:
-        return ManifestSerializer(export.manifest).data if export.manifest else None  # type: ignore[return-value]
+    @extend_schema_field(ManifestSerializer(allow_null=True))
+    def get_manifest(self, export: Export) -> dict[str, Any] | None:
+        return ManifestSerializer(export.manifest).data if export.manifest else None
 
 
 class ExportsView(APIView):

@@ -39,11 +39,12 @@ class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 class ProblemSchema(AutoSchema):
     """Adds the token's scope to the description, and to the answers the problems that the address can answer with."""
 
-    def get_description(self) -> str:  # type: ignore[override]
-        said: str = super().get_description() or ""
-        if not self._is_scoped():
-            return said
-        return f"{said}\n\nToken scope: `{scope_for(self.method, self.view)}`".strip()
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
+        if operation is not None and self._is_scoped():
+            scope = f"Token scope: `{scope_for(self.method, self.view)}`"
+            operation["description"] = f"{operation.get('description', '')}\n\n{scope}".strip()
+        return operation
 
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> dict[str, Any]:
         answers: dict[str, Any] = super()._get_response_bodies(direction)
