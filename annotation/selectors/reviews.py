@@ -1,14 +1,16 @@
 """What experts read, and how far the reviewing is."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import NotFound
+from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
-from annotation.models import ExpertReview
+from annotation.models import Assignment, ExpertReview
 from dialogues.models import Dialogue, DialogueState, ReviewState, Utterance
 from projects.models import Project
 from projects.roles import Capability
@@ -27,6 +29,71 @@ class ReviewCounts:
     def total(self) -> int:
         return self.unreviewed + self.passed + self.vetoed
 
+    @property
+    def reviewed(self) -> int:
+        return self.passed + self.vetoed
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The unreviewed dialogues as one expert sees them; every dialogue counts once.
+
+    ready: the expert can be given it. own: the expert wrote it. judged: the expert has, and others are still wanted.
+    taken: as many others as are wanted have read it or are reading.
+    """
+
+    ready: int
+    own: int
+    judged: int
+    taken: int
+
+
+def counting(now: datetime | None = None) -> Q:
+    """Reviews that count: verdicts, and claims that still last."""
+    return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or timezone.now()))
+
+
+def unreviewed(project: Project) -> QuerySet[Dialogue]:
+    return Dialogue.objects.filter(
+        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
+    )
+
+
+def own_of(reviewer: User) -> Exists:
+    """Whether the person wrote the dialogue."""
+    return Exists(Assignment.objects.filter(dialogue=OuterRef("pk"), annotator=reviewer))
+
+
+def judged_by(reviewer: User) -> Exists:
+    live = ExpertReview.objects.filter(dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None)
+    return Exists(live.exclude(verdict=""))
+
+
+def taken_from(reviewer: User, project: Project) -> Exists:
+    """Whether as many others as the project wants have read the dialogue or are reading it."""
+    others = ExpertReview.objects.filter(counting(), dialogue=OuterRef("pk")).exclude(reviewer=reviewer)
+    read_by = others.order_by().values("dialogue").annotate(n=Count("id"))
+    return Exists(read_by.filter(n__gte=project.authoring.experts_required))
+
+
+def ready_for(reviewer: User, project: Project) -> QuerySet[Dialogue]:
+    """What the person can be given to read."""
+    return unreviewed(project).filter(~taken_from(reviewer, project), ~judged_by(reviewer), ~own_of(reviewer))
+
+
+def waiting_for(reviewer: User, project: Project) -> Waiting:
+    rows = unreviewed(project).annotate(
+        own=own_of(reviewer), judged=judged_by(reviewer), taken=taken_from(reviewer, project)
+    )
+    others = Q(own=False, judged=False)
+    counted = rows.aggregate(
+        ready=Count("id", filter=others & Q(taken=False)),
+        n_own=Count("id", filter=Q(own=True)),
+        n_judged=Count("id", filter=Q(own=False, judged=True)),
+        n_taken=Count("id", filter=others & Q(taken=True)),
+    )
+    return Waiting(**{name.removeprefix("n_"): n for name, n in counted.items()})
+
 
 def review_counts(project: Project) -> ReviewCounts:
     finished = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED)
@@ -35,12 +102,22 @@ def review_counts(project: Project) -> ReviewCounts:
 
 
 def dialogue_to_review(reviewer: User, dialogue_id: int) -> Dialogue:
-    """A dialogue of a project in which the person reviews. Nothing of its author is read."""
+    """A dialogue of a project in which the person reviews, and did not write it. Nothing of its author is read."""
     dialogue = Dialogue.objects.select_related("project__authoring").filter(pk=dialogue_id).first()
     if dialogue is None:
-        raise NotFound(_("There is no such dialogue."), _("It may have been removed."))
+        raise missing_dialogue()
     project_for(reviewer, dialogue.project.slug, Capability.REVIEW)
+    check_not_own(reviewer, dialogue)
     return dialogue
+
+
+def missing_dialogue() -> NotFound:
+    return NotFound(_("There is no such dialogue."), _("It may have been removed."))
+
+
+def check_not_own(reviewer: User, dialogue: Dialogue) -> None:
+    if dialogue.assignments.filter(annotator=reviewer).exists():
+        raise NotAllowed(_("You wrote this dialogue yourself."), _("Another expert has to judge it."))
 
 
 def utterances_to_review(dialogue: Dialogue) -> list[dict[str, Any]]:
@@ -52,7 +129,39 @@ def own_review(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
     return ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).first()
 
 
+def last_words(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
+    """The person's newest verdict on the dialogue, also one that was undone: its words go back into the form."""
+    decided = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer).exclude(verdict="")
+    return decided.order_by("-decided_at").first()
+
+
+def readers_of(dialogue: Dialogue) -> int:
+    """How many experts have given a verdict. What they said is told to nobody who is to judge."""
+    return ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="").count()
+
+
 def verdicts_of(reviewer: User, project: Project) -> QuerySet[ExpertReview]:
     """The expert's own verdicts, newest first, so that one can be looked at again and undone."""
     mine = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
-    return mine.exclude(verdict="").select_related("dialogue").order_by("-decided_at")
+    openings = Prefetch("dialogue__utterances", Utterance.objects.filter(position=0), to_attr="opening")
+    return (
+        mine.exclude(verdict="").select_related("dialogue").prefetch_related(openings).order_by("-decided_at")
+    )
+
+
+def verdicts_today(reviewer: User, project: Project) -> int:
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    mine = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
+    return mine.filter(decided_at__gte=midnight).exclude(verdict="").count()
+
+
+def claim_of(reviewer: User, project: Project) -> ExpertReview | None:
+    """The dialogue that the person is reading."""
+    claims = ExpertReview.objects.filter(
+        reviewer=reviewer,
+        dialogue__project=project,
+        superseded_at=None,
+        verdict="",
+        claimed_until__gt=timezone.now(),
+    )
+    return claims.first()

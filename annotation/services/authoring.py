@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from annotation.models import ASSIGNMENT_MOVES, Assignment, AssignmentState, AuthoringSettings, Turn
+from annotation.selectors.reviews import counting
 from annotation.services import drafts
 from annotation.services.assignment import hold, lock_assignment
-from annotation.services.expert_review import counting
 from annotation.services.turn_text import Provenance, checked_text, derive
 from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, ReviewState, Utterance
 from generation import services as generation

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
+from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
-from annotation.models import Assignment, ExpertReview, Verdict
+from annotation.models import ExpertReview, Verdict
+from annotation.selectors.reviews import check_not_own, claim_of, missing_dialogue, ready_for, unreviewed
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
-from projects.models import Project
+from projects.models import Membership, Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 from projects.transitions import move, record
@@ -32,30 +32,36 @@ class Remark:
     text: str
 
 
-def counting(now: Any = None) -> Q:
-    """Reviews that count: verdicts, and claims that still last."""
-    return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or timezone.now()))
-
-
 @transaction.atomic
-def claim_next_review(*, reviewer: User, project: Project, claim_id: UUID) -> ExpertReview:
+def claim_next_review(
+    *, reviewer: User, project: Project, claim_id: UUID, skip: int | None = None
+) -> ExpertReview:
     """Give the expert the oldest dialogue that still needs one, never their own. The same claim_id: the same claim.
 
+    skip: a dialogue to be left for later; its claim is given back, and what comes after it is offered first.
     Raises NotAllowed, or Refusal: nothing_to_review (details["claimed"]: how many others are reading).
     """
+    _check_role(reviewer, project)
+    # Two tabs of one expert, and two sends of one claim, come one after the other.
+    Membership.objects.select_for_update().get(user=reviewer, project=project)
     if earlier := ExpertReview.objects.filter(pk=claim_id, reviewer=reviewer).first():
         return earlier
-    _check_role(reviewer, project)
-    if held := _held_claim(reviewer, project):
+    if skip is not None:
+        _open_claims(reviewer).filter(dialogue=skip).delete()
+    if held := claim_of(reviewer, project):
         return held
-    dialogue = _next_dialogue(reviewer, project)
+    dialogue = _next_dialogue(reviewer, project, skip)
     if dialogue is None:
         raise _nothing_to_review(project)
     # A claim of this person that ran out makes room for the new one.
-    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None, verdict="").delete()
+    _open_claims(reviewer).filter(dialogue=dialogue).delete()
     return ExpertReview.objects.create(
         id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
     )
+
+
+def _open_claims(reviewer: User) -> QuerySet[ExpertReview]:
+    return ExpertReview.objects.filter(reviewer=reviewer, superseded_at=None, verdict="")
 
 
 def _check_role(reviewer: User, project: Project) -> None:
@@ -66,36 +72,15 @@ def _check_role(reviewer: User, project: Project) -> None:
         )
 
 
-def _held_claim(reviewer: User, project: Project) -> ExpertReview | None:
-    claims = ExpertReview.objects.filter(
-        reviewer=reviewer,
-        dialogue__project=project,
-        superseded_at=None,
-        verdict="",
-        claimed_until__gt=timezone.now(),
-    )
-    return claims.first()
-
-
-def _next_dialogue(reviewer: User, project: Project) -> Dialogue | None:
-    needed = project.authoring.experts_required
-    others = ExpertReview.objects.filter(counting(), dialogue=OuterRef("pk")).exclude(reviewer=reviewer)
-    read_by = others.order_by().values("dialogue").annotate(n=Count("id")).values("n")
-    judged = ExpertReview.objects.filter(
-        dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None
-    ).exclude(verdict="")
-    own = Assignment.objects.filter(dialogue=OuterRef("pk"), annotator=reviewer)
-    waiting = Dialogue.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
-    )
-    full = Exists(read_by.filter(n__gte=needed))
-    return waiting.filter(~full, ~Exists(judged), ~Exists(own)).order_by("id").first()
+def _next_dialogue(reviewer: User, project: Project, skip: int | None) -> Dialogue | None:
+    waiting = ready_for(reviewer, project).select_for_update(skip_locked=True, of=("self",)).order_by("id")
+    if skip is None:
+        return waiting.first()
+    return waiting.filter(pk__gt=skip).first() or waiting.first()
 
 
 def _nothing_to_review(project: Project) -> Refusal:
-    waiting = Dialogue.objects.filter(
-        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
-    ).count()
+    waiting = unreviewed(project).count()
     if waiting:
         return Refusal(
             "nothing_to_review",
@@ -172,10 +157,9 @@ def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
     rows = Dialogue.objects.select_for_update(of=("self",)).select_related("project__authoring")
     dialogue = rows.filter(pk=dialogue_id).first()
     if dialogue is None or not capabilities_of(reviewer, dialogue.project):
-        raise NotFound(_("There is no such dialogue."), _("It may have been removed."))
+        raise missing_dialogue()
     _check_role(reviewer, dialogue.project)
-    if dialogue.assignments.filter(annotator=reviewer).exists():
-        raise NotAllowed(_("You wrote this dialogue yourself."), _("Another expert has to judge it."))
+    check_not_own(reviewer, dialogue)
     if dialogue.state != DialogueState.FINISHED:
         raise Refusal(
             "not_finished",
