@@ -40,4 +40,16 @@ def scratch_database() -> Iterator[None]:
         yield
     finally:
         cache.clear()
+        _end_other_connections()
         connection.creation.destroy_test_db(before, verbosity=0)
+
+
+def _end_other_connections() -> None:
+    # A killed child's connection lives until PostgreSQL notices.
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )

@@ -1,0 +1,43 @@
+"""Every benchmark, one after the other: `make bench`, or `python -m benchmarks [NAME …] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+# With the arguments of a quick run, which shows that it works but whose figures say little.
+BENCHMARKS: dict[str, list[str]] = {
+    "candidates": ["--rounds", "2"],
+    "waiting": ["--turns", "12"],
+    "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
+    "page": ["--turns", "8"],
+    "faults": ["--kills", "5", "--annotators", "3"],
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of: {', '.join(BENCHMARKS)} (default: all)"
+    )
+    parser.add_argument("--quick", action="store_true", help="small runs, to see that they work")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(BENCHMARKS):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    failed = []
+    for name in options.names or BENCHMARKS:
+        print(f"\n== {name} ==", flush=True)
+        started = time.monotonic()
+        more = BENCHMARKS[name] if options.quick else []
+        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *more], check=False).returncode:
+            failed.append(name)
+        print(f"({time.monotonic() - started:.0f} s)", flush=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

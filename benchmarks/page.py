@@ -1,0 +1,184 @@
+"""The workbench in real Chromium: weight of the cold page, and how long a person waits after sending.
+
+    python -m benchmarks.page [--turns 20] [--rest 1.5] [--json]
+
+The demo model on a real worker. Turns alternate between two ways of writing: the draft rests before it is sent (its
+candidates can be generated ahead), and it is sent at once. Measured in the page, from the key to the frame in which the
+turn, and then the new candidates, are painted. Bound: one frame, 16.7 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from playwright.sync_api import CDPSession, Page, sync_playwright
+
+from benchmarks.database import scratch_database, set_up
+
+# Resolves when the turn is painted and when the next turn's candidates are; times in ms since the key was pressed.
+WATCH = """
+() => {
+  const turns = document.querySelector("#turns");
+  const list = document.querySelector("#candidates [data-list]");
+  const before = turns.children.length;
+  const text = () => [...list.querySelectorAll("[data-place] [data-text]")].map((one) => one.textContent).join("\\n");
+  const old = text();
+  let pressed = 0;
+  const press = (event) => { if (event.key === "Enter") pressed = performance.now(); };
+  addEventListener("keydown", press, { capture: true });
+  window.measured = new Promise((resolve) => {
+    const found = {};
+    const look = () => {
+      if (!pressed) return requestAnimationFrame(look);
+      const now = performance.now() - pressed;
+      if (found.turn === undefined && turns.children.length > before) found.turn = now;
+      const shown = list.querySelectorAll("[data-place]").length;
+      const renewed = found.turn !== undefined && shown && text() !== old;
+      if (renewed) found.candidates = now;
+      if (renewed) return resolve(found);
+      if (now > 60000) return resolve(found);
+      requestAnimationFrame(look);
+    };
+    look();
+  });
+}
+"""
+OPENINGS = [
+    "My cat started shedding everywhere this spring.",
+    "I tried to bake bread and it came out like a brick.",
+]
+WORDS = [
+    "That happens to me as well.",
+    "What did you do about it?",
+    "I would not have thought of that.",
+    "How long ago was it?",
+]
+
+
+def cold_weight(page: Page, address: str) -> dict[str, int]:
+    """Compressed bytes on the wire and requests of the first visit, headers included."""
+    session: CDPSession = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    received: dict[str, float] = {}
+    session.on(
+        "Network.loadingFinished",
+        lambda event: received.update({event["requestId"]: event["encodedDataLength"]}),
+    )
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_load_state("networkidle")
+    session.detach()
+    return {"cold_bytes": int(sum(received.values())), "cold_requests": len(received)}
+
+
+def write(page: Page, text: str, rest: float) -> Mapping[str, float]:
+    page.locator("#words").fill(text)
+    if rest:
+        time.sleep(rest)
+    page.evaluate(WATCH)
+    page.keyboard.press("Control+Enter")
+    measured: Mapping[str, float] = page.evaluate("() => window.measured")
+    return measured
+
+
+def converse(page: Page, turns: int, rest: float) -> dict[str, list[Mapping[str, float]]]:
+    seen: dict[str, list[Mapping[str, float]]] = {"rested": [], "at_once": []}
+    write(page, OPENINGS[0], 0)
+    for turn in range(turns * 2):
+        way = "rested" if turn % 2 else "at_once"
+        words = f"{WORDS[turn % len(WORDS)]} {turn + 1}"
+        seen[way].append(write(page, words, rest if way == "rested" else 0))
+    return seen
+
+
+def summary(weight: dict[str, int], seen: dict[str, list[Mapping[str, float]]]) -> dict[str, Any]:
+    def median(way: str, what: str) -> float:
+        return round(statistics.median(one.get(what, 60_000.0) for one in seen[way]), 1)
+
+    every = [one["turn"] for way in seen.values() for one in way]
+    waits = {way: median(way, "candidates") for way in seen}
+    return {
+        **weight,
+        "turn_painted_ms": round(statistics.median(every), 1),
+        "candidates_after_rest_ms": waits["rested"],
+        "candidates_at_once_ms": waits["at_once"],
+        "zero_wait_ratio": round(waits["at_once"] / waits["rested"], 2),
+        "turns": len(every),
+    }
+
+
+def workbench_of(username: str) -> tuple[str, str]:
+    """A person with a claimed dialogue: the address of its workbench and a session key."""
+    from django.test import Client
+
+    from accounts.models import User
+    from annotation.services.assignment import claim_next_task
+    from annotation.services.planning import create_project, plan_dialogues
+    from projects.models import Membership, Role
+
+    project = create_project(slug="page", preset="diamante", actor=None, language="en")
+    plan_dialogues(project=project, actor=None, count=3, plan_id=uuid4())
+    person = User.objects.create(username=username)
+    Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+    assignment = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+    client = Client()
+    client.force_login(person)
+    return f"/p/page/a/{assignment.pk}/", client.cookies["sessionid"].value
+
+
+def run(turns: int, rest: float) -> dict[str, Any]:
+    from jobs.models import Worker
+    from tests import chromium
+    from tests.browser.conftest import FLAGS
+    from tests.processes import Stack, wait_until
+
+    # Playwright's loop runs in this thread, beside Django's queries.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with (
+        scratch_database(),
+        tempfile.TemporaryDirectory() as folder,
+        Stack.on_this_database(Path(folder)) as stack,
+        sync_playwright() as playwright,
+    ):
+        address, session = workbench_of("ann")
+        stack.worker("default,gpu", "worker")
+        stack.web()
+        wait_until(Worker.objects.exists, 60, "the worker")
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
+        context = browser.new_context(base_url=stack.url)
+        context.add_cookies([{"name": "sessionid", "value": session, "url": stack.url}])
+        page = context.new_page()
+        weight = cold_weight(page, address)
+        seen = converse(page, turns, rest)
+        browser.close()
+    return summary(weight, seen)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=20, help="of each way")
+    parser.add_argument("--rest", type=float, default=1.5, help="seconds that a draft rests")
+    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
+    options = parser.parse_args()
+    set_up()
+    figures = run(options.turns, options.rest)
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        for name, value in figures.items():
+            print(f"{name:28} {value}")
+
+
+if __name__ == "__main__":
+    main()
