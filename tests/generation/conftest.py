@@ -41,7 +41,7 @@ def build_tokenizer(chat_template: str = "", *, ends: bool = True) -> Any:
     )
     core.train_from_iterator(LINES, trainer)
     named = {"bos_token": "<bos>", "pad_token": "<pad>"} | ({"eos_token": "<eou>"} if ends else {})
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **named)
+    tokenizer: Any = PreTrainedTokenizerFast(tokenizer_object=core, **named)  # type: ignore[no-untyped-call]
     if chat_template:
         tokenizer.chat_template = chat_template
     return tokenizer
@@ -58,7 +58,12 @@ def config_of(shape: str, vocabulary: int) -> Any:
         Qwen3Config,
     )
 
-    tokens: dict[str, Any] = {"vocab_size": vocabulary, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+    tokens: dict[str, Any] = {
+        "vocab_size": vocabulary,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 2,
+    }
     wide: dict[str, Any] = {"initializer_range": 0.2, **tokens}
     common: dict[str, Any] = {
         "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -2,7 +2,8 @@
 
 `rendering` turns a dialogue into tokens, `contexts` encodes it once and keeps it for the next turn, `tree` grows
 several replies from one encoded context, `sampling` draws their tokens, `engines` joins these (or falls back to
-transformers' own `generate`), `loading` finds faults before a person meets them, `backend` answers requests.
+transformers' own `generate`), `packing` speeds up CPUs, `loading` finds faults before a person meets them,
+`backend` answers requests.
 """
 
 from generation.backends.hf.backend import HFBackend

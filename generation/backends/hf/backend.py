@@ -6,12 +6,15 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import Context, ConversationCache, Feeder, Prompt
 from generation.backends.hf.engines import Engine, GenerateEngine, SharedContextEngine, Task, why_not_shared
 from generation.backends.hf.loading import Loaded, load, version_of
+from generation.backends.hf.packing import pack
 from generation.backends.hf.rendering import ChatRenderer, PlainRenderer, Renderer
 from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
 from generation.backends.replies import DistinctReplies, child_seed, clean_reply
@@ -36,7 +39,7 @@ class HFBackend:
     extra_rounds: how often missing replies (repeats, empty ones) are drawn again. chat: use the tokenizer's chat
     template; None = if it has one. block_context_ngrams: also block n-grams that occur in the context, as
     transformers does. Off by default: in a dialogue it forbids "do you like" for good once it was said, and breaks
-    off words of languages whose tokens are characters.
+    off words of languages whose tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class HFBackend:
         chat: bool | None = None,
         system_prompt: str = "",
         block_context_ngrams: bool = False,
+        pack_weights: bool = True,
     ) -> None:
         if not model or max_context < 8 or batch_requests < 1 or extra_rounds < 0 or cache_conversations < 0:
             raise ValueError(
@@ -62,7 +66,7 @@ class HFBackend:
         self.max_context = max_context
         self.batch_requests, self.extra_rounds = batch_requests, extra_rounds
         self.chat, self.system_prompt = chat, system_prompt
-        self.block_context_ngrams = block_context_ngrams
+        self.block_context_ngrams, self.pack_weights = block_context_ngrams, pack_weights
         self._conversations = ConversationCache(cache_conversations, cache_bytes)
         self._ready: _Ready | None = None
         self._version = ""
@@ -117,8 +121,15 @@ class HFBackend:
     def _load(self) -> _Ready:
         if self._ready is None:
             loaded = load(self.model, self.device, self.dtype)
-            self._ready = _Ready(loaded, self._renderer(loaded), self._engine(loaded))
+            reason = why_not_shared(Feeder(loaded.model))
+            if not reason and self._speed_up(loaded.model) and why_not_shared(Feeder(loaded.model)):
+                logger.warning("%s does not run in our faster ways.", self.model)
+                loaded = load(self.model, self.device, self.dtype)
+            self._ready = _Ready(loaded, self._renderer(loaded), self._engine(loaded, reason))
         return self._ready
+
+    def _speed_up(self, model: Any) -> bool:
+        return any([group_queries(model), self.pack_weights and pack(model)])
 
     def _renderer(self, loaded: Loaded) -> Renderer:
         has_template = bool(getattr(loaded.tokenizer, "chat_template", None))
@@ -131,12 +142,11 @@ class HFBackend:
             return ChatRenderer(loaded.tokenizer, self.system_prompt)
         return PlainRenderer(loaded.tokenizer)
 
-    def _engine(self, loaded: Loaded) -> Engine:
+    def _engine(self, loaded: Loaded, not_shared: str) -> Engine:
         feeder = Feeder(loaded.model)
         sampler = Sampler(loaded.ends, loaded.never, feeder.device)
-        reason = why_not_shared(feeder)
-        if reason:
-            logger.warning("%s encodes its context anew for every reply: %s.", self.model, reason)
+        if not_shared:
+            logger.warning("%s encodes its context anew for every reply: %s.", self.model, not_shared)
             return GenerateEngine(feeder, sampler)
         return SharedContextEngine(feeder, sampler, self._conversations)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import Cache, DynamicCache
 
 HOLE = -2  # owner of a cache column that holds nothing
 
@@ -105,7 +105,7 @@ class Feeder:
         self,
         tokens: Tensor,
         positions: Tensor,
-        cache: DynamicCache,
+        cache: Cache,
         visible: Tensor | None = None,
         *,
         last_only: bool = False,

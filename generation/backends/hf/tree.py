@@ -3,14 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import Cache
+from transformers.cache_utils import DynamicLayer
 
 from generation.backends.hf.contexts import HOLE, Context, Feeder, merged
 
 CONTEXT = -1  # owner of a cache column that every reply of the row may see
 PADDING = -3  # asker that owns no column
+ROOM = 128  # columns
+
+
+class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+    """A cache layer with room for columns to come: a step writes its own and does not copy those before.
+
+    keys, values: (rows, heads, columns, size).
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+        self._blocks = (keys, values)
+        self._filled = keys.shape[2]
+        self._show()
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        start = self._filled
+        self._filled += key_states.shape[2]
+        self._make_room()
+        for block, states in zip(self._blocks, (key_states, value_states), strict=True):
+            block[:, :, start : self._filled] = states
+        return self._show()
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        self._blocks = (self._blocks[0][indices], self._blocks[1][indices])
+        self._show()
+
+    def _make_room(self) -> None:
+        keys, values = self._blocks
+        short = self._filled - keys.shape[2]
+        if short > 0:
+            room = (0, 0, 0, max(short, ROOM))
+            self._blocks = (nn.functional.pad(keys, room), nn.functional.pad(values, room))
+
+    def _show(self) -> tuple[Tensor, Tensor]:
+        keys, values = (block[:, :, : self._filled] for block in self._blocks)
+        self.keys, self.values = keys, values
+        return keys, values
 
 
 class Tree:
@@ -25,13 +67,14 @@ class Tree:
     def __init__(self, feeder: Feeder, contexts: Sequence[Context]) -> None:
         self._feeder = feeder
         lengths = [len(context.encoded.tokens) for context in contexts]
-        self._cache = merged([context.encoded for context in contexts], lengths)
+        blocks = merged([context.encoded for context in contexts], lengths)
+        self._cache = Cache(layers=[GrowingLayer(keys, values) for keys, values, *_ in blocks])
         self._lengths = self._tensor(lengths)
         column = torch.arange(max(lengths), device=feeder.device)
         self._owner = torch.where(column[None] < self._lengths[:, None], CONTEXT, HOLE)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Drop the other rows. Costs no more than the copy that the cache makes at every step anyway."""
+        """Drop the other rows."""
         if len(rows) < len(self._lengths):
             index = self._tensor(rows)
             self._cache.batch_select_indices(index)
