@@ -28,7 +28,7 @@ class ExportFormat:
 
 _ALL = [
     ExportFormat(
-        Shape.DIAMANTE,
+        Shape.DIAMANTE.value,
         _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
           "import_dialogues reads it back."),
         diamante.VERSION,
@@ -37,7 +37,7 @@ _ALL = [
         diamante.rows,
     ),
     ExportFormat(
-        Shape.SFT,
+        Shape.SFT.value,
         _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
           "(conversational prompt and completion)."),
         sft.VERSION,
@@ -46,7 +46,7 @@ _ALL = [
         sft.rows,
     ),
     ExportFormat(
-        Shape.JUDGEMENTS,
+        Shape.JUDGEMENTS.value,
         _("A row a judgement: the action of every turn, undone ones marked, and every expert's verdict; "
           "with pseudonyms in the place of names, and the seconds that it took."),
         judgements.VERSION,

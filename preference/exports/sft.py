@@ -17,7 +17,7 @@ SYSTEM = "system"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    utterances = selection.utterances(page)
+    utterances = selection.utterances(page, candidates=False)
     for dialogue in page:
         yield from rows_of(utterances.get(dialogue.pk, []))
 

@@ -58,14 +58,15 @@ class Selection:
             yield page
             after = page[-1].pk
 
-    def utterances(self, page: Sequence[Dialogue]) -> dict[int, list[Utterance]]:
-        """The utterances of every dialogue of a page, in order, with their candidates; one query.
+    def utterances(self, page: Sequence[Dialogue], *, candidates: bool = True) -> dict[int, list[Utterance]]:
+        """The utterances of every dialogue of a page, in order, with their candidates if wanted; one query.
 
         A dialogue that its author took back, or an expert vetoed, since the page was read is absent: asking for it in
         the same statement means that no half of a dialogue is ever read.
         """
         still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
-        rows = Utterance.objects.filter(dialogue__in=still).select_related("candidate_set")
+        rows = Utterance.objects.filter(dialogue__in=still)
+        rows = rows.select_related("candidate_set") if candidates else rows.defer("metadata")
         by_dialogue: dict[int, list[Utterance]] = defaultdict(list)
         for utterance in rows.order_by("dialogue_id", "position"):
             by_dialogue[utterance.dialogue_id].append(utterance)

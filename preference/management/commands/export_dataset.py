@@ -113,11 +113,7 @@ class Command(BaseCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise CommandError(_("The reader of standard output went away.")) from None
         except OSError as error:
-            where = _("standard output") if output == STDOUT else output
-            message = _("%(where)s could not be written: %(reason)s. Nothing was left behind.")
-            remedy = _("Free some space, or name another place with --output.")
-            said = message % {"where": where, "reason": error.strerror or error}
-            raise CommandError(f"{said} {remedy}") from error
+            raise CommandError(_cannot_write(output, error)) from error
         finally:
             self._clear_progress()
 
@@ -145,6 +141,16 @@ class Command(BaseCommand):
             self.stderr.write(f"{counted}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
         for line in _why_not(seen):
             self.stderr.write(line)
+
+
+def _cannot_write(output: str, error: OSError) -> str:
+    reason = error.strerror or error
+    if output == STDOUT:
+        said = _("Standard output could not be written: %(reason)s. What it got is not complete.")
+        return said % {"reason": reason}
+    said = _("%(file)s could not be written: %(reason)s. Nothing was left behind.")
+    remedy = _("Free some space, or name another place with --output.")
+    return f"{said % {'file': output, 'reason': reason}} {remedy}"
 
 
 def _regular(path: Path) -> Path:
