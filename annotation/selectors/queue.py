@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
@@ -48,16 +48,21 @@ def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
     return _with_opening(rows).order_by("-submitted_at")
 
 
-def vetoed_assignments(user: User, project: Project) -> QuerySet[Assignment]:
-    """What came back, with the experts' reasons in `dialogue.vetoes`. The experts' names are not read."""
+def vetoed_assignments(user: User, project: Project, *, read: bool = False) -> QuerySet[Assignment]:
+    """What came back, with the experts' reasons in `dialogue.vetoes`; read: those whose reasons the author has read.
+
+    The experts' names are not read.
+    """
     reasons = ExpertReview.objects.filter(superseded_at=None, verdict=Verdict.VETO).defer("reviewer_id")
+    unread = reasons.filter(dialogue=OuterRef("dialogue"), seen_by_author_at=None)
     rows = Assignment.objects.filter(
         annotator=user,
         project=project,
         state=AssignmentState.SUBMITTED,
         dialogue__review_state=ReviewState.VETOED,
     ).order_by("-submitted_at")
-    return _with_opening(rows).prefetch_related(
+    told = rows.filter(~Exists(unread) if read else Exists(unread))
+    return _with_opening(told).prefetch_related(
         Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes")
     )
 

@@ -22,6 +22,7 @@ from annotation.selectors.queue import (
     vetoed_assignments,
 )
 from annotation.services.assignment import claim_next_task
+from annotation.services.expert_review import acknowledge_veto
 from frontend.pages import signed_in
 from frontend.paging import keyset_page
 from projects.models import Project
@@ -53,6 +54,16 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("workbench", slug, claimed.pk)
 
 
+@require_POST
+@login_required
+def veto_read(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
+    """The author has read why a dialogue came back."""
+    user = signed_in(request)
+    project_for(user, slug)
+    acknowledge_veto(author=user, dialogue_id=dialogue_id)
+    return redirect("queue", slug)
+
+
 def _claim_id(request: HttpRequest) -> UUID:
     try:
         return UUID(request.POST.get("claim_id", ""))
@@ -60,7 +71,9 @@ def _claim_id(request: HttpRequest) -> UUID:
         return uuid4()
 
 
-def _render(request: HttpRequest, user: User, project: Project, refusal: Refusal | None = None) -> HttpResponse:
+def _render(
+    request: HttpRequest, user: User, project: Project, refusal: Refusal | None = None
+) -> HttpResponse:
     until = parse_datetime(refusal.details.get("until") or "") if refusal else None
     context: dict[str, Any] = {
         "project": project,
@@ -68,6 +81,7 @@ def _render(request: HttpRequest, user: User, project: Project, refusal: Refusal
         "annotates": Capability.ANNOTATE in capabilities_of(user, project),
         "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
         "came_back": vetoed_assignments(user, project)[:CAME_BACK_SHOWN],
+        "read_before": vetoed_assignments(user, project, read=True)[:CAME_BACK_SHOWN],
         "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
         "today": today_of(user, project),
         "counts": task_counts(project),
@@ -82,4 +96,5 @@ def _render(request: HttpRequest, user: User, project: Project, refusal: Refusal
 urlpatterns = [
     path("p/<slug:slug>/queue/", queue, name="queue"),
     path("p/<slug:slug>/queue/next/", claim, name="claim"),
+    path("p/<slug:slug>/queue/read/<int:dialogue_id>/", veto_read, name="veto_read"),
 ]

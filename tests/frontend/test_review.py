@@ -317,3 +317,30 @@ def test_the_overview_asks_the_same_number_of_queries_however_much_waits(
         sent(carlos_browser, finishes(author), verdict="pass")
     with django_assert_max_num_queries(14):  # type: ignore[attr-defined]
         page(carlos_browser)
+
+
+def test_the_author_reads_why_and_says_so(carlos_browser: Client, ann: User, finishes: Finishes) -> None:
+    dialogue = finishes(ann)
+    sent(carlos_browser, dialogue, verdict="veto", reason="The cat becomes a dog.", **{"remark-3": "Here."})
+    anns = Client()
+    anns.force_login(ann)
+    assert "1 came back" in page(anns, "/")
+    queue = page(anns, "/p/chit-chat/queue/")
+    assert "The cat becomes a dog." in queue
+    assert "Turn 4:" in queue
+    assert "carlos" not in queue
+    read = anns.post(f"/p/chit-chat/queue/read/{dialogue.pk}/", follow=True).content.decode()
+    assert "Vetoes that you have read" in read
+    assert 'id="back-title"' not in read
+    assert "came back" not in page(anns, "/")
+
+
+def test_nobody_else_can_say_that_it_was_read(
+    carlos_browser: Client, ann: User, bob: User, finishes: Finishes
+) -> None:
+    dialogue = finishes(ann)
+    sent(carlos_browser, dialogue, verdict="veto", reason="The cat becomes a dog.")
+    bobs = Client()
+    bobs.force_login(bob)
+    bobs.post(f"/p/chit-chat/queue/read/{dialogue.pk}/")
+    assert ExpertReview.objects.get(dialogue=dialogue, verdict="veto").seen_by_author_at is None
