@@ -1,0 +1,145 @@
+"""What dies while candidates are generated: workers, connections, model servers, the broker."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from dialogues.models import CandidateSet
+from generation.models import BackendKind, CandidateRequest, Generator, RequestState
+from generation.services import retry_request, take_over_lost_requests
+from projects.models import Project
+from tests.asking import ask, dialogue_in, forget_messages, scripted, state_of, wait_for
+from tests.conftest import Starts
+from tests.processes import ROOT, database_url, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
+KILLS = 5
+
+
+@pytest.fixture
+def model_server() -> Iterator[subprocess.Popen[str]]:
+    server = serve(0)
+    yield server
+    server.kill()
+    server.wait()
+
+
+def serve(port: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.generation.misbehaving_server", str(port)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def served_by(server: "subprocess.Popen[str]", behaviour: str, **options: object) -> Generator:
+    assert server.stdout is not None
+    address = f"http://127.0.0.1:{int(server.stdout.readline())}/{behaviour}/v1"
+    return scripted(behaviour, BackendKind.OPENAI, base_url=address, model="m", **options)
+
+
+def break_connections() -> None:
+    """What a restart of PostgreSQL does to everybody who is connected, this process apart."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_workers_killed_again_and_again_answer_everything_once(project: Project, starts: Starts) -> None:
+    """A worker is killed at random moments of its work and started again, while requests keep coming."""
+    slow = scripted("slow", delay=0.3)
+    chance = random.Random(7)
+    requests: list[CandidateRequest] = []
+    for kill in range(KILLS):
+        worker = starts(f"worker-{kill}")
+        requests += [ask(dialogue_in(project, f"Hello {kill} {number}"), slow) for number in range(3)]
+        time.sleep(chance.uniform(0.0, 0.7))
+        worker.kill()
+    starts("worker-last")
+    take_over_lost_requests()
+    ended = [wait_for(request, seconds=60) for request in requests]
+    given_up = [request for request in ended if request.state == RequestState.FAILED]
+    assert all(request.error and request.remedy for request in given_up)
+    for request in given_up:
+        retry_request(request=request)
+        wait_for(request)
+    assert {state_of(request) for request in requests} == {RequestState.DONE}
+    assert CandidateSet.objects.count() == len(requests)
+
+
+def test_an_answer_survives_a_database_that_breaks_off(project: Project, starts: Starts) -> None:
+    starts()
+    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
+    wait_for(request, RequestState.RUNNING)
+    break_connections()
+    assert wait_for(request).state == RequestState.DONE
+    assert (request.attempts, CandidateSet.objects.count()) == (1, 1)
+
+
+def test_a_broker_that_forgets_everything_loses_no_request(project: Project, starts: Starts) -> None:
+    starts()
+    first = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.0))
+    wait_for(first, RequestState.RUNNING)
+    second = ask(dialogue_in(project, "Hello again"))
+    forget_messages()
+    assert wait_for(first).state == RequestState.DONE
+    take_over_lost_requests()
+    assert wait_for(second).state == RequestState.DONE
+
+
+def test_a_request_is_stored_while_the_broker_is_away(project: Project) -> None:
+    """The annotator's turn is not held up either."""
+    dialogue = dialogue_in(project, "Hello")
+    code = (
+        "import django; django.setup(); from time import monotonic; from tests.asking import ask;"
+        "from dialogues.models import Dialogue; begun = monotonic();"
+        f"ask(Dialogue.objects.get(pk={dialogue.pk})); print(monotonic() - begun)"
+    )
+    away = {"REDIS_URL": "redis://127.0.0.1:1/0", "DATABASE_URL": database_url()}
+    environment = {**os.environ, **away, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout.splitlines()[-1]) < 5
+    assert CandidateRequest.objects.get(dialogue=dialogue).state == RequestState.QUEUED
+
+
+@pytest.mark.parametrize("behaviour", ["hangs", "speaks_html", "dies_half_way", "nests", "is_down"])
+def test_a_bad_model_server_ends_in_cause_and_remedy(
+    project: Project, starts: Starts, model_server: "subprocess.Popen[str]", behaviour: str
+) -> None:
+    bad = served_by(model_server, behaviour, timeout=0.3, retries=0)
+    request = ask(dialogue_in(project, "Hello"), bad)
+    fine = ask(dialogue_in(project, "Hello"))
+    worker = starts()
+    assert wait_for(fine).state == RequestState.DONE
+    assert wait_for(request).state == RequestState.FAILED
+    assert request.error
+    assert request.remedy
+    assert worker.alive
+
+
+def test_candidates_come_when_the_model_server_is_back(
+    project: Project, starts: Starts, model_server: "subprocess.Popen[str]"
+) -> None:
+    good = served_by(model_server, "good", timeout=2, retries=0)
+    starts()
+    assert wait_for(ask(dialogue_in(project, "Hello"), good)).state == RequestState.DONE
+    model_server.kill()
+    model_server.wait()
+    request = ask(dialogue_in(project, "Hello again"), good)
+    wait_until(lambda: bool(state_of(request) == RequestState.QUEUED and request.not_before), 20, "a second try")
+    port = int(str(good.options["base_url"]).split(":")[2].partition("/")[0])
+    again = serve(port)
+    try:
+        assert wait_for(request).state == RequestState.DONE
+        assert request.attempts > 1
+    finally:
+        again.kill()
+        again.wait()

@@ -1,0 +1,36 @@
+"""A short run of benchmarks/faults: the long one kills a hundred times."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KILLS = 10
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
+
+
+def test_kills_lose_and_double_nothing() -> None:
+    """Its own process and its own servers: what is killed here is nobody else's."""
+    left_alone = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
+    options = ["--kills", str(KILLS), "--annotators", "3", "--json"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.faults", *options],
+        cwd=ROOT,
+        env=left_alone,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.stdout, ran.stderr[-3000:]
+    found = json.loads(ran.stdout.splitlines()[-1])
+    assert sum(found["kills"].values()) >= KILLS - 2  # a server may be down already when its turn comes
+    assert found["acknowledged"] > 0
+    assert found["requests"]["done"] > 0
+    wrong = {name: found[name] for name in ("lost", "doubled", "changed", "gaps", "stuck", "refused")}
+    assert not any(wrong.values()), found
+    assert ran.returncode == 0
