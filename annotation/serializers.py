@@ -9,7 +9,7 @@ from annotation.models import Assignment, AssignmentState, AuthoringSettings, Dr
 from annotation.services.drafts import MAX_DRAFT
 from dialogues.models import Action
 from generation.models import CandidateRequest
-from generation.serializers import CandidateRequestSerializer
+from generation.serializers import CandidateRequestSerializer as CandidateRequestSerializer
 
 BIGGEST_ID = 2**63 - 1
 A_DAY_MS = 86_400_000
@@ -28,7 +28,10 @@ class SourceFields(Strict):
     candidate_set = serializers.IntegerField(
         allow_null=True, required=False, min_value=1, max_value=BIGGEST_ID
     )
-    source = serializers.IntegerField(allow_null=True, required=False, min_value=0, max_value=100)
+    # The name of a field of ours; the metaclass takes it off the class, so DRF's own `source` is untouched.
+    source = serializers.IntegerField(  # type: ignore[assignment]
+        allow_null=True, required=False, min_value=0, max_value=100
+    )
 
 
 class DraftInput(SourceFields):
@@ -74,7 +77,7 @@ class UtteranceSerializer(serializers.Serializer[Any]):
     speaker = serializers.CharField()
     text = serializers.CharField()
     action = serializers.ChoiceField(choices=[*Action.values, ""])
-    source = serializers.IntegerField(allow_null=True)
+    source = serializers.IntegerField(allow_null=True)  # type: ignore[assignment]
     edit_distance = serializers.IntegerField(allow_null=True)
     turn_id = serializers.UUIDField(allow_null=True)
 

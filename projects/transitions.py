@@ -10,7 +10,8 @@ from accounts.errors import Refusal
 from accounts.models import User
 from projects.models import Event, Project
 
-Moves = Mapping[str, Set[str]]
+# States are members of a TextChoices, or their values.
+Moves = Mapping[Any, Set[Any]]
 
 
 def move(

@@ -4,6 +4,7 @@ A dialogue counts when it is finished and no expert vetoed it. An utterance has 
 for it; openings and turns written offline had none, and count as utterances only.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -105,7 +106,7 @@ def _actions(model_filter: Q = HAD_CANDIDATES) -> dict[str, Count]:
     return {action: Count("id", filter=model_filter & Q(action=action)) for action in Action.values}
 
 
-def _as_actions(row: dict[str, Any]) -> Actions:
+def _as_actions(row: Mapping[str, Any]) -> Actions:
     return Actions(*(row[action] for action in Action.values))
 
 
@@ -123,7 +124,7 @@ def table_one(project: Project) -> list[Column]:
     return [*columns, _total(columns)]
 
 
-def _column(split: str, dialogues: int, row: dict[str, Any] | None) -> Column:
+def _column(split: str, dialogues: int, row: Mapping[str, Any] | None) -> Column:
     if row is None:
         return Column(split, dialogues, 0, None, Actions(0, 0, 0))
     return Column(split, dialogues, row["utterances"], float(row["length"]), _as_actions(row))

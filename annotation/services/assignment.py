@@ -4,6 +4,7 @@ A task's `open_slots` is changed only here, always together with the assignment 
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -241,7 +242,7 @@ def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | 
 
 
 def _move(
-    assignment: Assignment, to: AssignmentState, *, actor: User | None, reason: str = "", **changes: object
+    assignment: Assignment, to: AssignmentState, *, actor: User | None, reason: str = "", **changes: Any
 ) -> None:
     move(
         assignment,

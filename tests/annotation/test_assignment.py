@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.errors import NotAllowed, NotFound, Refusal
 from accounts.models import User
@@ -160,7 +161,7 @@ def test_what_ann_gave_back_she_is_not_sent_again(
 
 @pytest.mark.parametrize("size", [1_000, 100_000])
 def test_claiming_costs_the_same_queries_at_every_size(
-    project: Project, ann: User, mara: User, size: int, django_assert_num_queries: Callable[..., object]
+    project: Project, ann: User, mara: User, size: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     plan_dialogues(project=project, actor=mara, count=size, plan_id=uuid4())
     with django_assert_num_queries(10):  # of which two are the savepoint

@@ -1,6 +1,7 @@
 """Writing a dialogue turn by turn."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -229,7 +230,7 @@ def test_a_resting_draft_that_is_sent_finds_its_candidates(
 
 
 def test_a_draft_of_another_device_is_not_overwritten(anns_assignment: Assignment, ann: User) -> None:
-    kept = {
+    kept: dict[str, Any] = {
         "annotator": ann,
         "assignment_id": anns_assignment.pk,
         "position": 0,

@@ -1,6 +1,7 @@
 """Experts pass or veto finished dialogues."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -129,7 +130,7 @@ def test_the_author_reads_the_reason_but_not_the_name(
 ) -> None:
     veto(carlos, finished, reason="The cat becomes a dog.")
     (back,) = vetoed_assignments(ann, project)
-    (review,) = back.dialogue.vetoes
+    (review,) = back.dialogue.vetoes  # type: ignore[attr-defined]  # prefetched under this name
     assert review.reason == "The cat becomes a dog."
     assert "reviewer_id" in review.get_deferred_fields()
     acknowledge_veto(author=ann, dialogue_id=finished.pk)
@@ -137,7 +138,12 @@ def test_the_author_reads_the_reason_but_not_the_name(
 
 
 def test_a_verdict_sent_twice_is_one_verdict(finished: Dialogue, carlos: User) -> None:
-    sent = {"reviewer": carlos, "dialogue_id": finished.pk, "review_id": uuid4(), "verdict": "pass"}
+    sent: dict[str, Any] = {
+        "reviewer": carlos,
+        "dialogue_id": finished.pk,
+        "review_id": uuid4(),
+        "verdict": "pass",
+    }
     assert decide(**sent) == decide(**sent)
     assert ExpertReview.objects.count() == 1
 

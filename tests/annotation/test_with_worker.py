@@ -32,7 +32,8 @@ def test_a_sent_draft_shows_the_candidates_made_ahead(
     request = writes(anns_assignment, "My cat sheds.", 0).request
     assert (request, request and request.state) == (ahead, RequestState.DONE)
     assert CandidateRequest.objects.count() == 1
-    shown = request and request.candidate_set
+    assert request is not None
+    shown = request.candidate_set
     assert shown is not None
     turn = writes(anns_assignment, shown.candidates[2]["text"], 1, candidate_set=shown.pk, source=2).turn
     assert (turn.action, turn.source) == ("select", 2)
