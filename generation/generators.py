@@ -36,6 +36,7 @@ OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
         "chat": (bool, NULL),
         "system_prompt": (str,),
         "block_context_ngrams": (bool,),
+        "pack_weights": (bool,),
     },
     BackendKind.OPENAI: {
         "base_url": (str,),

@@ -13,15 +13,18 @@ from jobs import tasks as heartbeat
 logger = logging.getLogger(__name__)
 
 MAX_VERSION = 200  # characters; CandidateSet.model_version
-_loaded: dict[str, Backend] = {}
+# By generator: the options that it was loaded with, and what was loaded.
+_loaded: dict[int | None, tuple[str, Backend]] = {}
 
 
 def path_and_options(generator: Generator | None) -> tuple[str, dict[str, Any]]:
-    """What `load_backend` takes; without a generator, the model that the settings name."""
-    default = {"model": settings.GENERATION_MODEL}
+    """What `load_backend` takes; without a generator or a model in its options, the model that the settings name."""
+    default = {"model": settings.GENERATION_MODEL, "threads": settings.GENERATION_THREADS or None}
     if generator is None:
         return BackendKind.HF.value, default
-    return generator.backend, (default if generator.backend == BackendKind.HF else {}) | generator.options
+    if generator.backend == BackendKind.HF and "model" not in generator.options:
+        return generator.backend, default | generator.options
+    return generator.backend, generator.options
 
 
 def backend_for(generator: Generator | None) -> Backend:
@@ -29,13 +32,18 @@ def backend_for(generator: Generator | None) -> Backend:
 
     Raises BackendError where it cannot be used; the next call tries again.
     """
-    key = json.dumps(path_and_options(generator), sort_keys=True)
-    if key not in _loaded:
+    number, wanted = (
+        generator.pk if generator else None,
+        json.dumps(path_and_options(generator), sort_keys=True),
+    )
+    if number in _loaded and _loaded[number][0] != wanted:
+        _loaded.pop(number)[1].close()
+    if number not in _loaded:
         backend = load_backend(*path_and_options(generator))
         backend.check()
-        _loaded[key] = backend
-        heartbeat.details["models"] = sorted(version_of(one) for one in _loaded.values())
-    return _loaded[key]
+        _loaded[number] = wanted, backend
+        heartbeat.details["models"] = sorted(version_of(one) for _wanted, one in _loaded.values())
+    return _loaded[number][1]
 
 
 def version_of(backend: Backend) -> str:

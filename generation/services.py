@@ -152,8 +152,8 @@ def wake(*, after: float = 0.0) -> None:
             current_app.send_task(
                 "generation.tasks.generate_pending", queue=QUEUE, retry=False, countdown=after or None
             )
-    except (RedisError, OperationalError, OSError):
-        logger.warning("the broker is away; the scheduler will wake a worker", exc_info=True)
+    except (RedisError, OperationalError, OSError) as error:
+        logger.warning("the broker is away, the scheduler will wake a worker: %s", error)
 
 
 def nudge(request: CandidateRequest) -> None:

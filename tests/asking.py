@@ -1,6 +1,5 @@
 """Dialogues and requests for candidates, made as the services of `annotation` make them."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -82,9 +81,3 @@ def forget_messages() -> None:
     """What the broker and the cache know is lost, as by a Redis that was killed and keeps no file."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushdb()
-
-
-def wait_until_idle(seconds: float = 10) -> None:
-    """Until no wake-up waits and none is said to be under way."""
-    time.sleep(0.2)
-    wait_until(lambda: waiting_messages() == 0, seconds, "an empty queue")

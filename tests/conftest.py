@@ -1,6 +1,7 @@
 """People and a project, by name. Everybody in the tests is one of these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -11,9 +12,13 @@ from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import Outcome, SentTurn, submit_turn
 from annotation.services.planning import create_project, plan_dialogues
 from generation.models import BackendKind, Generator
+from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
+from tests.asking import forget_messages
+from tests.processes import Running, Stack, wait_until
 
 Joins = Callable[..., User]
+Starts = Callable[..., Running]
 
 
 @pytest.fixture
@@ -87,3 +92,28 @@ def writes() -> Callable[..., Outcome]:
         return submit_turn(annotator=assignment.annotator, assignment_id=assignment.pk, sent=turn)
 
     return write
+
+
+@pytest.fixture
+def stack(transactional_db: None, tmp_path: Path) -> Iterator[Stack]:
+    """Real servers and workers on the test database; the test starts what it needs."""
+    forget_messages()
+    with Stack.on_this_database(tmp_path, GENERATION_WARM_UP="0", GENERATION_TIMEOUT="2") as stack:
+        yield stack
+    forget_messages()
+
+
+@pytest.fixture
+def starts(stack: Stack) -> Starts:
+    """starts("worker-1") runs a worker of the queue `gpu` and waits until it has reported itself."""
+
+    def reported() -> set[str]:
+        return set(live_workers("gpu").values_list("name", flat=True))
+
+    def start(name: str = "worker-gpu") -> Running:
+        before = reported()
+        running = stack.worker("gpu", name)
+        wait_until(lambda: bool(reported() - before), 30, f"{name} (see {running.log})")
+        return running
+
+    return start

@@ -6,10 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 from django.db import connection
-from django.utils import timezone
 
 from dialogues.models import CandidateSet
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
@@ -23,22 +24,26 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytes
 KILLS = 5
 
 
-@pytest.fixture
-def model_server() -> Iterator[subprocess.Popen[str]]:
-    server = serve(0)
-    yield server
-    server.kill()
-    server.wait()
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    process: subprocess.Popen[str]
+    port: int
 
 
-def serve(port: int) -> "subprocess.Popen[str]":
+@contextmanager
+def serving(port: int = 0) -> Iterator[ModelServer]:
+    """A model server that behaves as its address says; 0 = any free port."""
     command = [sys.executable, "-m", "tests.generation.misbehaving_server", str(port)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield ModelServer(server, int(server.stdout.readline()))
+        finally:
+            server.kill()
 
 
-def served_by(server: "subprocess.Popen[str]", behaviour: str, **options: object) -> Generator:
-    assert server.stdout is not None
-    address = f"http://127.0.0.1:{int(server.stdout.readline())}/{behaviour}/v1"
+def served_by(server: ModelServer, behaviour: str, **options: object) -> Generator:
+    address = f"http://127.0.0.1:{server.port}/{behaviour}/v1"
     return scripted(behaviour, BackendKind.OPENAI, base_url=address, model="m", **options)
 
 
@@ -112,34 +117,27 @@ def test_a_request_is_stored_while_the_broker_is_away(project: Project) -> None:
 
 @pytest.mark.parametrize("behaviour", ["hangs", "speaks_html", "dies_half_way", "nests", "is_down"])
 def test_a_bad_model_server_ends_in_cause_and_remedy(
-    project: Project, starts: Starts, model_server: "subprocess.Popen[str]", behaviour: str
+    project: Project, starts: Starts, behaviour: str
 ) -> None:
-    bad = served_by(model_server, behaviour, timeout=0.3, retries=0)
-    request = ask(dialogue_in(project, "Hello"), bad)
-    fine = ask(dialogue_in(project, "Hello"))
-    worker = starts()
-    assert wait_for(fine).state == RequestState.DONE
-    assert wait_for(request).state == RequestState.FAILED
+    with serving() as server:
+        bad = served_by(server, behaviour, timeout=0.3, retries=0)
+        request = ask(dialogue_in(project, "Hello"), bad)
+        fine = ask(dialogue_in(project, "Hello"))
+        worker = starts()
+        assert wait_for(fine).state == RequestState.DONE
+        assert wait_for(request).state == RequestState.FAILED
     assert request.error
     assert request.remedy
     assert worker.alive
 
 
-def test_candidates_come_when_the_model_server_is_back(
-    project: Project, starts: Starts, model_server: "subprocess.Popen[str]"
-) -> None:
-    good = served_by(model_server, "good", timeout=2, retries=0)
+def test_candidates_come_when_the_model_server_is_back(project: Project, starts: Starts) -> None:
     starts()
-    assert wait_for(ask(dialogue_in(project, "Hello"), good)).state == RequestState.DONE
-    model_server.kill()
-    model_server.wait()
+    with serving() as server:
+        good = served_by(server, "good", timeout=2, retries=0)
+        assert wait_for(ask(dialogue_in(project, "Hello"), good)).state == RequestState.DONE
     request = ask(dialogue_in(project, "Hello again"), good)
-    wait_until(lambda: bool(state_of(request) == RequestState.QUEUED and request.not_before), 20, "a second try")
-    port = int(str(good.options["base_url"]).split(":")[2].partition("/")[0])
-    again = serve(port)
-    try:
+    wait_until(lambda: state_of(request) == RequestState.QUEUED and request.attempts == 1, 20, "a second try")
+    with serving(server.port):
         assert wait_for(request).state == RequestState.DONE
-        assert request.attempts > 1
-    finally:
-        again.kill()
-        again.wait()
+    assert request.attempts > 1

@@ -1,11 +1,12 @@
 """A server process whose first path segment names how it behaves: http://127.0.0.1:PORT/hangs/v1.
 
-Run as a program it prints its port and serves until it is ended.
+Run as a program, with a port or without, it prints its port and serves until it is ended.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -162,6 +163,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    server = ThreadingHTTPServer(("127.0.0.1", wanted), Handler)
     print(server.server_port, flush=True)  # noqa: T201
     server.serve_forever()

@@ -1,0 +1,187 @@
+"""The queue with real Celery workers in processes of their own, on the real broker."""
+
+import os
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Assignment
+from annotation.services.authoring import Outcome
+from dialogues.models import CandidateSet
+from generation.leases import HUNG
+from generation.models import BackendKind, CandidateRequest, RequestState
+from generation.selectors import describe
+from generation.services import take_over_lost_requests
+from jobs.models import Worker
+from projects.models import Project
+from tests.asking import (
+    ask,
+    ask_ahead,
+    dialogue_in,
+    forget_messages,
+    say,
+    scripted,
+    state_of,
+    wait_for,
+    waiting_messages,
+)
+from tests.conftest import Starts
+from tests.generation.odd_backends import HANGING
+from tests.processes import Running, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+def number_of(running: Running) -> int:
+    assert running.process is not None
+    return running.process.pid
+
+
+def test_a_worker_answers(project: Project, starts: Starts) -> None:
+    request = ask(dialogue_in(project, "My cat sheds everywhere."))
+    assert describe(request)["workers_alive"] == 0
+    worker = starts()
+    wait_for(request)
+    assert request.state == RequestState.DONE
+    assert request.candidate_set is not None
+    assert len({candidate["text"] for candidate in request.candidate_set.candidates}) == 7
+    assert request.worker.endswith(f"-{number_of(worker)}")
+    assert Worker.objects.get().queues == ["gpu"]
+
+
+def test_a_worker_says_which_model_it_holds(project: Project, starts: Starts) -> None:
+    starts()
+    wait_for(ask(dialogue_in(project, "Hello")))
+    held = "scripted@"
+    wait_until(lambda: str(Worker.objects.get().details.get("models", "")).find(held) > 0, 10, "the model")
+
+
+def test_a_real_model_answers(project: Project, starts: Starts, tiny_model: Callable[..., Path]) -> None:
+    tiny = scripted("tiny", BackendKind.HF, model=str(tiny_model("llama")), threads=1)
+    starts()
+    request = wait_for(ask(dialogue_in(project, "Hello there, how are you today?"), tiny), seconds=90)
+    assert (request.state, request.error) == (RequestState.DONE, "")
+    assert request.candidate_set is not None
+    assert len(request.candidate_set.candidates) + len(request.failures) == 7
+    assert request.candidate_set.candidates[0]["logprob"] < 0
+
+
+def test_many_wishes_at_once_are_one_message_and_all_answered(project: Project, starts: Starts) -> None:
+    requests = [ask(dialogue_in(project, f"Hello {number}")) for number in range(30)]
+    assert waiting_messages() == 1
+    starts()
+    for request in requests:
+        assert wait_for(request).state == RequestState.DONE
+    assert CandidateSet.objects.count() == 30
+
+
+def test_two_workers_share_the_queue_and_store_nothing_twice(project: Project, starts: Starts) -> None:
+    starts("worker-1")
+    starts("worker-2")
+    slow = scripted("slow", delay=0.3)
+    requests = [ask(dialogue_in(project, f"Hello {number}"), slow) for number in range(40)]
+    for request in requests:
+        assert wait_for(request).state == RequestState.DONE
+    assert CandidateSet.objects.count() == 40
+    assert len({request.worker for request in requests}) == 2
+    assert {request.attempts for request in requests} == {1}
+
+
+def test_a_killed_worker_that_starts_again_answers_once(project: Project, starts: Starts) -> None:
+    worker = starts()
+    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
+    wait_for(request, RequestState.RUNNING)
+    worker.kill()
+    assert state_of(request) == RequestState.RUNNING
+    starts()
+    # Long before the lease of the killed one ends.
+    assert wait_for(request, seconds=10).state == RequestState.DONE
+    assert (request.attempts, CandidateSet.objects.count()) == (2, 1)
+
+
+def test_another_worker_takes_over_when_the_lease_is_over(project: Project, starts: Starts) -> None:
+    first = starts("worker-1")
+    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
+    wait_for(request, RequestState.RUNNING)
+    starts("worker-2")
+    first.kill()
+    lease_over = timezone.now() - timedelta(seconds=1)
+    CandidateRequest.objects.filter(pk=request.pk).update(lease_until=lease_over)
+    take_over_lost_requests()  # what the scheduler does every few seconds
+    assert wait_for(request).state == RequestState.DONE
+    assert (request.attempts, CandidateSet.objects.count()) == (2, 1)
+
+
+def test_a_worker_that_was_only_stopped_for_a_while_stores_nothing_twice(
+    project: Project, starts: Starts
+) -> None:
+    first = starts("worker-1")
+    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.0))
+    wait_for(request, RequestState.RUNNING)
+    os.kill(number_of(first), signal.SIGSTOP)
+    second = starts("worker-2")
+    CandidateRequest.objects.filter(pk=request.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    take_over_lost_requests()
+    wait_for(request)
+    second.stop()
+    os.kill(number_of(first), signal.SIGCONT)
+    # It answers the next request only after it tried to store the lost one.
+    assert wait_for(ask(dialogue_in(project, "Hello again"))).worker.endswith(f"-{number_of(first)}")
+    assert CandidateSet.objects.filter(dialogue=request.dialogue).count() == 1
+
+
+def test_a_hanging_model_ends_its_worker_and_says_so(project: Project, starts: Starts) -> None:
+    worker = starts()
+    hanging = scripted("hanging", HANGING)
+    wait_for(ask(dialogue_in(project, "Hello"), hanging))
+    request = wait_for(ask(dialogue_in(project, "hang"), hanging))
+    assert (request.state, request.error) == (RequestState.FAILED, HUNG)
+    assert request.remedy
+    wait_until(lambda: not worker.alive, 10, "the end of the hung worker")
+    after = ask(dialogue_in(project, "Hello again"), hanging)
+    starts()
+    assert wait_for(after).state == RequestState.DONE
+
+
+def test_a_lost_wake_up_is_sent_again_by_whoever_waits(
+    planned: Project,
+    starts: Starts,
+    anns_assignment: Assignment,
+    writes: Callable[..., Outcome],
+    client: Client,
+) -> None:
+    starts()
+    wait_for(ask(dialogue_in(planned, "Hello")))  # the worker is idle now
+    request = writes(anns_assignment, "My cat sheds everywhere.", 0).request
+    assert request is not None
+    client.force_login(anns_assignment.annotator)
+    CandidateRequest.objects.filter(pk=request.pk).update(
+        state=RequestState.QUEUED, candidate_set=None, wanted_at=timezone.now() - timedelta(seconds=3)
+    )
+    forget_messages()
+    client.get(f"/api/v1/candidate-requests/{request.pk}/")
+    assert wait_for(request).state == RequestState.DONE
+
+
+def test_the_scheduler_wakes_a_worker_for_what_was_forgotten(project: Project, starts: Starts) -> None:
+    request = ask(dialogue_in(project, "Hello"))
+    forget_messages()
+    starts()
+    take_over_lost_requests()
+    assert wait_for(request).state == RequestState.DONE
+
+
+def test_a_rested_draft_is_answered_when_it_is_sent(project: Project, starts: Starts) -> None:
+    starts()
+    dialogue = dialogue_in(project, "My cat sheds everywhere.")
+    ahead = ask_ahead(dialogue, "Mine too.")
+    assert ahead is not None
+    wait_for(ahead)
+    say(dialogue, "Mine too.")
+    sent = ask(dialogue)
+    assert (sent, sent.state, describe(sent)["waited_ms"]) == (ahead, RequestState.DONE, 0)
