@@ -1,5 +1,6 @@
 """Reading requests for candidates."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,7 @@ from projects.models import Project
 from projects.roles import CAPABILITIES, Capability
 
 QUEUE = "gpu"
+SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 _WORKERS_KEY = "generation:workers-alive"
 _WORKERS_FOR = 2  # seconds
 
@@ -99,9 +101,9 @@ def describe(request: CandidateRequest) -> dict[str, Any]:
     }
 
 
-def _translated(sentence: str) -> str:
-    """Sentences are stored in English by a worker that does not know who will read them."""
-    return _(sentence) if sentence else ""
+def _translated(said: str) -> str:
+    """A worker stores English sentences, since it does not know who will read them."""
+    return " ".join(_(sentence) for sentence in SENTENCE_ENDS.split(said)) if said else ""
 
 
 def _waited_ms(request: CandidateRequest) -> int | None:

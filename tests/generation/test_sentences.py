@@ -1,0 +1,46 @@
+"""Causes and remedies in the reader's language, though workers store them in English."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+
+import generation.backends
+from generation.models import CandidateRequest, RequestState
+from generation.selectors import describe
+from generation.sentences import SENTENCES
+from projects.models import Project
+from tests.asking import ask, dialogue_in
+
+
+@pytest.fixture(scope="module")
+def said_by_backends() -> str:
+    """Every string constant of the backends; parts of f-strings too."""
+    folder = Path(generation.backends.__file__).parent
+    trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    return "\n".join(
+        node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_listed_sentence_is_said_by_a_backend(said_by_backends: str, sentence: str) -> None:
+    assert sentence in said_by_backends
+
+
+def test_a_chinese_reader_gets_chinese(project: Project) -> None:
+    request = ask(dialogue_in(project, "你好"))
+    CandidateRequest.objects.filter(pk=request.pk).update(
+        state=RequestState.FAILED,
+        error="No reply could be had. The model wrote an empty reply.",
+        remedy="Try again.",
+        failures=["Something that nobody translated."],
+    )
+    request.refresh_from_db()
+    with translation.override("zh-hans"):
+        told = describe(request)
+    assert told["error"].isascii() is False
+    assert told["remedy"] == "请重试。"
+    assert told["failures"] == ["Something that nobody translated."]
