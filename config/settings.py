@@ -218,6 +218,10 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = PRODUCTION
 # Uploaded and exported files. Not served by the web server directly: pages check permissions and stream them.
 FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3)
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "dialogues.services.uploads.DiskUploadHandler",
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
 
 # --- security --------------------------------------------------------------------------------------------------------
@@ -264,6 +268,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["accounts.rest.throttling.PersonRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE_LIMIT", default="1200/min")},
     "EXCEPTION_HANDLER": "accounts.rest.problems.exception_handler",
+    "URL_FORMAT_OVERRIDE": None,  # ?format= is that of an import or export, not of the answer
     "PAGE_SIZE": 50,
 }
 SPECTACULAR_SETTINGS = {
@@ -287,6 +292,10 @@ SPECTACULAR_SETTINGS = {
         "CandidateRequestState": "generation.models.RequestState",
         "AssignmentState": "annotation.models.AssignmentState",
         "DialogueState": "dialogues.models.DialogueState",
+        "Split": "dialogues.models.Split",
+        "Action": "dialogues.models.Action",
+        "ImportFormat": "dialogues.serializers.FORMAT_NAMES",
+        "ExportFormat": "preference.models.Shape",
         "DialogueLanguage": "projects.models.DialogueLanguage",
         "InterfaceLanguage": "config.settings.LANGUAGES",
         "Role": "projects.models.Role",

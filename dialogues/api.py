@@ -1,3 +1,207 @@
-from django.urls import URLPattern
+"""REST API of dialogues and imports. Every view is one call of a service or a selector."""
 
-urlpatterns: list[URLPattern] = []
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.urls import path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import parsers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.rest.pagination import CursorPagination, NewestByTime, page_of
+from accounts.rest.person import person
+from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
+from accounts.rest.shapes import checked, checked_query
+from dialogues import serializers as shapes
+from dialogues.parsing import FORMATS
+from dialogues.selectors import (
+    as_error,
+    dialogue_for,
+    dialogues_of,
+    import_for,
+    imports_of,
+    refused_rows_of,
+    utterances_of,
+)
+from dialogues.services import uploads
+from dialogues.services.imports import start_import
+from jobs.models import Job
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG = ["Dialogues"]
+IMPORTS = ["Imports"]
+RAW = "application/octet-stream"
+RAW_ONLY = "With application/octet-stream only; a form has it as a field."
+RAW_PARAMETERS = [
+    OpenApiParameter("id", OpenApiTypes.UUID, description=RAW_ONLY),
+    OpenApiParameter("format", enum=list(FORMATS), description=RAW_ONLY),
+    OpenApiParameter("on_error", enum=["skip", "stop"], description=RAW_ONLY),
+    OpenApiParameter("name", description=RAW_ONLY),
+]
+DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
+
+
+class RawParser(parsers.BaseParser):
+    """The body itself, unread: the service copies it to its place."""
+
+    media_type = RAW
+
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return {"file": stream}
+
+
+class ImportsView(APIView):
+    pagination_class = NewestByTime
+    parser_classes = (parsers.MultiPartParser, RawParser)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before authentication, which reads the form for a CSRF token: too large a file is refused unread.
+        if request.method == "POST":
+            uploads.check_announced(request.META.get("CONTENT_LENGTH"))
+        super().initial(request, *args, **kwargs)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        # The parser keeps what it reads on disk too, long before the service does.
+        if isinstance(exc, OSError) and uploads.is_full_disk(exc):
+            exc = uploads.disk_full()
+        return super().handle_exception(exc)
+
+    @extend_schema(tags=IMPORTS, operation_id="imports_list", responses=shapes.ImportSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's imports, newest first."""
+        project = project_for(person(request), slug, Capability.IMPORT)
+        return page_of(self, request, imports_of(project), shapes.ImportSerializer)
+
+    @extend_schema(
+        tags=IMPORTS,
+        operation_id="imports_start",
+        parameters=RAW_PARAMETERS,
+        request={"multipart/form-data": shapes.ImportForm, RAW: OpenApiTypes.BINARY},
+        responses={202: shapes.ImportSerializer, **DISK_FULL},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Send a file and start its import; follow `state`, stop it with `/jobs/{id}/cancel/`.
+
+        As multipart/form-data, or as it is (application/octet-stream) with the other fields in the query.
+        Codes: too_large (413), disk_full (507), archived, submission_used.
+        """
+        project = project_for(person(request), slug, Capability.IMPORT)
+        file, sent = self._sent(request)
+        job = start_import(
+            project=project,
+            actor=person(request),
+            source=file,
+            name=sent["name"] or getattr(file, "name", None) or str(sent["id"]),
+            format=sent["format"],
+            on_error=sent["on_error"],
+            submission_id=sent["id"],
+        )
+        return Response(shapes.ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)
+
+    def _sent(self, request: Request) -> tuple[Any, dict[str, Any]]:
+        if (request.content_type or "").partition(";")[0].strip() == RAW:
+            sent = cast(dict[str, Any], request.data)  # without a body there is nothing to parse
+            return sent.get("file", io.BytesIO()), checked_query(shapes.ImportQuery, request)
+        form = checked(shapes.ImportForm, request)
+        return form.pop("file"), form
+
+
+class ImportView(APIView):
+    @extend_schema(tags=IMPORTS, operation_id="imports_read", responses=shapes.ImportSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """Ask every second or two until `state` is done, failed or cancelled."""
+        return Response(shapes.ImportSerializer(import_for(person(request), pk)).data)
+
+
+class ImportErrorsView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(
+        tags=IMPORTS, operation_id="imports_errors", responses=shapes.RefusedRowSerializer(many=True)
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        """The refused rows in the order of the file, the first 100,000 of them."""
+        return page_of(
+            self, request, refused_rows_of(import_for(person(request), pk)), shapes.RefusedRowSerializer
+        )
+
+
+class ImportErrorsTable(APIView):
+    @extend_schema(
+        tags=IMPORTS, operation_id="imports_errors_csv", responses={(200, "text/csv"): OpenApiTypes.STR}
+    )
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        """The same as a table: line, code, reason, remedy."""
+        return errors_as_csv(import_for(person(request), pk))
+
+
+class _Line:
+    """What csv.writer writes to; the line comes back from writerow()."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def errors_as_csv(job: Job) -> StreamingHttpResponse:
+    """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
+    writer = csv.writer(_Line())
+
+    def lines() -> Iterator[str]:
+        yield "\ufeff" + writer.writerow(["line", "code", "reason", "remedy"])
+        for row in refused_rows_of(job).iterator(chunk_size=1000):
+            error = as_error(row)
+            yield writer.writerow([error.line, error.code, _as_text(error.reason), _as_text(error.remedy)])
+
+    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
+    return answer
+
+
+def _as_text(cell: str) -> str:
+    # A cell that begins like a formula would be run by a spreadsheet.
+    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} else cell
+
+
+class DialoguesView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="dialogues_list",
+        parameters=[shapes.DialogueFilters],
+        responses=shapes.DialogueSerializer(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's dialogues in the order in which they came."""
+        project = project_for(person(request), slug, Capability.READ_DIALOGUES)
+        rows = dialogues_of(project, **checked_query(shapes.DialogueFilters, request))
+        return page_of(self, request, rows.select_related("project"), shapes.DialogueSerializer)
+
+
+class DialogueView(APIView):
+    @extend_schema(tags=TAG, operation_id="dialogues_read", responses=shapes.DialogueFull)
+    def get(self, request: Request, pk: int) -> Response:
+        """A dialogue with its utterances, and for each the candidates that it was chosen among."""
+        dialogue = dialogue_for(person(request), pk)
+        shown = shapes.DialogueFull(dialogue, context={"utterances": utterances_of(dialogue)})
+        return Response(shown.data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/imports/", ImportsView.as_view()),
+    path("imports/<uuid:pk>/", ImportView.as_view()),
+    path("imports/<uuid:pk>/errors/", ImportErrorsView.as_view()),
+    path("imports/<uuid:pk>/errors.csv", ImportErrorsTable.as_view()),
+    path("projects/<slug:slug>/dialogues/", DialoguesView.as_view()),
+    path("dialogues/<int:pk>/", DialogueView.as_view()),
+]

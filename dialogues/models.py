@@ -143,6 +143,9 @@ class Utterance(models.Model):
 
     class Meta:
         ordering = ["dialogue_id", "position"]
+        indexes = [
+            models.Index(fields=["action", "dialogue"], name="utterance_action", condition=~Q(action="")),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["dialogue", "position"], name="one_utterance_per_position"),
             models.CheckConstraint(

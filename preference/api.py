@@ -19,7 +19,6 @@ from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
 from accounts.rest.shapes import Strict, checked
 from dialogues.models import Split
 from jobs.models import JobState
-from jobs.services import cancel_job, retry_job
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, exports_of, file_of
 from preference.selectors.selection import Preview, preview
@@ -140,7 +139,10 @@ class ExportsView(APIView):
         tags=TAG, operation_id="exports_start", request=ExportInput, responses={202: ExportSerializer}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Start an export; follow its `state`, then fetch `file/`. Code: submission_used."""
+        """Start an export; follow its `state`, then fetch `file/`. Stop it, or start it again, as the job of its id.
+
+        Code: submission_used.
+        """
         project = project_for(person(request), slug, Capability.EXPORT)
         sent = checked(ExportInput, request)
         made = start_export(export_id=sent.pop("id"), project=project, actor=person(request), **sent)
@@ -168,22 +170,6 @@ class ExportView(APIView):
         return Response(ExportSerializer(export_for(person(request), pk)).data)
 
 
-class CancelView(APIView):
-    @extend_schema(tags=TAG, operation_id="exports_cancel", request=None, responses=ExportSerializer)
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Ask it to stop; a running one does so at its next page."""
-        cancel_job(job=export_for(person(request), pk).job, actor=person(request))
-        return Response(ExportSerializer(export_for(person(request), pk)).data)
-
-
-class RetryView(APIView):
-    @extend_schema(tags=TAG, operation_id="exports_retry", request=None, responses=ExportSerializer)
-    def post(self, request: Request, pk: UUID) -> Response:
-        """Start a failed or cancelled one again. Code: illegal_move for a finished one."""
-        retry_job(job=export_for(person(request), pk).job, actor=person(request))
-        return Response(ExportSerializer(export_for(person(request), pk)).data)
-
-
 class ExportFileView(APIView):
     @extend_schema(
         tags=TAG, operation_id="exports_file", responses={(200, JSON_LINES): OpenApiTypes.BINARY, **GONE}
@@ -204,7 +190,5 @@ urlpatterns = [
     path("projects/<slug:slug>/exports/", ExportsView.as_view()),
     path("projects/<slug:slug>/exports/preview/", PreviewView.as_view()),
     path("exports/<uuid:pk>/", ExportView.as_view()),
-    path("exports/<uuid:pk>/cancel/", CancelView.as_view()),
-    path("exports/<uuid:pk>/retry/", RetryView.as_view()),
     path("exports/<uuid:pk>/file/", ExportFileView.as_view()),
 ]

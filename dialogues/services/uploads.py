@@ -3,17 +3,20 @@
 import errno
 import hashlib
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.utils.translation import gettext as _
 
 from accounts.errors import Invalid, Refusal
 
 CHUNK = 1024**2
+FORM_BYTES = 64 * 1024  # what the rest of a form may take beside the file
 FORGET_AFTER = 14 * 24 * 3600  # seconds; a cancelled or failed import can be taken up again until then
 
 
@@ -56,6 +59,18 @@ def keep(source: Readable, *, import_id: UUID) -> Upload:
     return upload
 
 
+class DiskUploadHandler(TemporaryFileUploadHandler):
+    """Django's, which leaves its temporary file open and on the disk when that is full. Named in the settings."""
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
+        try:
+            return super().receive_data_chunk(raw_data, start)
+        except OSError:
+            with suppress(OSError):  # closing writes what waits to be written, which fails once more
+                self.file.close()
+            raise
+
+
 def forget(import_id: UUID) -> None:
     """Remove the file; safe to repeat."""
     path_of(import_id).unlink(missing_ok=True)
@@ -85,8 +100,14 @@ def _copied(source: Readable, path: Path) -> Upload:
     return Upload(digest.hexdigest(), size)
 
 
+def check_announced(length: str | None) -> None:
+    """Ask with the Content-Length of a request, before anything of it is read. Raises Refusal too_large."""
+    if length and length.isdecimal():
+        check_size(int(length) - FORM_BYTES)
+
+
 def check_size(size: int) -> None:
-    """Raises Refusal too_large. Also asked with the announced length of a request, before anything of it is read."""
+    """Raises Refusal too_large."""
     if size > settings.IMPORT_MAX_BYTES:
         megabytes = settings.IMPORT_MAX_BYTES // 1024**2
         raise Refusal(
