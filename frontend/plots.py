@@ -1,108 +1,355 @@
-"""Plots as SVG that follow the page's theme.
+"""Plots as SVG, drawn in the page's own colours (the classes are in css/lapidary.css, section 7).
 
-matplotlib draws them; its `style` attributes, which the Content-Security-Policy forbids, become presentation
-attributes, and its colours become the design tokens. A downloaded plot gets the light theme's colours instead.
+A plot is drawn twice, for a wide and for a narrow place, and CSS shows one of them: text keeps its size on a telephone.
+Every mark says its numbers in a <title>. docs/decisions/0008-plots.md says why no library draws them.
 """
 
-import io
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
-# Stand-ins for tokens while matplotlib draws; each is the token's colour in the light theme (css/tokens.css).
-INK: Final = {"#1d1f25": "text", "#595c64": "muted", "#e2dfda": "line"}
-SERIES: Final = ["#4d6eba", "#a85a19", "#008866", "#995494", "#837200", "#00829f"]
-TOKENS: Final = INK | {colour: f"cat-{n}" for n, colour in enumerate(SERIES, start=1)}
-TEXT, MUTED, LINE = INK
-SIZE: Final = (6.0, 2.6)  # inches; the page scales it
+WIDTHS: Final = {"wide": 640, "narrow": 320}  # in units of the drawing, of which a letter has about 7
+HEIGHT: Final = 240
+LETTER: Final = 7.0
+CHINESE: Final = 12.0
+TOP, BOTTOM, RIGHT = 22.0, 40.0, 8.0
+ROW: Final = 26.0  # of a horizontal bar, with the room around it
+MOST_ROWS: Final = 25
+EMPTY: Final = mark_safe("")
 
-mpl.rcParams.update(
-    {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "lapidary",
-        "font.size": 9,
-        "axes.edgecolor": LINE,
-        "axes.labelcolor": MUTED,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "xtick.color": MUTED,
-        "ytick.color": MUTED,
-        "text.color": TEXT,
-        "grid.color": LINE,
-    }
-)
+# What css/tokens.css says for the light theme; a file has no style sheet but its own.
+LIGHT: Final = {
+    "text": "#595c64",
+    "line": "#e2dfda",
+    "1": "#4d6eba",
+    "2": "#a85a19",
+    "3": "#008866",
+    "4": "#995494",
+}
 
 
-def bars(labels: Sequence[str], values: Sequence[float], *, x: str, y: str, description: str) -> str:
-    """Vertical bars. x, y: names of the axes with their units. description: what a screen reader says."""
-    figure, axes = _axes(x, y)
-    axes.bar(range(len(values)), values, color=SERIES[0], width=0.8)
-    _ticks(axes, labels)
-    return _svg(figure, description)
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One bar: its value, what it says when pointed at, and the 95 % interval of the value, if there is one."""
+
+    value: float
+    title: str
+    interval: tuple[float, float] | None = None
 
 
-def stacked_shares(
-    labels: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], *, x: str, description: str
-) -> str:
-    """Bars of parts of a whole: each series holds a share between 0 and 1 per label. The legend is the page's."""
-    figure, axes = _axes(x, "%")
-    below = [0.0] * len(labels)
-    for colour, (_name, shares) in zip(SERIES, series, strict=False):
-        axes.bar(range(len(labels)), [share * 100 for share in shares], bottom=below, color=colour, width=0.8)
-        below = [low + share * 100 for low, share in zip(below, shares, strict=True)]
-    axes.set_ylim(0, 100)
-    _ticks(axes, labels)
-    return _svg(figure, description)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From 0 to `top` in equal steps of a round number."""
+
+    top: float
+    step: float
+
+    @property
+    def ticks(self) -> list[float]:
+        return [self.step * n for n in range(round(self.top / self.step) + 1)]
 
 
-def _axes(x: str, y: str) -> tuple[Figure, Axes]:
-    # Figure and not pyplot: pyplot keeps every figure in a global list.
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axes = figure.subplots()
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(axis="y", linewidth=0.6)
-    axes.set_axisbelow(True)
-    return figure, axes
+def scale(highest: float, most: int = 5) -> Scale:
+    """The least scale of at most `most` steps of 1, 2 or 5 times a power of ten that holds `highest`."""
+    if highest <= 0:
+        return Scale(1.0, 1.0)
+    rough = highest / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    return Scale(step * math.ceil(highest / step - 1e-9), step)
 
 
-def _ticks(axes: Axes, labels: Sequence[str], most: int = 14) -> None:
-    step = max(1, -(-len(labels) // most))
-    places = range(0, len(labels), step)
-    axes.set_xticks(list(places), [labels[place] for place in places])
-    axes.margins(x=0.01)
+def columns(
+    labels: Sequence[str],
+    marks: Sequence[Mark],
+    *,
+    x: str,
+    y: str,
+    description: str,
+    expected: tuple[float, str] | None = None,
+) -> SafeString:
+    """Upright bars. x, y: names of the axes with their units. expected: a value drawn as a line, and its name."""
+    highest = max([mark.interval[1] if mark.interval else mark.value for mark in marks] + [0.0])
+    up = scale(max(highest, expected[0] if expected else 0.0))
+
+    def draw(width: int) -> SafeString:
+        frame = _Frame(width, up, y)
+        places = frame.places(len(marks))
+        bars = _join(_column(frame, place, mark) for place, mark in zip(places, marks, strict=True))
+        line = frame.level(*expected) if expected else EMPTY
+        return _join([frame.grid(), bars, line, frame.names(labels, places), frame.below(x)])
+
+    return _both(draw, HEIGHT, description)
 
 
-def _svg(figure: Figure, description: str) -> str:
-    out = io.StringIO()
-    figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _themed(out.getvalue(), description)
+def lines(
+    labels: Sequence[str], series: Sequence[Sequence[Mark | None]], *, x: str, y: str, description: str
+) -> SafeString:
+    """A line for each series, with its intervals as a band; None where a series has no value: the line breaks there."""
+    points = [mark for one in series for mark in one if mark]
+    up = scale(max([mark.interval[1] if mark.interval else mark.value for mark in points] + [0.0]))
+
+    def draw(width: int) -> SafeString:
+        frame = _Frame(width, up, y)
+        places = frame.places(len(labels))
+        middles = [left + thick / 2 for left, thick in places]
+        curves = [_curve(frame, middles, one, number) for number, one in enumerate(series, start=1)]
+        return _join([frame.grid(), *curves, frame.names(labels, places), frame.below(x)])
+
+    return _both(draw, HEIGHT, description)
 
 
-def _themed(svg: str, description: str) -> str:
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r' style="([^"]*)"', lambda found: _attributes(found[1]), svg)
-    for colour, token in TOKENS.items():
-        svg = svg.replace(f'"{colour}"', f'"var(--{token}, {colour})"')
-    label = description.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', svg, count=1)
+def rows(labels: Sequence[str], series: Sequence[Sequence[Mark]], *, x: str, description: str) -> SafeString:
+    """Lying bars, those of all series below each other for every label; for names, of which MOST_ROWS are drawn."""
+    shown = list(labels)[:MOST_ROWS]
+    highest = max([mark.value for one in series for mark in one[:MOST_ROWS]] + [0.0])
+    return _lying(shown, series, scale(highest), x, description, stacked=False)
+
+
+def stacked_rows(
+    labels: Sequence[str], series: Sequence[Sequence[Mark]], *, x: str, description: str
+) -> SafeString:
+    """Lying bars of parts of a whole: shares between 0 and 1."""
+    return _lying(list(labels)[:MOST_ROWS], series, Scale(100.0, 25.0), x, description, stacked=True)
+
+
+def _lying(
+    labels: Sequence[str],
+    series: Sequence[Sequence[Mark]],
+    along: Scale,
+    x: str,
+    description: str,
+    *,
+    stacked: bool,
+) -> SafeString:
+    height = round(ROW * max(1, len(labels)) + BOTTOM + 4)
+
+    def draw(width: int) -> SafeString:
+        frame = _LyingFrame(width, height, along, labels)
+        bars = [
+            frame.row(n, label, [one[n] for one in series], stacked=stacked) for n, label in enumerate(labels)
+        ]
+        return _join([frame.grid(), *bars, frame.below(x)])
+
+    return _both(draw, height, description)
+
+
+class _Frame:
+    """The axes of upright bars."""
+
+    def __init__(self, width: int, up: Scale, y: str) -> None:
+        self.width, self.up, self.y = width, up, y
+        self.left = 12 + LETTER * max(len(_number(tick)) for tick in up.ticks)
+        self.floor = HEIGHT - BOTTOM
+
+    def height_of(self, value: float) -> float:
+        return value / self.up.top * (self.floor - TOP)
+
+    def places(self, count: int) -> list[tuple[float, float]]:
+        """Left edge and width of every bar."""
+        each = (self.width - self.left - RIGHT) / max(1, count)
+        thick = min(each * 0.8, 44.0)
+        return [(self.left + each * n + (each - thick) / 2, thick) for n in range(count)]
+
+    def grid(self) -> SafeString:
+        lines = [self._tick(tick) for tick in self.up.ticks]
+        return _join([*lines, _text(0, 11, self.y, "start")])
+
+    def _tick(self, value: float) -> SafeString:
+        at = self.floor - self.height_of(value)
+        line = _line(self.left, at, self.width - RIGHT, at, "grid-line" if value else "axis")
+        return _join([line, _text(self.left - 6, at + 4, _number(value), "end")])
+
+    def level(self, value: float, name: str) -> SafeString:
+        at = self.floor - self.height_of(value)
+        line = _line(self.left, at, self.width - RIGHT, at, "expected")
+        return _join([line, _text(self.width - RIGHT, TOP - 11, name, "end")])
+
+    def names(self, labels: Sequence[str], places: Sequence[tuple[float, float]]) -> SafeString:
+        """Below the bars, every so many where they would touch."""
+        widest = max([_width(label) for label in labels] + [1.0]) + 8
+        each = (self.width - self.left - RIGHT) / max(1, len(labels))
+        step = max(1, math.ceil(widest / each))
+        return _join(
+            _text(left + thick / 2, self.floor + 15, label, "middle")
+            for n, (label, (left, thick)) in enumerate(zip(labels, places, strict=True))
+            if n % step == 0
+        )
+
+    def below(self, name: str) -> SafeString:
+        return _text((self.left + self.width - RIGHT) / 2, HEIGHT - 6, name, "middle")
+
+
+class _LyingFrame:
+    """The axes of lying bars, names at the left."""
+
+    def __init__(self, width: int, height: int, along: Scale, labels: Sequence[str]) -> None:
+        self.width, self.height, self.along = width, height, along
+        self.left = min(max([_width(label) for label in labels] + [0.0]) + 8, width * 0.36)
+        self.floor = height - BOTTOM
+
+    def length_of(self, value: float) -> float:
+        return value / self.along.top * (self.width - self.left - RIGHT - 8)
+
+    def grid(self) -> SafeString:
+        return _join(self._tick(tick) for tick in self.along.ticks)
+
+    def _tick(self, value: float) -> SafeString:
+        at = self.left + self.length_of(value)
+        line = _line(at, 0, at, self.floor, "grid-line" if value else "axis")
+        return _join([line, _text(at, self.floor + 15, _number(value), "middle")])
+
+    def row(self, n: int, label: str, marks: Sequence[Mark], *, stacked: bool) -> SafeString:
+        top, thick = n * ROW + 4, ROW - 8
+        name = _text(self.left - 6, top + thick / 2 + 4, _clipped(label, self.left - 8), "end", title=label)
+        return _join([name, self._stack(top, thick, marks) if stacked else self._group(top, thick, marks)])
+
+    def _stack(self, top: float, thick: float, marks: Sequence[Mark]) -> SafeString:
+        parts, at = [], self.left
+        for number, mark in enumerate(marks, start=1):
+            length = self.length_of(mark.value * 100)
+            parts.append(_bar(at, top, length, thick, number, mark.title))
+            at += length
+        return _join(parts)
+
+    def _group(self, top: float, thick: float, marks: Sequence[Mark]) -> SafeString:
+        each = thick / max(1, len(marks))
+        return _join(
+            _bar(self.left, top + each * n, self.length_of(mark.value), each, n + 1, mark.title)
+            for n, mark in enumerate(marks)
+        )
+
+    def below(self, name: str) -> SafeString:
+        return _text((self.left + self.width - RIGHT) / 2, self.height - 6, name, "middle")
+
+
+def _column(frame: _Frame, place: tuple[float, float], mark: Mark) -> SafeString:
+    left, thick = place
+    tall = frame.height_of(mark.value)
+    bar = _bar(left, frame.floor - tall, thick, tall, 1, mark.title)
+    if mark.interval is None:
+        return bar
+    low, high = (frame.floor - frame.height_of(value) for value in mark.interval)
+    middle = left + thick / 2
+    ends = [_line(middle - 4, at, middle + 4, at, "interval") for at in (low, high)]
+    return _join([bar, _line(middle, low, middle, high, "interval"), *ends])
+
+
+def _curve(frame: _Frame, middles: Sequence[float], marks: Sequence[Mark | None], number: int) -> SafeString:
+    return _join(_stretch(frame, stretch, number) for stretch in _stretches(middles, marks))
+
+
+def _stretches(middles: Sequence[float], marks: Sequence[Mark | None]) -> Iterable[list[tuple[float, Mark]]]:
+    """What lies between two gaps."""
+    pairs = zip(middles, marks, strict=True)
+    for is_gap, group in groupby(pairs, key=lambda pair: pair[1] is None):
+        if not is_gap:
+            yield [(at, mark) for at, mark in group if mark]
+
+
+def _stretch(frame: _Frame, points: Sequence[tuple[float, Mark]], number: int) -> SafeString:
+    """Each point twice: a dot that says its numbers, and a corner of the line."""
+    band = [(at, mark.interval) for at, mark in points if mark.interval]
+    around = [(at, high) for at, (_low, high) in band] + [(at, low) for at, (low, _high) in reversed(band)]
+    line = _path([(at, mark.value) for at, mark in points], frame)
+    dots = _join(
+        format_html(
+            '<circle class="mark c{}" cx="{}" cy="{}" r="3"><title>{}</title></circle>',
+            number, _short(at), _short(frame.floor - frame.height_of(mark.value)), mark.title,
+        )
+        for at, mark in points
+    )  # fmt: skip
+    shapes = format_html(
+        '<path class="band c{}" d="{}Z"/><path class="curve c{}" d="{}"/>',
+        number, _path(around, frame), number, line,
+    )  # fmt: skip
+    return _join([shapes, dots])
+
+
+def _path(points: Sequence[tuple[float, float]], frame: _Frame) -> str:
+    corners = (f"{_short(at)} {_short(frame.floor - frame.height_of(value))}" for at, value in points)
+    return "M" + "L".join(corners) if points else ""
+
+
+# ---- SVG -------------------------------------------------------------------------------------------------------------
+
+
+def _both(draw: Callable[[int], SafeString], height: int, description: str) -> SafeString:
+    return _join(
+        format_html(
+            '<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
+            name,
+            width,
+            height,
+            description,
+            draw(width),
+        )
+        for name, width in WIDTHS.items()
+    )
+
+
+def _join(parts: Iterable[SafeString]) -> SafeString:
+    return format_html_join("", "{}", ((part,) for part in parts))
+
+
+def _bar(left: float, top: float, width: float, height: float, series: int, title: str) -> SafeString:
+    return format_html(
+        '<rect class="mark c{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
+        series,
+        *(_short(value) for value in (left, top, width, height)),
+        title,
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> SafeString:
+    ends = (_short(value) for value in (x1, y1, x2, y2))
+    return format_html('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>', kind, *ends)
+
+
+def _text(x: float, y: float, words: str, anchor: str, title: str = "") -> SafeString:
+    told = format_html("<title>{}</title>", title) if title and title != words else EMPTY
+    return format_html(
+        '<text x="{}" y="{}" text-anchor="{}">{}{}</text>', _short(x), _short(y), anchor, told, words
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _number(value: float) -> str:
+    """A tick's number: 0.5, 20, 20k."""
+    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
+
+
+def _width(words: str) -> float:
+    return sum(CHINESE if letter >= "\u2e80" else LETTER for letter in words)
+
+
+def _clipped(words: str, room: float) -> str:
+    while words and _width(words) > room:
+        words = words.rstrip("…")[:-1].rstrip() + "…"
+        if words == "…":
+            break
+    return words
 
 
 def standalone(svg: str) -> str:
-    """The plot as a file of its own, with the light theme's colours written out."""
-    svg = re.sub(r"var\(--[a-z0-9-]+, (#[0-9a-f]+)\)", r"\1", svg)
-    return svg.replace('font-family="inherit"', 'font-family="sans-serif"')
-
-
-def _attributes(style: str) -> str:
-    pairs = [part.split(":", 1) for part in style.split(";") if ":" in part]
-    attributes = {name.strip(): value.strip() for name, value in pairs}
-    if font := attributes.pop("font", None):
-        attributes["font-size"] = font.split("px")[0] + "px"
-        attributes["font-family"] = "inherit"
-    return "".join(f' {name}="{value.replace(chr(34), chr(39))}"' for name, value in attributes.items())
+    """The wide drawing as a file of its own, in the light theme's colours."""
+    wide = svg[: svg.index("</svg>") + len("</svg>")]
+    marks = "".join(
+        f".c{n}{{fill:{LIGHT[n]}}}.curve.c{n}{{fill:none;stroke:{LIGHT[n]};stroke-width:2}}" for n in "1234"
+    )
+    style = (
+        f"<style>text{{font:12px sans-serif;fill:{LIGHT['text']}}}.grid-line{{stroke:{LIGHT['line']}}}"
+        f".axis,.interval,.expected{{stroke:{LIGHT['text']}}}.expected{{stroke-dasharray:4 3}}"
+        f".band{{opacity:.15}}{marks}</style>"
+    )
+    opened = re.sub(r"<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', wide, count=1)
+    return re.sub(r"(<svg [^>]*>)", lambda found: found[1] + style, opened, count=1)

@@ -3,28 +3,36 @@
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_safe
 
 from annotation.selectors import statistics
+from annotation.selectors.authoring import authoring_of
+from annotation.selectors.statistics import Actions, Person
 from dialogues.models import Action, Split
 from frontend import plots
 from frontend.pages import signed_in
+from frontend.plots import Mark
+from generation.selectors import waiting_statistics
+from measures.proportion import Proportion, proportion
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
 
 Cell = str | int | float | None
+UNITS = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month": gettext_lazy("month")}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question with its numbers and, where a picture says more, a plot. n: what the numbers rest on."""
+    """A question with its numbers and, where a picture says more, a plot. note: what the numbers rest on, with n."""
 
     name: str
     question: str
@@ -42,14 +50,16 @@ def action_names() -> list[str]:
 def table_one(project: Project) -> Answer:
     columns = statistics.table_one(project)
     names = {**{split.value: str(split.label) for split in Split}, "total": _("Total")}
-    shares = [[column.actions.share(action) for action in Action.values] for column in columns]
     rows: list[list[Cell]] = [
         [_("Dialogues"), *(column.dialogues for column in columns)],
         [_("Utterances"), *(column.utterances for column in columns)],
-        [_("Average utterance length (characters)"), *(_rounded(column.mean_length) for column in columns)],
+        [
+            _("Average utterance length (characters)"),
+            *(_rounded(column.mean_length, 2) for column in columns),
+        ],
         *(
-            [f"{name} (%)", *(_percent(share[n]) for share in shares)]
-            for n, name in enumerate(action_names())
+            [f"{name} (%)", *(_percent(column.actions.share(action).share) for column in columns)]
+            for action, name in zip(Action.values, action_names(), strict=True)
         ),
         [_("Utterances that had candidates"), *(column.actions.total for column in columns)],
     ]
@@ -65,155 +75,228 @@ def table_one(project: Project) -> Answer:
 
 
 def actions_over_time(project: Project) -> Answer:
-    days = statistics.actions_by_day(project)
-    return _actions(
-        "actions-by-day",
-        _("Do people rewrite less over time?"),
-        _("day"),
-        [(day.key.isoformat(), day.actions) for day in days],
+    course = statistics.actions_over_time(project)
+    periods = course.with_gaps()
+    series = [
+        [_mark(_day(start), name, actions.share(action)) if actions else None for start, actions in periods]
+        for action, name in zip(Action.values, action_names(), strict=True)
+    ]
+    unit, question = str(UNITS[course.unit]), _("Do people rewrite less over time?")
+    svg = (
+        plots.lines([_day(at) for at, _n in periods], series, x=unit, y="%", description=question)
+        if periods
+        else ""
     )
+    counted = [(period.start.isoformat(), period.actions) for period in course.periods]
+    return _actions("actions-over-time", question, unit, counted, svg, _("bands: 95 % intervals"))
 
 
 def actions_by_annotator(project: Project) -> Answer:
     people = statistics.actions_by_annotator(project)
-    rows = [(person.key, person.actions) for person in people]
-    return _actions(
-        "actions-by-annotator", _("Does everybody use the candidates alike?"), _("annotator"), rows
-    )
-
-
-def _actions(name: str, question: str, key: str, rows: list[tuple[str, statistics.Actions]]) -> Answer:
-    counted = [(label, actions) for label, actions in rows if actions.total]
-    total = sum(actions.total for _label, actions in counted)
+    names = labels_of([one.person for one in people])
     series = [
-        (label, [actions.share(action) or 0.0 for _key, actions in counted])
+        [
+            _mark(name, label, one.actions.share(action), of_whole=True)
+            for name, one in zip(names, people, strict=True)
+        ]
         for action, label in zip(Action.values, action_names(), strict=True)
     ]
-    svg = (
-        plots.stacked_shares([label for label, _actions in counted], series, x=key, description=question)
-        if total
-        else ""
-    )
-    table: list[list[Cell]] = [
-        [label, *(getattr(actions, action) for action in Action.values), actions.total]
+    question = _("Does everybody use the candidates alike?")
+    svg = plots.stacked_rows(names, series, x="%", description=question) if people else ""
+    counted = [(name, one.actions) for name, one in zip(names, people, strict=True)]
+    return _actions("actions-by-annotator", question, _("annotator"), counted, svg, _more(len(people)))
+
+
+def _actions(
+    name: str, question: str, key: str, counted: Sequence[tuple[str, Actions]], svg: str, remark: str
+) -> Answer:
+    total = sum(actions.total for _key, actions in counted)
+    note = ngettext("n = %(n)d turn that had candidates", "n = %(n)d turns that had candidates", total) % {
+        "n": total
+    }
+    rows: list[list[Cell]] = [
+        [
+            label,
+            *(getattr(actions, action) for action in Action.values),
+            actions.total,
+            *(_percent(actions.share(action).share) for action in Action.values),
+        ]
         for label, actions in counted
     ]
-    return Answer(
-        name,
-        question,
-        _("Share of actions; n = %(n)d turns that had candidates") % {"n": total},
-        [key, *action_names(), "n"],
-        table,
-        mark_safe(svg),  # noqa: S308 - drawn by us; matplotlib escapes the labels
-        action_names(),
-    )
+    head = [key, *action_names(), "n", *(f"{action} (%)" for action in action_names())]
+    return Answer(name, question, " · ".join(filter(None, [note, remark])), head, rows, svg, action_names())
 
 
 def edit_distances(project: Project) -> Answer:
-    values = statistics.edit_distances(project)
-    labels = [str(bar.value) for bar in values[:-1]] + [f"≥{values[-1].value}"]
-    return _histogram(
-        "edit-distance",
-        _("How much do people change when they revise?"),
-        _("edit distance (characters)"),
-        labels,
-        values,
-    )
-
-
-def positions(project: Project) -> Answer:
-    values = statistics.positions_chosen(project)
-    return _histogram(
-        "position",
-        _("Do people read all candidates?"),
-        _("displayed place of the chosen candidate (the order is random)"),
-        [str(bar.value) for bar in values],
-        values,
-    )
-
-
-def _histogram(name: str, question: str, x: str, labels: list[str], values: list[statistics.Bar]) -> Answer:
-    total = sum(bar.count for bar in values)
-    counts = [bar.count for bar in values]
-    svg = plots.bars(labels, counts, x=x, y=_("utterances"), description=question) if total else ""
+    bars = statistics.edit_distances(project)
+    total = sum(bar.count for bar in bars)
+    labels = [str(bar.value) for bar in bars[:-1]] + [f"≥{bars[-1].value}"]
+    marks = [Mark(bar.count, f"{label}: {bar.count}") for label, bar in zip(labels, bars, strict=True)]
+    x, question = _("edit distance (characters)"), _("How much do people change when they revise?")
+    svg = plots.columns(labels, marks, x=x, y=_("utterances"), description=question) if total else ""
+    rows: list[list[Cell]] = [[label, bar.count] for label, bar in zip(labels, bars, strict=True)]
     return Answer(
-        name,
-        question,
-        _("n = %(n)d utterances") % {"n": total},
-        [x, _("utterances")],
-        list(zip(labels, counts, strict=True)),
-        mark_safe(svg),  # noqa: S308 - drawn by us
+        "edit-distance", question, _revised_words(total), [x, _("utterances")], rows if total else [], svg
+    )
+
+
+def _revised_words(n: int) -> str:
+    return ngettext("n = %(n)d revised utterance", "n = %(n)d revised utterances", n) % {"n": n}
+
+
+def places(project: Project) -> Answer:
+    bars = statistics.places_chosen(project)
+    total = sum(bar.count for bar in bars)
+    shares = [proportion(bar.count, total) for bar in bars]
+    labels = [str(bar.value) for bar in bars]
+    x, question = _("place in the list (the order is random)"), _("Do people read all candidates?")
+    marks = [_mark(label, "", share) for label, share in zip(labels, shares, strict=True)]
+    alike = (100 / len(bars), _("if all were chosen alike"))
+    svg = plots.columns(labels, marks, x=x, y="%", description=question, expected=alike) if total else ""
+    note = ngettext("n = %(n)d chosen candidate", "n = %(n)d chosen candidates", total) % {"n": total}
+    rows: list[list[Cell]] = [
+        [label, one.count, _percent(one.share), _percent(one.low), _percent(one.high)]
+        for label, one in zip(labels, shares, strict=True)
+    ]
+    head = [x, _("chosen"), "%", _("95 % from"), _("95 % to")]
+    return Answer(
+        "place", question, f"{note} · {_('lines: 95 % intervals')}", head, rows if total else [], svg
     )
 
 
 def paces(project: Project) -> Answer:
     people = statistics.paces(project)
-    rows: list[list[Cell]] = [
-        [one.annotator, one.turns, round(one.active, 1), round(one.active_p90, 1), round(one.idle, 1)]
-        for one in people
+    names = labels_of([one.person for one in people])
+    legend = [_("active"), _("idle")]
+    series = [
+        [Mark(value, f"{name}: {legend[n]} {value:.1f} s") for name, value in zip(names, values, strict=True)]
+        for n, values in enumerate([[one.active for one in people], [one.idle for one in people]])
     ]
+    x, question = _("seconds per turn, median"), _("How long does a turn take?")
+    svg = plots.rows(names, series, x=x, description=question) if people else ""
+    rows: list[list[Cell]] = [
+        [name, one.turns, round(one.active, 1), round(one.active_p90, 1), round(one.idle, 1)]
+        for name, one in zip(names, people, strict=True)
+    ]
+    head = [
+        _("annotator"),
+        _("turns"),
+        _("active, median (s)"),
+        _("active, 90 % below (s)"),
+        _("idle, median (s)"),
+    ]
+    n = sum(one.turns for one in people)
+    note = ngettext(
+        "n = %(n)d turn. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
+        "n = %(n)d turns. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
+        n,
+    ) % {"n": n}
     return Answer(
-        "pace",
-        _("How long does a turn take?"),
-        _("Seconds since the turn was shown. Time without any input for 30 s counts as idle."),
-        [
-            _("annotator"),
-            _("turns"),
-            _("active, median (s)"),
-            _("active, 90 % below (s)"),
-            _("idle, median (s)"),
-        ],
-        rows,
+        "pace", question, " ".join(filter(None, [note, _more(len(people))])), head, rows, svg, legend
     )
+
+
+def waits(project: Project) -> Answer:
+    seen = waiting_statistics(project)
+    rows: list[list[Cell]] = [
+        [_("ready when the turn was sent (%)"), _percent(proportion(seen.ready, seen.turns).share)],
+        [_("on the way when the turn was sent (%)"), _percent(proportion(seen.on_the_way, seen.turns).share)],
+        [_("wait, median (s)"), _seconds(seen.p50_ms)],
+        [_("wait, 95 % below (s)"), _seconds(seen.p95_ms)],
+        [_("turns"), seen.turns],
+        [_("sets made for drafts that changed"), seen.unseen],
+    ]
+    note = _(
+        "From sending a turn to the first candidates of the next; 0 s when they were made while it was written."
+    )
+    head = ["", _("value")]
+    return Answer("waiting", _("Do people wait for candidates?"), note, head, rows if seen.turns else [])
 
 
 ANSWERS = {
     "table-1": table_one,
-    "actions-by-day": actions_over_time,
+    "actions-over-time": actions_over_time,
     "actions-by-annotator": actions_by_annotator,
     "edit-distance": edit_distances,
-    "position": positions,
+    "place": places,
     "pace": paces,
+    "waiting": waits,
 }
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+def labels_of(people: Sequence[Person]) -> list[str]:
+    """The shown names; with the sign-in name where two are called alike."""
+    names = [str(person) for person in people]
+    return [
+        name if names.count(name) == 1 else f"{name} ({person.username})"
+        for name, person in zip(names, people, strict=True)
+    ]
+
+
+def _mark(where: str, what: str, part: Proportion, *, of_whole: bool = False) -> Mark:
+    """A share as a bar, in percent, or between 0 and 1 where the parts are drawn as a whole."""
+    share, low, high = (value or 0.0 for value in (part.share, part.low, part.high))
+    named = f"{where}: {what} " if what else f"{where}: "
+    title = f"{named}{share * 100:.1f} % ({low * 100:.1f}–{high * 100:.1f}), n = {part.n}"
+    return Mark(share, title) if of_whole else Mark(share * 100, title, (low * 100, high * 100))
+
+
+def _day(at: date) -> str:
+    return f"{at:%m-%d}"
+
+
+def _more(people: int) -> str:
+    hidden = people - plots.MOST_ROWS
+    return _("%(n)d more people are in the table") % {"n": hidden} if hidden > 0 else ""
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else round(share * 100, 1)
 
 
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds / 1000, 2)
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
+    authoring_of(project)  # other protocols have other numbers
+    return project
+
+
 @login_required
+@require_safe
 def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
-    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
+    project = _project(request, slug)
     first, *rest = (answer(project) for answer in ANSWERS.values())
-    return render(
-        request, "statistics/statistics.html", {"project": project, "table_one": first, "answers": rest}
-    )
+    context = {"project": project, "title": _("Statistics"), "table_one": first, "answers": rest}
+    return render(request, "statistics/statistics.html", context)
 
 
 @login_required
+@require_safe
 def download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
-    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
-    if name not in ANSWERS:
+    project = _project(request, slug)
+    if name not in ANSWERS or suffix not in ("csv", "svg"):
         raise Http404
     answer = ANSWERS[name](project)
-    if suffix == "svg" and answer.svg:
-        return _file(f"{slug}-{name}.svg", "image/svg+xml", [plots.standalone(answer.svg)])
-    if suffix != "csv":
+    if suffix == "svg" and not answer.svg:
         raise Http404
-    response = _file(
-        f"{slug}-{name}.csv", "text/csv; charset=utf-8", ["\ufeff"]
-    )  # the mark makes Excel read UTF-8
+    if suffix == "svg":
+        return _file(f"{slug}-{name}.svg", "image/svg+xml", [plots.standalone(answer.svg)])
+    # The mark at the beginning makes spreadsheets read UTF-8.
+    response = _file(f"{slug}-{name}.csv", "text/csv; charset=utf-8", ["\ufeff"])
     csv.writer(response).writerows([list(answer.head), *(_safe(row) for row in answer.rows)])
     return response
 
 
 def _safe(row: Sequence[Cell]) -> list[Cell]:
     # A cell that begins like a formula would be run by a spreadsheet.
-    return [f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@" and cell else cell for cell in row]
+    return [f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell for cell in row]
 
 
 def _file(name: str, content_type: str, parts: Iterable[str]) -> HttpResponse:
@@ -224,5 +307,5 @@ def _file(name: str, content_type: str, parts: Iterable[str]) -> HttpResponse:
 
 urlpatterns = [
     path("p/<slug:slug>/statistics/", statistics_page, name="statistics"),
-    path("p/<slug:slug>/statistics/<slug:name>.<str:suffix>", download, name="statistics-download"),
+    path("p/<slug:slug>/statistics/<slug:name>.<str:suffix>", download, name="statistics_download"),
 ]
