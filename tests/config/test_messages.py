@@ -22,6 +22,13 @@ def test_templates_and_code_are_both_read(tmp_path: Path) -> None:
     assert said == {(None, "One"), (None, "Two"), ("month", "May"), (None, ("%(n)s turn", "%(n)s turns"))}
 
 
+def test_what_is_said_inside_an_f_string_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.py"
+    page.write_text("def line(n):\n    return f\"{_('Total')}: {n} {gettext('rows')}\"\n")
+    found = messages.collect_from([page], root=tmp_path)
+    assert {message.id for message in found if message.id} == {"Total", "rows"}
+
+
 def test_a_missing_and_an_uncertain_translation_are_named_with_their_place() -> None:
     said, known = Catalog(), Catalog()
     for text in ("kept", "new", "guessed"):
