@@ -22,8 +22,10 @@ TAG = ["Jobs"]
 
 
 class JobFilters(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(required=False, choices=JobState.choices)
-    kind = serializers.CharField(required=False, max_length=40, help_text="import, export …")
+    state = serializers.ChoiceField(required=False, allow_blank=True, choices=JobState.choices)
+    kind = serializers.CharField(
+        required=False, allow_blank=True, max_length=40, help_text="import, export …"
+    )
 
 
 class JobSerializer(serializers.ModelSerializer[Job]):

@@ -122,12 +122,12 @@ class RolesChange(serializers.Serializer[Any]):
 
 
 class EventFilters(serializers.Serializer[Any]):
-    kind = serializers.CharField(required=False, max_length=40)
+    kind = serializers.CharField(required=False, allow_blank=True, max_length=40)
     subject_type = serializers.CharField(
-        required=False, max_length=40, help_text="For example dialogues.dialogue."
+        required=False, allow_blank=True, max_length=40, help_text="For example dialogues.dialogue."
     )
-    subject_id = serializers.CharField(required=False, max_length=36)
-    actor = serializers.CharField(required=False, max_length=150, help_text="Sign-in name.")
+    subject_id = serializers.CharField(required=False, allow_blank=True, max_length=36)
+    actor = serializers.CharField(required=False, allow_blank=True, max_length=150, help_text="Sign-in name.")
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):

@@ -52,7 +52,9 @@ class ProblemSchema(AutoSchema):
             answers[status] = self._problem(status).ref
         return dict(sorted(answers.items()))
 
-    def _map_basic_serializer(self, serializer: Any, direction: Literal["request", "response"]) -> dict[str, Any]:
+    def _map_basic_serializer(
+        self, serializer: Any, direction: Literal["request", "response"]
+    ) -> dict[str, Any]:
         shape: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if isinstance(serializer, Strict):
             shape["additionalProperties"] = False

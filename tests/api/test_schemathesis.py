@@ -1,0 +1,159 @@
+"""Requests generated from the OpenAPI document, sent to the whole application in the name of somebody with every role.
+
+No answer may be an error of ours, and every answer must be one that the document describes. Half of the addresses name
+things that exist, so that the requests get past the door.
+"""
+
+import io
+import logging
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import schemathesis
+from django.core.cache import cache
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from accounts.models import Scope, User
+from accounts.services import create_token
+from annotation.models import Assignment
+from annotation.services.assignment import claim_next_task
+from annotation.services.authoring import SentTurn, submit_turn
+from annotation.services.planning import plan_dialogues
+from dialogues.services.imports import start_import
+from generation.models import CandidateRequest
+from jobs.models import Job, JobState
+from preference.services import start_export
+from projects.models import Project
+
+EXAMPLES = int(
+    os.environ.get("SCHEMATHESIS_EXAMPLES", "8")
+)  # of each kind (right and wrong), for each operation
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+# What we replace in a generated request, so that a wrong value there is not sent.
+REPLACED = {ParameterLocation.PATH, ParameterLocation.HEADER, ParameterLocation.COOKIE}
+
+
+def application() -> Any:
+    document = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    schema = schemathesis.openapi.from_dict(document)
+    schema.app = get_wsgi_application()
+    return schema
+
+
+OPERATIONS = [found.ok() for found in application().get_all_operations()]
+
+
+@pytest.fixture(autouse=True)
+def one_process(tmp_path: Any, settings: Any) -> Iterator[None]:
+    """The application answers inside the test's transaction, whose connection must stay open between requests."""
+    settings.FILES_ROOT = tmp_path
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # one-time passwords, by the dozen
+    cache.clear()
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    logging.disable(logging.WARNING)  # thousands of lines that pytest would keep
+    yield
+    logging.disable(logging.NOTSET)
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def token(olga: User) -> str:
+    return create_token(user=olga, name="schemathesis", scopes=list(Scope))[1]
+
+
+@pytest.fixture
+def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dict[str, list[Any]]:
+    """What exists: values for parameters of addresses, by the beginning of the address and the parameter's name."""
+    plan_dialogues(project=project, actor=mara, count=3, plan_id=uuid4())
+    assignment = claim_next_task(annotator=olga, project=project, claim_id=uuid4())
+    for position in range(2):
+        turn = SentTurn(id=uuid4(), position=position, text=f"Turn {position}")
+        submit_turn(annotator=olga, assignment_id=assignment.pk, sent=turn)
+    spare, _plain = create_token(user=olga, name="spare", scopes=["read"])
+    imported = start_import(
+        project=project,
+        actor=olga,
+        source=io.BytesIO(b"[]"),
+        name="chats.jsonl",
+        format="messages",
+        submission_id=uuid4(),
+    )
+    Job.objects.filter(pk=imported.pk).update(state=JobState.FAILED)
+    export = start_export(export_id=uuid4(), project=project, actor=olga, format="diamante")
+    return {
+        "slug": [project.slug],
+        "username": ["ann", "bob", "mara"],
+        "assignments": [assignment.pk],
+        "dialogues": [Assignment.objects.get(pk=assignment.pk).dialogue_id],
+        "tokens": [spare.pk],
+        "jobs": [str(imported.pk), str(export.pk)],
+        "exports": [str(export.pk)],
+        "imports": [str(imported.pk)],
+        "candidate-requests": [str(pk) for pk in CandidateRequest.objects.values_list("pk", flat=True)],
+    }
+
+
+def aim(case: Any, known: dict[str, list[Any]], chance: random.Random) -> None:
+    """Put values that exist into three of four addresses."""
+    kind = case.path.removeprefix("/api/v1/").split("/")[0]
+    for name in case.path_parameters or {}:
+        values = known.get(kind if name == "id" else name)
+        if values and chance.random() < 0.75:
+            case.path_parameters[name] = chance.choice(values)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.label for operation in OPERATIONS])
+def test_every_operation_keeps_to_the_document(
+    operation: Any, known: dict[str, list[Any]], token: str
+) -> None:
+    right = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+    takes_input = bool(operation.body or operation.path_parameters or operation.query)
+
+    @settings(
+        max_examples=2 * EXAMPLES if takes_input else 1,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate],
+    )
+    @given(case=right | wrong if takes_input else right, chance=st.randoms(use_true_random=False))
+    def check(case: Any, chance: random.Random) -> None:
+        aim(case, known, chance)
+        wrong_in = {place for place, how in case.meta.components.items() if how.mode.is_negative}
+        checks = CHECKS if wrong_in & REPLACED else [*CHECKS, negative_data_rejection]
+        headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
+        case.call_and_validate(headers=headers, checks=checks)
+
+    check()
