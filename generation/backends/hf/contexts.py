@@ -152,7 +152,7 @@ def merged(parts: Sequence[Encoded], lengths: Sequence[int]) -> DynamicCache:
     return DynamicCache(list(zip(keys, values, strict=True)))
 
 
-def similar_lengths(lengths: Sequence[int], budget: int = 8192) -> Iterator[list[int]]:
+def similar_lengths(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Indices in groups that are padded to at most twice what they hold, and to at most `budget` tokens."""
     group: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -182,11 +182,14 @@ class ContextEncoder:
     def __init__(self, feeder: Feeder, conversations: ConversationCache) -> None:
         self._feeder = feeder
         self._conversations = conversations
+        # Tokens in one pass. A CPU is busy with few, and slower once a pass no longer fits its cache (measured: 16
+        # contexts of 384 tokens 2.7 s in one pass, 2.1 s at 512); a GPU wants many.
+        self._budget = 512 if feeder.device.type == "cpu" else 8192
 
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
         jobs = [_Job(prompt, *self._conversations.reusable(prompt)) for prompt in prompts]
         contexts: dict[int, Context] = {}
-        for group in similar_lengths([len(job.new) for job in jobs]):
+        for group in similar_lengths([len(job.new) for job in jobs], self._budget):
             members = [jobs[i] for i in group]
             encode = self._encode_one if len(group) == 1 else self._encode_together
             contexts.update(zip(group, encode(members), strict=True))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
 
 from generation.protocol import BackendError
 
@@ -81,6 +82,7 @@ def folder_hash(folder: Path) -> str:
 
 def load(model: str, device: str, dtype: str) -> Loaded:
     """Raises BackendError where anything is missing or does not fit together."""
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a worker writes a log, not a screen
     source = str(folder_of(model)) if is_folder(model) else model
     place = _device(device)
     number = _dtype(dtype, place)
