@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
@@ -119,7 +119,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _told(change: Change) -> str:
-    roles = ", ".join(str(Role(role).label) for role in change.after or ())
+    roles = pgettext("list", ", ").join(str(Role(role).label) for role in change.after or ())
     words = (
         _("%(name)s takes part as: %(roles)s.") if change.is_new else _("%(name)s has the roles: %(roles)s.")
     )
