@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field, inline_serializer
@@ -17,6 +16,7 @@ from accounts.rest.pagination import NewestByTime, page_of
 from accounts.rest.person import person
 from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
 from accounts.rest.shapes import Strict, checked
+from accounts.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import JobState
 from preference.models import Export, Shape
@@ -28,7 +28,7 @@ from projects.selectors import project_for
 
 TAG = ["Exports"]
 JSON_LINES = "application/jsonl"
-GONE: Mapping[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
+GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410)}
 
 
 def splits_field() -> serializers.ListField:
@@ -174,10 +174,10 @@ class ExportFileView(APIView):
     @extend_schema(
         tags=TAG, operation_id="exports_file", responses={(200, JSON_LINES): OpenApiTypes.BINARY, **GONE}
     )
-    def get(self, request: Request, pk: UUID) -> FileResponse:
+    def get(self, request: Request, pk: UUID) -> StreamedFile:
         """The file, JSON Lines. Codes: not_ready (409), file_gone (410)."""
         path = file_of(export_for(person(request), pk))
-        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=JSON_LINES)
+        return StreamedFile(path.open("rb"), as_attachment=True, filename=path.name, content_type=JSON_LINES)
 
     @extend_schema(tags=TAG, operation_id="exports_remove_file", responses={200: ExportSerializer})
     def delete(self, request: Request, pk: UUID) -> Response:

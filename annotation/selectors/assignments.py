@@ -23,5 +23,6 @@ def assignment_for(user: User, assignment_id: int) -> Assignment:
 
 
 def assignments_of(user: User, project: Project, states: list[str] | None = None) -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(annotator=user, project=project).select_related("dialogue", "project")
+    mine = Assignment.objects.filter(annotator=user, project=project)
+    mine = mine.select_related("dialogue", "project", "draft")
     return mine.filter(state__in=states) if states else mine

@@ -1,0 +1,147 @@
+"""A list costs the same number of queries with three rows as with three hundred."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import ApiToken, User
+from annotation.models import Assignment, Draft, ExpertReview, Task, Verdict
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from jobs.models import Job
+from preference.models import Export
+from projects.models import Event, Membership, Project, Protocol, Role
+from tests.api.conftest import Program
+
+pytestmark = pytest.mark.django_db
+FEW, MANY, PAGE = 3, 300, 200
+MOST_QUERIES = 12
+
+Fill = Callable[[Project, User, int], object]
+
+
+def tokens(project: Project, olga: User, n: int) -> None:
+    ApiToken.objects.bulk_create(
+        ApiToken(user=olga, name="t", digest=uuid4().hex, prefix="lap_", scopes=["read"]) for _ in range(n)
+    )
+
+
+def projects(project: Project, olga: User, n: int) -> None:
+    made = Project.objects.bulk_create(
+        Project(slug=f"p{uuid4().hex}", title="P", protocol=Protocol.AUTHORING) for _ in range(n)
+    )
+    Membership.objects.bulk_create(Membership(project=one, user=olga, roles=[Role.ENGINEER]) for one in made)
+
+
+def members(project: Project, olga: User, n: int) -> None:
+    people = User.objects.bulk_create(User(username=f"u{uuid4().hex}") for _ in range(n))
+    Membership.objects.bulk_create(
+        Membership(project=project, user=one, roles=[Role.ANNOTATOR]) for one in people
+    )
+
+
+def events(project: Project, olga: User, n: int) -> None:
+    Event.objects.bulk_create(
+        Event(project=project, subject_type="t", subject_id="1", kind="k", actor=olga) for _ in range(n)
+    )
+
+
+def jobs(project: Project, olga: User, n: int) -> list[Job]:
+    parameters = {"name": "f.jsonl", "format": "messages", "on_error": "skip", "size": 1, "sha256": "0"}
+    rows = [Job(project=project, kind="import", created_by=olga, parameters=parameters) for _ in range(n)]
+    return Job.objects.bulk_create(rows)
+
+
+def exports(project: Project, olga: User, n: int) -> None:
+    rows = jobs(project, olga, n)
+    filters = {"splits": ["train"], "include_unreviewed": False}
+    Export.objects.bulk_create(
+        Export(id=job.pk, project=project, job=job, format="diamante", filters=filters) for job in rows
+    )
+
+
+def dialogues(project: Project, olga: User, n: int) -> list[Dialogue]:
+    rows = Dialogue.objects.bulk_create(
+        Dialogue(project=project, origin=Origin.AUTHORED, state=DialogueState.FINISHED, split="train")
+        for _ in range(n)
+    )
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=row, position=0, speaker="A", text="Hello") for row in rows
+    )
+    return rows
+
+
+def assignments(project: Project, olga: User, n: int) -> None:
+    now = timezone.now()
+    rows = Assignment.objects.bulk_create(
+        Assignment(
+            task=Task.objects.create(project=project),
+            project=project,
+            annotator=olga,
+            dialogue=dialogue,
+            claim_id=uuid4(),
+            lease_until=now,
+        )
+        for dialogue in dialogues(project, olga, n)
+    )
+    Draft.objects.bulk_create(Draft(assignment=row) for row in rows)
+
+
+def reviews(project: Project, olga: User, n: int) -> None:
+    ExpertReview.objects.bulk_create(
+        ExpertReview(dialogue=row, reviewer=olga, verdict=Verdict.PASS, decided_at=timezone.now())
+        for row in dialogues(project, olga, n)
+    )
+
+
+LISTS: list[tuple[str, Fill]] = [
+    ("tokens", tokens),
+    ("projects", projects),
+    ("projects/chit-chat/members", members),
+    ("projects/chit-chat/events", events),
+    ("projects/chit-chat/jobs", jobs),
+    ("projects/chit-chat/imports", jobs),
+    ("projects/chit-chat/exports", exports),
+    ("projects/chit-chat/dialogues", dialogues),
+    ("projects/chit-chat/assignments", assignments),
+    ("projects/chit-chat/reviews", reviews),
+]
+
+
+@pytest.mark.parametrize("path, fill", LISTS, ids=[path for path, _fill in LISTS])
+def test_a_list_costs_the_same_with_many_rows(
+    program: Program, project: Project, olga: User, path: str, fill: Fill
+) -> None:
+    asks = program(olga)
+
+    def queries() -> tuple[int, int]:
+        with CaptureQueriesContext(connection) as seen:
+            answer: Any = asks.get(f"/api/v1/{path}/", {"page_size": PAGE})
+        assert answer.status_code == 200, answer.content
+        return len(seen), len(answer.json()["results"])
+
+    fill(project, olga, FEW)
+    queries()  # what is only done once, such as noting the token's use
+    few, rows = queries()
+    assert rows >= FEW
+    fill(project, olga, MANY)
+    many, rows = queries()
+    assert rows == PAGE
+    assert many == few <= MOST_QUERIES
+
+
+@pytest.mark.parametrize("path, fill", LISTS, ids=[path for path, _fill in LISTS])
+def test_following_next_gives_every_row_once(
+    program: Program, project: Project, olga: User, path: str, fill: Fill
+) -> None:
+    fill(project, olga, 25)
+    asks, address, seen = program(olga), f"/api/v1/{path}/?page_size=10", []
+    while address:
+        answer = asks.get(address).json()
+        seen += [str(row.get("id") or row.get("slug") or row.get("username")) for row in answer["results"]]
+        address = answer["next"]
+    assert len(seen) == len(set(seen)) >= 25
