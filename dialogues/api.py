@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from uuid import UUID
 
-from django.http import StreamingHttpResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -19,6 +18,7 @@ from accounts.rest.pagination import CursorPagination, NewestByTime, page_of
 from accounts.rest.person import person
 from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
 from accounts.rest.shapes import checked, checked_query
+from accounts.rest.streams import StreamedText
 from dialogues import serializers as shapes
 from dialogues.parsing import FORMATS
 from dialogues.selectors import (
@@ -140,7 +140,7 @@ class ImportErrorsTable(APIView):
     @extend_schema(
         tags=IMPORTS, operation_id="imports_errors_csv", responses={(200, "text/csv"): OpenApiTypes.STR}
     )
-    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+    def get(self, request: Request, pk: UUID) -> StreamedText:
         """The same as a table: line, code, reason, remedy."""
         return errors_as_csv(import_for(person(request), pk))
 
@@ -152,7 +152,7 @@ class _Line:
         return line
 
 
-def errors_as_csv(job: Job) -> StreamingHttpResponse:
+def errors_as_csv(job: Job) -> StreamedText:
     """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
     writer = csv.writer(_Line())
 
@@ -162,7 +162,7 @@ def errors_as_csv(job: Job) -> StreamingHttpResponse:
             error = as_error(row)
             yield writer.writerow([error.line, error.code, _as_text(error.reason), _as_text(error.remedy)])
 
-    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    answer = StreamedText(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
     return answer
 
