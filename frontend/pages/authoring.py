@@ -9,6 +9,7 @@ from django.templatetags.static import static
 from django.urls import path, reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -119,8 +120,8 @@ def take_back(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
     return redirect("workbench", slug, assignment_id)
 
 
-def words() -> dict[str, str]:
-    """What the scripts of the workbench say; {n} and the like are filled in there."""
+def words() -> dict[str, Any]:
+    """What the scripts of the workbench say; {n} and the like are filled in there. A list: for 1, and for other numbers."""
     return {
         "round": _("Round {n} of {needed}"),
         "round_over": _("Round {n}"),
@@ -135,9 +136,16 @@ def words() -> dict[str, str]:
         "revise": _("revise"),
         "rewrite": _("rewrite"),
         "changed": _("{n} changed"),
-        "length": _("{n} characters"),
+        "length": [ngettext("{n} character", "{n} characters", n) for n in (1, 2)],
         "length_of": _("{n} of {limit} characters"),
-        "too_long": _("Too long by {n} characters. Shorten it; nothing is cut off."),
+        "too_long": [
+            ngettext(
+                "Too long by {n} character. Shorten it; nothing is cut off.",
+                "Too long by {n} characters. Shorten it; nothing is cut off.",
+                n,
+            )
+            for n in (1, 2)
+        ],
         "empty": _("Write something, or pick a candidate."),
         "digit": _("{n} again types the digit"),
         "draft_saved": _("draft saved"),
@@ -163,7 +171,7 @@ def words() -> dict[str, str]:
         "partial": _("{n} of {wanted} candidates."),
         "ready": _("Ready · generated in {s} s"),
         "ready_at_once": _("Ready at once · generated in {s} s while you wrote"),
-        "arrived": _("{n} candidates are here."),
+        "arrived": [ngettext("{n} candidate is here.", "{n} candidates are here.", n) for n in (1, 2)],
         "free_opening": _("Take an idea as a start, or write about something else."),
         "unsent": _(
             "Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."

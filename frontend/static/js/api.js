@@ -65,7 +65,12 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/** "{n} of {limit}" with {n: 3, limit: 7}. @param {string} words  @param {Record<string, unknown>} values */
+/**
+ * "{n} of {limit}" with {n: 3, limit: 7}.
+ * @param {string | string[]} words  a list: for n = 1, and for other numbers
+ * @param {Record<string, unknown>} values
+ */
 export function fill(words, values) {
-  return words.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
+  const said = typeof words === "string" ? words : (words[values.n === 1 ? 0 : 1] ?? "");
+  return said.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }
