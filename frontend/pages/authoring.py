@@ -7,9 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import path, reverse
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -42,7 +41,9 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
     context = {
         "project": assignment.project,
         "utterances": shown["dialogue"]["utterances"],
-        "round_words": words()["round"].format(n=position // 2 + 1, needed=assignment.project.authoring.min_rounds),
+        "round_words": words()["round"].format(
+            n=position // 2 + 1, needed=assignment.project.authoring.min_rounds
+        ),
         "rounds_done": position // 2,
         "least_rounds": assignment.project.authoring.min_rounds,
         "writes_words": words()["writes"].format(speaker="AB"[position % 2]),
@@ -121,7 +122,7 @@ def take_back(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
 
 
 def words() -> dict[str, Any]:
-    """What the scripts of the workbench say; {n} and the like are filled in there. A list: for 1, and for other numbers."""
+    """What the scripts of the workbench say, {n} and the like filled in there. A list: for 1, and for other numbers."""
     return {
         "round": _("Round {n} of {needed}"),
         "round_over": _("Round {n}"),
