@@ -1,4 +1,4 @@
-"""`python -m config.probe URL`: the container's health check. Asks with the public host name, which is an allowed one."""
+"""`python -m config.probe URL`: the container's health check. Asks with the public host name, which is allowed."""
 
 from __future__ import annotations
 

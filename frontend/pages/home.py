@@ -43,7 +43,8 @@ class Card:
 def home(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user), request.GET.get("before"))
-    context = {"cards": cards(user, page.rows), "page": page, "new_project": _url("project_new") if user.is_superuser else ""}
+    new_project = _url("project_new") if user.is_superuser else ""
+    context = {"cards": cards(user, page.rows), "page": page, "new_project": new_project}
     return render(request, "home/home.html", context | {"title": _("Your projects")})
 
 
@@ -83,11 +84,12 @@ def steps(project: Project, granted: frozenset[Capability], seen: Overview) -> l
 
 
 def _own_note(seen: Overview) -> str:
-    notes = [
-        ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open} if seen.open else "",
-        ngettext("%(n)d came back", "%(n)d came back", seen.came_back) % {"n": seen.came_back} if seen.came_back else "",
-    ]
-    return " · ".join(filter(None, notes))
+    notes = []
+    if seen.open:
+        notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
+    if seen.came_back:
+        notes.append(ngettext("%(n)d came back", "%(n)d came back", seen.came_back) % {"n": seen.came_back})
+    return " · ".join(notes)
 
 
 def _review_note(seen: Overview) -> str:
