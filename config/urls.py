@@ -1,10 +1,14 @@
 """Addresses: pages at the root, the REST API under /api/v1/."""
 
+from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
 from config.health import healthz, metrics, readyz
+
+# The administration signs in where everybody does: with the rate limit and the second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

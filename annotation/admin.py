@@ -1,0 +1,78 @@
+"""Annotation in the administration pages: to look, not to touch. Long lists are not counted."""
+
+from django.contrib import admin
+
+from accounts.read_only_admin import ReadOnlyAdmin
+from annotation.models import Assignment, AuthoringSettings, Draft, ExpertReview, Task, Topic, Turn
+
+
+@admin.register(AuthoringSettings)
+class AuthoringSettingsAdmin(ReadOnlyAdmin):
+    list_display = ["project", "generator", "candidates", "min_rounds", "lease_minutes", "experts_required"]
+    list_select_related = ["project", "generator"]
+    search_fields = ["project__slug"]
+
+
+@admin.register(Topic)
+class TopicAdmin(ReadOnlyAdmin):
+    list_display = ["title", "language", "project"]
+    list_filter = ["language"]
+    list_select_related = ["project"]
+    search_fields = ["title", "project__slug"]
+
+
+@admin.register(Task)
+class TaskAdmin(ReadOnlyAdmin):
+    list_display = ["id", "project", "dialogue_id", "overlap", "open_slots", "priority", "created_at"]
+    list_filter = ["project"]
+    list_select_related = ["project"]
+    search_fields = ["=id", "=dialogue__id"]
+    raw_id_fields = ["dialogue"]
+    ordering = ["-id"]
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(ReadOnlyAdmin):
+    list_display = [
+        "id",
+        "project",
+        "annotator",
+        "dialogue_id",
+        "state",
+        "claimed_at",
+        "lease_until",
+        "submitted_at",
+    ]
+    list_filter = ["state", "project"]
+    list_select_related = ["project", "annotator"]
+    search_fields = ["=id", "=dialogue__id", "=annotator__username"]
+    raw_id_fields = ["task", "dialogue", "annotator"]
+
+
+@admin.register(Draft)
+class DraftAdmin(ReadOnlyAdmin):
+    """Unsent words belong to their author: only that and when they were saved is shown."""
+
+    list_display = ["assignment_id", "position", "version", "saved_at"]
+    exclude = ["text"]
+    search_fields = ["=assignment__id"]
+    raw_id_fields = ["assignment", "candidate_set"]
+    ordering = ["-assignment_id"]
+
+
+@admin.register(Turn)
+class TurnAdmin(ReadOnlyAdmin):
+    list_display = ["id", "assignment_id", "dialogue_id", "position", "action", "stored_at", "undone_at"]
+    list_filter = ["action"]
+    search_fields = ["=dialogue__id", "=assignment__id"]
+    raw_id_fields = ["assignment", "dialogue", "candidate_set"]
+    ordering = ["-stored_at"]
+
+
+@admin.register(ExpertReview)
+class ExpertReviewAdmin(ReadOnlyAdmin):
+    list_display = ["id", "dialogue_id", "reviewer", "verdict", "decided_at", "superseded_at"]
+    list_filter = ["verdict"]
+    list_select_related = ["reviewer"]
+    search_fields = ["=dialogue__id", "=reviewer__username"]
+    raw_id_fields = ["dialogue", "reviewer"]

@@ -1,0 +1,30 @@
+"""Projects in the administration pages: to look things up. Changes are made on the projects' own pages."""
+
+from django.contrib import admin
+
+from accounts.read_only_admin import ReadOnlyAdmin
+from projects.models import Event, Membership, Project
+
+
+@admin.register(Project)
+class ProjectAdmin(ReadOnlyAdmin):
+    list_display = ["slug", "title", "protocol", "preset", "language", "created_at", "archived_at"]
+    list_filter = ["protocol", "language", "archived_at"]
+    search_fields = ["slug", "title"]
+
+
+@admin.register(Membership)
+class MembershipAdmin(ReadOnlyAdmin):
+    list_display = ["user", "project", "roles", "joined_at"]
+    list_select_related = ["user", "project"]
+    search_fields = ["user__username", "user__display_name", "project__slug"]
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    """Newest first; the count of all events is not asked for."""
+
+    list_display = ["at", "project", "kind", "subject_type", "subject_id", "before", "after", "actor"]
+    list_select_related = ["project", "actor"]
+    search_fields = ["=subject_id", "=kind", "=project__slug", "=actor__username"]
+    list_filter = ["subject_type"]

@@ -1,0 +1,137 @@
+"""Signing in: the rate limit bites, one-time passwords open one page, single sign-on is offered where it is set up."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services import create_user
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def ann() -> User:
+    return create_user(username="ann", email="ann@example.org", password=PASSWORD)[0]
+
+
+def sign_in(client: Client, login: str, password: str, **more: Any) -> Any:
+    return client.post(reverse("account_login"), {"login": login, "password": password}, **more)
+
+
+@pytest.mark.parametrize("login", ["ann", "ann@example.org", "ANN@example.org"])
+def test_the_name_and_the_address_both_sign_in(client: Client, ann: User, login: str) -> None:
+    response = sign_in(client, login, PASSWORD)
+    assert response.headers["Location"] == reverse("home")
+
+
+def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(client: Client, ann: User) -> None:
+    for _attempt in range(5):
+        assert "account" not in sign_in(client, "ann", "wrong").headers.get("Location", "")
+    html = sign_in(client, "ann", PASSWORD).content.decode()
+    assert "Too many failed login attempts" in html
+    assert "_auth_user_id" not in client.session
+
+
+def test_other_people_are_not_locked_out_with_ann(client: Client, ann: User) -> None:
+    create_user(username="bob", password=PASSWORD)
+    for _attempt in range(5):
+        sign_in(client, "ann", "wrong")
+    assert sign_in(client, "bob", PASSWORD).status_code == 302
+
+
+def test_one_address_cannot_try_many_names(client: Client, ann: User) -> None:
+    for attempt in range(10):
+        sign_in(client, f"nobody-{attempt}", "wrong")
+    assert "Too many failed login attempts" in sign_in(client, "ann", PASSWORD).content.decode()
+
+
+@pytest.fixture
+def invited() -> tuple[User, str]:
+    return create_user(username="nora", display_name="Nora")
+
+
+def test_a_one_time_password_opens_the_page_that_changes_it(
+    client: Client, invited: tuple[User, str]
+) -> None:
+    _nora, password = invited
+    sign_in(client, "nora", password)
+    for page in ["home", "profile", "api_tokens"]:
+        response = client.get(reverse(page))
+        assert response.headers["Location"] == reverse("account_change_password")
+    html = client.get(reverse("home"), follow=True).content.decode()
+    assert "Choose a password of your own first" in html
+
+
+def test_after_choosing_a_password_everything_is_open(client: Client, invited: tuple[User, str]) -> None:
+    nora, password = invited
+    sign_in(client, "nora", password)
+    sent = {"oldpassword": password, "password1": PASSWORD, "password2": PASSWORD}
+    client.post(reverse("account_change_password"), sent)
+    nora.refresh_from_db()
+    assert nora.temporary_password_until is None
+    assert client.get(reverse("profile")).status_code == 200
+    assert sign_in(Client(), "nora", password).status_code == 200  # the one-time one ends
+
+
+def test_a_one_time_password_expires(client: Client, invited: tuple[User, str]) -> None:
+    nora, password = invited
+    User.objects.filter(pk=nora.pk).update(temporary_password_until=timezone.now() - timedelta(seconds=1))
+    html = sign_in(client, "nora", password, follow=True).content.decode()
+    assert "This one-time password has expired" in html
+    assert "_auth_user_id" not in client.session
+
+
+def test_signing_out_and_the_language_stay_open(client: Client, invited: tuple[User, str]) -> None:
+    sign_in(client, "nora", invited[1])
+    assert client.get(reverse("account_logout")).status_code == 200
+    assert client.post(reverse("set_language"), {"language": "zh-hans"}).status_code == 302
+
+
+def test_single_sign_on_is_not_offered_by_itself(client: Client) -> None:
+    assert "/oidc/" not in client.get(reverse("account_login")).content.decode()
+
+
+def test_single_sign_on_is_offered_where_it_is_set_up() -> None:
+    """A process of its own: settings are read from the environment once."""
+    asks = (
+        "import django; django.setup()\n"
+        "from django.test import Client\n"
+        "import json\n"
+        "response = Client(headers={'host': 'localhost'}).get('/accounts/login/')\n"
+        "print(json.dumps([response.status_code, response.content.decode()]))\n"
+    )
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATABASE_URL": urlsplit(settings.DATABASE_URL)
+        ._replace(path=f"/{connection.settings_dict['NAME']}")
+        .geturl(),
+        "OIDC_CLIENT_ID": "lapidary",
+        "OIDC_CLIENT_SECRET": "secret",
+        "OIDC_SERVER_URL": "https://sso.example.org",
+        "OIDC_NAME": "Example University",
+        "OIDC_PROVIDER_ID": "university",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", asks], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    status, html = json.loads(ran.stdout.strip().splitlines()[-1])
+    assert status == 200
+    assert "Example University" in html
+    assert "/accounts/oidc/university/login/" in html
