@@ -1,6 +1,6 @@
 """How long annotators wait for their candidates, with and without generating ahead of resting drafts.
 
-    python -m benchmarks.waiting [--json] [--annotators 4] [--dialogues 2] [--rounds 7] [--model FOLDER] [--seed 1]
+    python -m benchmarks.waiting [--json] [--annotators 4] [--dialogues 1] [--rounds 7] [--model FOLDER] [--seed 1]
 
 Simulated annotators write whole dialogues through the services of the workbench, against a Celery worker of its own
 with the demo model. Dialogues with and without zero wait alternate; all annotators are in the same one at a time. The
@@ -301,7 +301,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--annotators", type=int, default=4)
-    parser.add_argument("--dialogues", type=int, default=2, help="of each annotator, with and without each")
+    parser.add_argument("--dialogues", type=int, default=1, help="of each annotator, with and without each")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--model", help="a folder; default: the demo model")
     parser.add_argument("--seed", type=int, default=1)

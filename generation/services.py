@@ -31,6 +31,8 @@ NUDGE_AFTER = timedelta(seconds=2)
 # message was lost.
 WAKE_KEY = "generation:woken"
 _WAKE_FOR = 5  # seconds
+# While no worker lives the scheduler goes on waking; they must not pile up.
+_FORGOTTEN_AFTER = 300  # seconds
 # Stored in English; `describe` translates them for whoever reads.
 LOST = gettext_noop("The worker was lost several times while it generated this.")
 LOST_REMEDY = gettext_noop(
@@ -150,7 +152,11 @@ def wake(*, after: float = 0.0) -> None:
     try:
         if after or cache.add(WAKE_KEY, 1, _WAKE_FOR):
             current_app.send_task(
-                "generation.tasks.generate_pending", queue=QUEUE, retry=False, countdown=after or None
+                "generation.tasks.generate_pending",
+                queue=QUEUE,
+                retry=False,
+                countdown=after or None,
+                expires=_FORGOTTEN_AFTER,
             )
     except (RedisError, OperationalError, OSError) as error:
         logger.warning("the broker is away, the scheduler will wake a worker: %s", error)

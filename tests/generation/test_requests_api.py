@@ -12,8 +12,15 @@ from annotation.services.authoring import Outcome
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
 from jobs.services import beat
+from tests.asking import forget_messages
 
 Writes = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """The number of live workers is cached for two seconds."""
+    forget_messages()
 
 
 @pytest.fixture

@@ -105,11 +105,10 @@ def test_a_killed_worker_that_starts_again_answers_once(project: Project, starts
 
 
 def test_another_worker_takes_over_when_the_lease_is_over(project: Project, starts: Starts) -> None:
-    first = starts("worker-1")
+    workers = [starts("worker-1"), starts("worker-2")]
     request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
     wait_for(request, RequestState.RUNNING)
-    starts("worker-2")
-    first.kill()
+    next(one for one in workers if request.worker.endswith(f"-{number_of(one)}")).kill()
     lease_over = timezone.now() - timedelta(seconds=1)
     CandidateRequest.objects.filter(pk=request.pk).update(lease_until=lease_over)
     take_over_lost_requests()  # what the scheduler does every few seconds
@@ -121,7 +120,7 @@ def test_a_worker_that_was_only_stopped_for_a_while_stores_nothing_twice(
     project: Project, starts: Starts
 ) -> None:
     first = starts("worker-1")
-    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.0))
+    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
     wait_for(request, RequestState.RUNNING)
     os.kill(number_of(first), signal.SIGSTOP)
     second = starts("worker-2")
