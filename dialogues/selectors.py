@@ -117,8 +117,12 @@ def import_for(user: User, import_id: UUID) -> Job:
     """An import, for members who may import into its project."""
     job = Job.objects.select_related("project", "created_by").filter(pk=import_id, kind="import").first()
     if job is None or job.project is None or Capability.IMPORT not in capabilities_of(user, job.project):
-        raise NotFound(_("There is no such import."), _("It may belong to a project that you have left."))
+        raise missing_import()
     return job
+
+
+def missing_import() -> NotFound:
+    return NotFound(_("There is no such import."), _("It may belong to a project that you have left."))
 
 
 def import_errors(job: Job) -> Iterable[RowError]:

@@ -5,13 +5,18 @@ from django.urls import path
 from frontend.pages import (
     account,
     authoring,
+    dialogues,
+    exports,
     home,
+    imports,
     jobs,
     members,
     project_settings,
     projects,
     queue,
+    review,
     service_worker,
+    statistics,
 )
 
 urlpatterns = [
@@ -22,6 +27,11 @@ urlpatterns = [
     *jobs.urlpatterns,
     *queue.urlpatterns,
     *authoring.urlpatterns,
+    *review.urlpatterns,
+    *dialogues.urlpatterns,
+    *statistics.urlpatterns,
+    *imports.urlpatterns,
+    *exports.urlpatterns,
     *service_worker.urlpatterns,
     # Your account. What signing in needs is allauth's, under /accounts/.
     path("account/", account.profile, name="profile"),

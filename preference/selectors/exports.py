@@ -29,8 +29,12 @@ def export_for(user: User, export_id: UUID) -> Export:
     """The export, for members who may export."""
     export = Export.objects.select_related("job__created_by", "project").filter(pk=export_id).first()
     if export is None or Capability.EXPORT not in capabilities_of(user, export.project):
-        raise NotFound(_("There is no such export."), _("It may belong to a project that you have left."))
+        raise missing_export()
     return export
+
+
+def missing_export() -> NotFound:
+    return NotFound(_("There is no such export."), _("It may belong to a project that you have left."))
 
 
 def file_of(export: Export) -> Path:

@@ -1,0 +1,216 @@
+"""Reading the dialogues of a project: a list with filters and a search, and each one with how it came about."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
+from dialogues.selectors import (
+    SEARCHED_AT_ONCE,
+    actions_in,
+    containing,
+    dialogue_for,
+    dialogues_of,
+    history_of,
+    import_for,
+    missing_dialogue,
+    utterances_of,
+    with_opening,
+)
+from frontend.differences import Piece, differences
+from frontend.pages import signed_in
+from frontend.pages.authoring import lang_of
+from frontend.paging import KeysetPage, keyset_page
+from jobs.models import Job
+from projects.models import Event, Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+SEARCH_CHARS = 200
+COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
+UTTERANCES_SHOWN = 200
+BIGGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A choice above the list."""
+
+    name: str
+    label: str | Promise
+    every: str | Promise
+    choices: list[tuple[str, Any]]
+
+
+FILTERS = [
+    Filter("state", gettext_lazy("State"), gettext_lazy("Every state"), DialogueState.choices),
+    Filter("review_state", gettext_lazy("Review"), gettext_lazy("Every review"), ReviewState.choices),
+    Filter("origin", gettext_lazy("Origin"), gettext_lazy("Every origin"), Origin.choices),
+    Filter("split", gettext_lazy("Split"), gettext_lazy("Every split"), Split.choices),
+    Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
+]
+
+
+@login_required
+@require_safe
+def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.READ_DIALOGUES)
+    chosen = _chosen(request)
+    words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
+    imported = _import_of(request, project)
+    rows = dialogues_of(project, **chosen, **({"import_job": str(imported.pk)} if imported else {}))
+    page, searched_to = _page(rows, words, request.GET.get("before"))
+    counts = actions_in(page.rows)
+    context = {
+        "project": project,
+        "title": _("Dialogues"),
+        "page": page,
+        "rows": [(dialogue, counts.get(dialogue.pk, {})) for dialogue in page.rows],
+        "filters": [(one, chosen.get(one.name, "")) for one in FILTERS],
+        "is_filtered": bool(chosen or words or imported),
+        "is_opened": bool(chosen),
+        "words": words,
+        "imported": imported,
+        "searched_to": searched_to,
+        "searched_at_once": SEARCHED_AT_ONCE,
+        "total": rows[: COUNTED + 1].count() if not words else None,
+        "counted": COUNTED,
+        "may": {one.value for one in capabilities_of(user, project)},
+        "dialogue_lang": lang_of(project),
+    }
+    return render(request, "dialogues/list.html", context)
+
+
+def _chosen(request: HttpRequest) -> dict[str, str]:
+    """The filters of the query; a value that does not exist is no filter."""
+    asked = ((one, request.GET.get(one.name, "")) for one in FILTERS)
+    return {one.name: value for one, value in asked if value in dict(one.choices)}
+
+
+def _import_of(request: HttpRequest, project: Project) -> Job | None:
+    try:
+        asked = UUID(request.GET.get("import_job", ""))
+    except ValueError:
+        return None
+    return Job.objects.filter(pk=asked, project=project, kind="import").first()
+
+
+def _page(
+    rows: QuerySet[Dialogue], words: str, before: str | None
+) -> tuple[KeysetPage[Dialogue], int | None]:
+    """A page of the list. A search goes through a bounded number of dialogues and says how far it came."""
+    key = int(before) if before and before.isascii() and before.isdecimal() and len(before) < 19 else None
+    floor = None
+    if words:
+        rows, floor = containing(rows, words, key)
+    page = keyset_page(with_opening(rows), str(key) if key is not None else None)
+    if floor is not None and not page.before:
+        return replace(page, before=str(floor)), floor
+    return page, None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An utterance, and its candidates with the changes to the one that it came from."""
+
+    utterance: Utterance
+    candidates: list[tuple[str, bool]]  # text, whether it is the source
+    changes: list[Piece]
+    is_other: bool
+
+
+@login_required
+@require_safe
+def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
+    """With `?from=` the utterances from that position; UTTERANCES_SHOWN at a time."""
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.READ_DIALOGUES)
+    dialogue = dialogue_for(user, dialogue_id)
+    if dialogue.project_id != project.pk:
+        raise missing_dialogue()
+    begin = _position(request.GET.get("from", ""))
+    utterances = utterances_of(dialogue).filter(position__gte=begin)[:UTTERANCES_SHOWN]
+    end = begin + UTTERANCES_SHOWN
+    history = history_of(user, dialogue)
+    context = {
+        "project": project,
+        "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
+        "dialogue": dialogue,
+        "shown": shown_of(list(utterances)),
+        "begin": begin,
+        "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
+        "later": end if dialogue.utterance_count > end else None,
+        "metadata": [(name, value) for name, value in dialogue.metadata.items()][:50],
+        "history": [(event, words_for(event)) for event in history.events],
+        "names_people": history.names_people,
+        "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id"),
+        "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id"),
+        "imported": _readable_import(request, dialogue),
+        "dialogue_lang": dialogue.language or lang_of(project),
+    }
+    return render(request, "dialogues/dialogue.html", context)
+
+
+def _position(asked: str) -> int:
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 9 else 0
+
+
+def _neighbour(dialogue: Dialogue, *, order: str, **beyond: int) -> int | None:
+    rows = Dialogue.objects.filter(project=dialogue.project_id, **beyond).order_by(order)
+    return rows.values_list("pk", flat=True).first()
+
+
+def _readable_import(request: HttpRequest, dialogue: Dialogue) -> Job | None:
+    """The import that brought it, for those who may see imports."""
+    granted = capabilities_of(signed_in(request), dialogue.project)
+    if dialogue.import_job_id is None or Capability.IMPORT not in granted:
+        return None
+    return import_for(signed_in(request), dialogue.import_job_id)
+
+
+def shown_of(utterances: list[Utterance]) -> list[Shown]:
+    """Every second speaker a shade lower, whatever the speakers are called."""
+    speakers = list(dict.fromkeys(utterance.speaker for utterance in utterances))
+    return [_shown(utterance, bool(speakers.index(utterance.speaker) % 2)) for utterance in utterances]
+
+
+def _shown(utterance: Utterance, is_other: bool) -> Shown:
+    held = utterance.candidate_set
+    texts = [candidate["text"] for candidate in held.candidates] if held else []
+    source = utterance.source if utterance.source is not None and utterance.source < len(texts) else None
+    changed = source is not None and texts[source] != utterance.text
+    return Shown(
+        utterance=utterance,
+        candidates=[(text, place == source) for place, text in enumerate(texts)],
+        changes=differences(texts[source], utterance.text) if changed and source is not None else [],
+        is_other=is_other,
+    )
+
+
+def words_for(event: Event) -> str:
+    """What an event says to people; its states are shown as badges beside."""
+    kinds = {
+        "state": _("Now:"),
+        "review": _("Review:"),
+        "verdict": _("An expert judged it"),
+        "reset": _("Begun anew"),
+        "restore": _("Brought back"),
+    }
+    return kinds.get(event.kind, event.kind)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/dialogues/", dialogue_list, name="dialogues"),
+    path("p/<slug:slug>/dialogues/<int:dialogue_id>/", dialogue_page, name="dialogue"),
+]

@@ -1,0 +1,24 @@
+// @ts-check
+/** Buttons that copy: data-copy names the element whose text they take, data-copied is what is said then. */
+import { toast } from "./toast.js";
+
+/** Marks the text, for browsers that let no page write to the clipboard. @param {Element} source */
+function select(source) {
+  const range = document.createRange();
+  range.selectNodeContents(source);
+  getSelection()?.removeAllRanges();
+  getSelection()?.addRange(range);
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
+  if (!(button instanceof HTMLElement)) return;
+  const source = document.querySelector(button.dataset.copy ?? "");
+  if (!source) return;
+  try {
+    await navigator.clipboard.writeText(source.textContent ?? "");
+    toast(button.dataset.copied ?? "");
+  } catch {
+    select(source);
+  }
+});
