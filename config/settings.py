@@ -53,7 +53,14 @@ DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(VAR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(VAR)
 DATABASES = {"default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        # A Redis that hangs must not hold a page.
+        "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 2},
+    }
+}
 
 CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
