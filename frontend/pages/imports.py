@@ -6,7 +6,6 @@ from uuid import UUID, uuid4
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.core.files.uploadedfile import UploadedFile
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -122,7 +121,7 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
     return redirect("import", project.slug, job.pk)
 
 
-def _format_of(file: UploadedFile[bytes], chosen: str) -> str:
+def _format_of(file: Any, chosen: str) -> str:
     if chosen != GUESS:
         return chosen
     guessed = guess(file.name or "", file.read(HEAD_BYTES))
