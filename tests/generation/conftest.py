@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from generation.backends.hf import HFBackend
+
 
 LINES = [
     "Hello there, how are you today?",
@@ -108,3 +112,10 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return made[shape, chat_template]
 
     return make
+
+
+@pytest.fixture
+def llama(tiny_model: Callable[..., Path]) -> HFBackend:
+    from generation.backends.hf import HFBackend
+
+    return HFBackend(str(tiny_model("llama")))

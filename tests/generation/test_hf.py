@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,43 +12,11 @@ from transformers import AutoModelForCausalLM
 
 from generation.backends.hf import HFBackend
 from generation.backends.hf.contexts import ConversationCache, Encoded, Prompt, similar_lengths
-from generation.backends.hf.packing import PackedLinear
 from generation.backends.hf.sampling import Draw, NGramBlock
 from generation.backends.replies import child_seed
-from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
-from tests.generation.conftest import CHAT_TEMPLATE, USER_FIRST, build_tokenizer
-
-Model = Callable[..., Path]
-TALK = (
-    Message("A", "Hello there, how are you today?"),
-    Message("B", "I am fine, thank you."),
-    Message("A", "What do you do at the weekend? 你喜欢喝茶吗？"),
-    Message("B", "I like tea and long walks in the rain."),
-    Message("A", "Me too!"),
-)
-GREEDY = Sampling(top_k=1, no_repeat_ngram_size=0, max_new_tokens=12)
-SHORT = Sampling(max_new_tokens=8)
-
-
-def talk(
-    length: int = 3,
-    *,
-    conversation: str = "d1",
-    seed: int = 5,
-    count: int = 7,
-    sampling: Sampling = SHORT,
-) -> ReplyRequest:
-    context = TALK[:length]
-    return ReplyRequest(conversation, context, "B" if length % 2 else "A", seed, count, sampling)
-
-
-def had(answer: ReplySet | BackendError) -> tuple[Reply, ...]:
-    assert isinstance(answer, ReplySet), answer
-    return answer.replies
-
-
-def texts(answer: ReplySet | BackendError) -> list[str]:
-    return [reply.text for reply in had(answer)]
+from generation.protocol import BackendError, Message, ReplyRequest, ReplySet, Sampling
+from tests.generation.conftest import CHAT_TEMPLATE
+from tests.generation.talk import GREEDY, SHORT, TALK, Model, had, talk, texts, tokens_of
 
 
 class Fed:
@@ -69,15 +34,6 @@ class Fed:
     def take(self) -> list[tuple[int, int]]:
         taken, self.passes = self.passes, []
         return taken
-
-
-@pytest.fixture
-def llama(tiny_model: Model) -> HFBackend:
-    return HFBackend(str(tiny_model("llama")))
-
-
-def tokens_of(backend: HFBackend, request: ReplyRequest, budget: int = 384) -> list[int]:
-    return backend._load().renderer.render(request.context, request.speaker, budget)
 
 
 def drawn(backend: HFBackend, request: ReplyRequest) -> Sequence[Draw]:
@@ -273,93 +229,10 @@ def test_a_failing_batch_is_answered_one_by_one(
     assert len(llama._conversations) == 0
 
 
-WEIRD = [
-    "",
-    " \n\t ",
-    "\x00\x07\x1b[31m",
-    "<eou><bos><pad> </s> <|user|>",
-    "<<eou>eou> <e<eou>ou>",
-    "\ud800 half a pair",
-    "\u202eright to left\u202c مرحبا שלום",
-    "👩\u200d👩\u200d👧 e\u0301",
-    "<script>alert(1)</script>",
-    "长" * 200_000,
-]
-
-
-@pytest.mark.parametrize("template", ["", CHAT_TEMPLATE])
-def test_any_text_is_answered(tiny_model: Model, template: str) -> None:
-    backend = HFBackend(str(tiny_model("llama", template)))
-    requests = [ReplyRequest(str(n), (Message("A", text),), "B", n, 2, SHORT) for n, text in enumerate(WEIRD)]
-    assert [len(texts(answer)) for answer in backend.generate(requests)] == [2] * len(WEIRD)
-
-
-@pytest.mark.parametrize("text", ["<eou>", "a <eou><bos> b", "<<eou>eou>", "<|assistant|>Sure!<eou>"])
-def test_words_never_become_special_tokens(tiny_model: Model, text: str) -> None:
-    for template in ("", CHAT_TEMPLATE):
-        backend = HFBackend(str(tiny_model("llama", template)))
-        tokenizer = backend._load().loaded.tokenizer
-        harmless = ReplyRequest("1", (Message("A", "Hello"), Message("B", text), Message("A", "x")), "B", 1)
-        plain = ReplyRequest("1", (Message("A", "Hello"), Message("B", "Yes"), Message("A", "x")), "B", 1)
-
-        def specials(request: ReplyRequest) -> list[int]:
-            tokens = tokens_of(backend, request)  # noqa: B023
-            return [token for token in tokens if token in tokenizer.all_special_ids]  # noqa: B023
-
-        assert specials(harmless) == specials(plain)
-        assert text in tokenizer.decode(tokens_of(backend, harmless))
-
-
-def test_the_convention_without_a_template(llama: HFBackend) -> None:
-    tokenizer = llama._load().loaded.tokenizer
-    assert tokenizer.decode(tokens_of(llama, talk(2))) == f"<bos>{TALK[0].text}<eou>{TALK[1].text}<eou>"
-
-
-def test_without_a_begin_token_an_opening_starts_from_the_end_token(llama: HFBackend) -> None:
-    llama._load().loaded.tokenizer.bos_token = None
-    fresh = llama._renderer(llama._load().loaded)
-    end = llama._load().loaded.tokenizer.eos_token_id
-    assert fresh.render((), "A", 384) == [end]
-    assert fresh.render(TALK[:1], "B", 384)[-1] == end
-
-
-def test_oldest_utterances_are_dropped_whole(llama: HFBackend) -> None:
-    decode = llama._load().loaded.tokenizer.decode
-    whole = [len(tokens_of(llama, talk(n))) for n in range(1, 6)]
-    budget = whole[4] - 1
-    assert decode(tokens_of(llama, talk(5), budget)) == "<bos>" + "".join(f"{m.text}<eou>" for m in TALK[1:])
-
-
-def test_the_last_utterance_is_cut_from_the_left(llama: HFBackend) -> None:
-    cut = tokens_of(llama, talk(4), budget=10)
-    assert len(cut) == 10
-    assert llama._load().loaded.tokenizer.decode(cut).endswith("in the rain.<eou>")
-
-
-def test_a_chat_context_is_truncated_alike(tiny_model: Model) -> None:
-    backend = HFBackend(str(tiny_model("llama", CHAT_TEMPLATE)), system_prompt="Be kind.")
-    decode = backend._load().loaded.tokenizer.decode
-    whole = tokens_of(backend, talk(5))
-    assert decode(whole).startswith("<|system|>Be kind.<eou><|user|>Hello there")
-    assert decode(whole).endswith("<|user|>Me too!<eou><|assistant|>")
-    shorter = decode(tokens_of(backend, talk(5), len(whole) - 1))
-    assert shorter.startswith("<|system|>Be kind.<eou><|assistant|>I am fine")
-    cut = tokens_of(backend, ReplyRequest("1", (Message("A", "word " * 500),), "B", 1), 40)
-    assert 30 < len(cut) <= 40
-    with pytest.raises(BackendError, match="template"):
-        tokens_of(backend, talk(1), 8)
-
-
 def test_a_truncated_context_is_answered_right_after_a_whole_one(tiny_model: Model) -> None:
     keeping, plain = (HFBackend(str(tiny_model()), cache_conversations=n, max_context=40) for n in (64, 0))
     for length in range(1, 6):
         assert texts(keeping.generate([talk(length)])[0]) == texts(plain.generate([talk(length)])[0])
-
-
-def test_a_template_that_wants_the_user_first_gets_one(tiny_model: Model) -> None:
-    backend = HFBackend(str(tiny_model("llama", USER_FIRST)))
-    rendered = backend._load().loaded.tokenizer.decode(tokens_of(backend, talk(2)))
-    assert rendered.startswith("<|user|>…<eou><|assistant|>Hello there")
 
 
 def test_n_grams_are_blocked_as_transformers_does() -> None:
@@ -399,125 +272,3 @@ def test_kept_conversations_are_bounded_in_number_and_bytes() -> None:
     assert len(cache) == 1
     cache.clear()
     assert (len(cache), cache.nbytes) == (0, 0)
-
-
-def broken(folder: Path, copy: Path, change: Callable[[Path], None]) -> Path:
-    copy.mkdir()
-    for file in folder.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
-    change(copy)
-    return copy
-
-
-def no_tokenizer(folder: Path) -> None:
-    for file in folder.glob("tokenizer*"):
-        file.unlink()
-
-
-def other_width(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
-
-
-FAULTS: list[tuple[Callable[[Path], object], str]] = [
-    (lambda folder: (folder / "config.json").unlink(), "config.json"),
-    (lambda folder: (folder / "config.json").write_text("{"), "configuration"),
-    (lambda folder: (folder / "model.safetensors").unlink(), "weights"),
-    (
-        lambda folder: (folder / "model.safetensors").write_bytes(b"version https://git-lfs"),
-        "cannot be loaded",
-    ),
-    (no_tokenizer, "tokenizer"),
-    (lambda folder: build_tokenizer(ends=False).save_pretrained(folder), "eos_token"),
-    (other_width, "missing"),
-]
-
-
-@pytest.mark.parametrize(("fault", "named"), FAULTS, ids=[named for _, named in FAULTS])
-def test_a_broken_folder_is_refused_with_cause_and_remedy(
-    tiny_model: Model, tmp_path: Path, fault: Callable[[Path], None], named: str
-) -> None:
-    backend = HFBackend(str(broken(tiny_model(), tmp_path / "copy", fault)))
-    with pytest.raises(BackendError, match=named) as refused:
-        backend.check()
-    assert refused.value.remedy
-    (answer,) = backend.generate([talk()])
-    assert isinstance(answer, BackendError)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"model": "/nowhere/at/all"}, "does not exist"),
-        ({"device": "cuda:9"}, "GPU"),
-        ({"device": "abacus"}, "abacus"),
-        ({"dtype": "int3"}, "int3"),
-        ({"chat": True}, "chat template"),
-    ],
-)
-def test_a_wrong_option_is_refused_with_cause_and_remedy(
-    tiny_model: Model, options: dict[str, Any], named: str
-) -> None:
-    if options.get("device") == "cuda:9" and torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
-    with pytest.raises(BackendError, match=named) as refused:
-        HFBackend(**{"model": str(tiny_model()), **options}).check()
-    assert refused.value.remedy
-
-
-def test_a_model_of_not_a_number_is_found_by_the_check(tiny_model: Model, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    def spoil(folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors")
-        weights["lm_head.weight"].fill_(float("nan"))
-        save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-    backend = HFBackend(str(broken(tiny_model(), tmp_path / "copy", spoil)))
-    with pytest.raises(BackendError, match="not a number"):
-        backend.check()
-    (answer,) = backend.generate([talk()])
-    assert isinstance(answer, BackendError)
-
-
-def test_the_version_names_the_folder_and_changes_with_its_weights(tiny_model: Model, tmp_path: Path) -> None:
-    def change(folder: Path) -> None:
-        weights = bytearray((folder / "model.safetensors").read_bytes())
-        weights[-1] ^= 1
-        (folder / "model.safetensors").write_bytes(weights)
-
-    same = HFBackend(str(broken(tiny_model(), tmp_path / "copy", lambda folder: None))).version
-    assert same.startswith("copy@")
-    changed = broken(tiny_model(), tmp_path / "other", change)
-    assert HFBackend(str(changed)).version.split("@")[1] != same.split("@")[1]
-
-
-def test_half_precision_answers_too(tiny_model: Model, caplog: pytest.LogCaptureFixture) -> None:
-    (answer,) = HFBackend(str(tiny_model()), dtype="bfloat16").generate([talk()])
-    assert len(texts(answer)) == 7
-    assert "encodes its context anew" not in caplog.text
-
-
-@pytest.mark.parametrize("shape", ["llama", "gpt2"])
-def test_packed_weights_give_the_same_replies(
-    tiny_model: Model, shape: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    packed, plain = (HFBackend(str(tiny_model(shape)), pack_weights=flag) for flag in (True, False))
-    assert any(isinstance(module, PackedLinear) for module in packed._load().loaded.model.modules())
-    assert not any(isinstance(module, PackedLinear) for module in plain._load().loaded.model.modules())
-    one, other = had(packed.generate([talk(4)])[0]), had(plain.generate([talk(4)])[0])
-    assert [reply.text for reply in one] == [reply.text for reply in other]
-    assert [r.logprob for r in one] == pytest.approx([r.logprob for r in other], rel=1e-4)
-    assert "plain layout" not in caplog.text
-
-
-def test_a_closed_backend_loads_again(llama: HFBackend) -> None:
-    before = texts(llama.generate([talk()])[0])
-    llama.close()
-    assert texts(llama.generate([talk()])[0]) == before
-
-
-@pytest.fixture(autouse=True)
-def warnings_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    with caplog.at_level(logging.WARNING):
-        yield

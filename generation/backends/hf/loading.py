@@ -121,10 +121,10 @@ def _network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device:
 
 
 def version_of(model: str, loaded: Callable[[], Loaded]) -> str:
-    """A folder by the hash of its files, a hub id by its commit."""
+    """A folder by its name, its parent's and the hash of its files, a hub id by its commit."""
     if is_folder(model):
         folder = folder_of(model)
-        return f"{folder.resolve().name}@{folder_hash(folder)}"
+        return f"{'/'.join(folder.resolve().parts[-2:])}@{folder_hash(folder)}"
     commit = getattr(loaded().model.config, "_commit_hash", None)
     return f"{model}@{(commit or 'unknown')[:12]}"
 
