@@ -6,25 +6,39 @@ not finished or were vetoed. An utterance has an action when candidates were sho
 while no candidates came had none, and count as utterances only.
 """
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any
 
-from django.db.models import Avg, Count, Max, Min, Q, QuerySet
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Aggregate, Count, FloatField, Max, Min, Q, Sum
 from django.db.models.functions import Length, Trunc
 
-from annotation.models import Turn
+from accounts.models import User
+from annotation.models import Assignment, Turn
 from dialogues.models import Action, Dialogue, DialogueState, ReviewState, Split, Utterance
-from generation.selectors import Percentile
 from measures.proportion import Proportion, proportion
 from projects.models import Project
 
-NAMES = ("assignment__annotator__username", "assignment__annotator__display_name")
+ANNOTATOR = "assignment__annotator"
 HAD_CANDIDATES = Q(candidate_set__isnull=False) & ~Q(action="")
 WIDEST_DISTANCE = 50  # characters; larger edits share the last bar
 # The longest spans that are counted by day, and by week; longer ones are counted by month.
 DAYS, WEEKS = timedelta(days=60), timedelta(weeks=60)
+
+
+class Percentiles(Aggregate):
+    """percentile_cont at several shares between 0 and 1, interpolated; the values are sorted once."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(ARRAY[%(shares)s]) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = ArrayField(FloatField())
+
+    def __init__(self, expression: str, shares: Sequence[float]) -> None:
+        super().__init__(expression, shares=", ".join(f"{share:g}" for share in shares))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,124 +136,112 @@ class Bar:
     count: int
 
 
-def _dialogues(project: Project) -> QuerySet[Dialogue]:
-    rows = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED)
-    return rows.exclude(review_state=ReviewState.VETOED)
+class Statistics:
+    """The numbers of one project. What several of them rest on is read once: four passes over the log in all."""
 
+    def __init__(self, project: Project) -> None:
+        self.project = project
 
-def _utterances(project: Project) -> QuerySet[Utterance]:
-    return Utterance.objects.filter(
-        dialogue__project=project, dialogue__state=DialogueState.FINISHED
-    ).exclude(dialogue__review_state=ReviewState.VETOED)
-
-
-def _turns(project: Project) -> QuerySet[Turn]:
-    """Sent turns of every dialogue, finished or not, without those that were undone."""
-    return Turn.objects.filter(assignment__project=project, undone_at=None)
-
-
-def _actions(model_filter: Q = HAD_CANDIDATES) -> dict[str, Count]:
-    return {action: Count("id", filter=model_filter & Q(action=action)) for action in Action.values}
-
-
-def _person(row: Mapping[str, Any]) -> Person:
-    return Person(*(row[name] for name in NAMES))
-
-
-def _as_actions(row: Mapping[str, Any]) -> Actions:
-    return Actions(*(row[action] for action in Action.values))
-
-
-def table_one(project: Project) -> list[Column]:
-    """Table 1 of the paper: a column per split, and the total last. Two queries."""
-    dialogues = dict(_dialogues(project).values_list("split").annotate(n=Count("id")).order_by())
-    counted = (
-        _utterances(project)
-        .values("dialogue__split")
-        .annotate(utterances=Count("id"), length=Avg(Length("text")), **_actions())
-        .order_by()
-    )
-    rows = {row["dialogue__split"]: row for row in counted}
-    columns = [_column(split, dialogues.get(split, 0), rows.get(split)) for split in Split.values]
-    return [*columns, _total(columns)]
-
-
-def _column(split: str, dialogues: int, row: Mapping[str, Any] | None) -> Column:
-    if row is None:
-        return Column(split, dialogues, 0, None, Actions(0, 0, 0))
-    return Column(split, dialogues, row["utterances"], float(row["length"]), _as_actions(row))
-
-
-def _total(columns: list[Column]) -> Column:
-    utterances = sum(column.utterances for column in columns)
-    characters = sum((column.mean_length or 0) * column.utterances for column in columns)
-    actions = Actions(*(sum(getattr(c.actions, action) for c in columns) for action in Action.values))
-    mean = characters / utterances if utterances else None
-    return Column("total", sum(c.dialogues for c in columns), utterances, mean, actions)
-
-
-def actions_over_time(project: Project) -> Course:
-    """By day, or by week or month when the project is longer; days in the time zone of the server. Two queries."""
-    turns = _turns(project).filter(HAD_CANDIDATES)
-    span = turns.aggregate(first=Min("stored_at"), last=Max("stored_at"))
-    lasted = span["last"] - span["first"] if span["first"] else timedelta()
-    unit = "day" if lasted <= DAYS else "week" if lasted <= WEEKS else "month"
-    rows = (
-        turns.annotate(start=Trunc("stored_at", unit))
-        .values("start")
-        .annotate(**_actions())
-        .order_by("start")
-    )
-    return Course(unit, [Period(row["start"].date(), _as_actions(row)) for row in rows])
-
-
-def actions_by_annotator(project: Project) -> list[PersonsActions]:
-    """The actions of every annotator, those with most turns first."""
-    by_person = _turns(project).filter(HAD_CANDIDATES).values(*NAMES)
-    rows = by_person.annotate(n=Count("id"), **_actions()).order_by("-n", NAMES[0])
-    return [PersonsActions(_person(row), _as_actions(row)) for row in rows]
-
-
-def edit_distances(project: Project) -> list[Bar]:
-    """Revised utterances by edit distance in characters; WIDEST_DISTANCE holds it and everything above."""
-    revised = _utterances(project).filter(action=Action.REVISE, edit_distance__isnull=False)
-    counts = dict(revised.values_list("edit_distance").annotate(n=Count("id")).order_by())
-    bars = [Bar(value, counts.get(value, 0)) for value in range(1, WIDEST_DISTANCE)]
-    return [*bars, Bar(WIDEST_DISTANCE, sum(n for value, n in counts.items() if value >= WIDEST_DISTANCE))]
-
-
-def places_chosen(project: Project) -> list[Bar]:
-    """Selected and revised utterances by the displayed place (from 1) of their source, unchosen places included.
-
-    The display order is random, so places that differ much say that people read only the first ones.
-    """
-    taken = _utterances(project).filter(action__in=[Action.SELECT, Action.REVISE], source__isnull=False)
-    counts = dict(taken.values_list("source").annotate(n=Count("id")).order_by())
-    places = max(project.authoring.candidates, *(source + 1 for source in counts), 1)
-    return [Bar(place, counts.get(place - 1, 0)) for place in range(1, places + 1)]
-
-
-def paces(project: Project) -> list[Pace]:
-    """Seconds per turn by annotator, most turns first."""
-    rows = (
-        _turns(project)
-        .filter(Q(active_ms__gt=0) | Q(idle_ms__gt=0))
-        .values(*NAMES)
-        .annotate(
-            turns=Count("id"),
-            active=Percentile("active_ms", 0.5),
-            active_p90=Percentile("active_ms", 0.9),
-            idle=Percentile("idle_ms", 0.5),
+    def table_one(self) -> list[Column]:
+        """Table 1 of the paper: a column per split, and the total last."""
+        finished = Dialogue.objects.filter(project=self.project, state=DialogueState.FINISHED)
+        counted = (
+            finished.exclude(review_state=ReviewState.VETOED).values_list("split").annotate(n=Count("id"))
         )
-        .order_by("-turns", NAMES[0])
-    )
-    return [
-        Pace(
-            _person(row),
-            row["turns"],
-            row["active"] / 1000,
-            row["active_p90"] / 1000,
-            row["idle"] / 1000,
+        dialogues = dict(counted.order_by())
+        columns = [self._column(split, dialogues.get(split, 0), {split}) for split in Split.values]
+        return [*columns, self._column("total", sum(dialogues.values()), set(Split.values))]
+
+    def _column(self, name: str, dialogues: int, splits: set[str]) -> Column:
+        rows = [row for row in self._data if row["dialogue__split"] in splits]
+        utterances, characters = (sum(row[key] for row in rows) for key in ("n", "characters"))
+        chosen: Counter[str] = Counter()
+        for row in rows:
+            chosen[row["action"]] += row["n"] if row["had_candidates"] else 0
+        mean = characters / utterances if utterances else None
+        return Column(name, dialogues, utterances, mean, _actions(chosen))
+
+    def edit_distances(self) -> list[Bar]:
+        """Revised utterances by edit distance in characters; WIDEST_DISTANCE holds it and everything above."""
+        counts: Counter[int] = Counter()
+        for row in self._data:
+            if row["action"] == Action.REVISE and row["edit_distance"] is not None:
+                counts[min(row["edit_distance"], WIDEST_DISTANCE)] += row["n"]
+        return [Bar(value, counts[value]) for value in range(1, WIDEST_DISTANCE + 1)]
+
+    def places_chosen(self) -> list[Bar]:
+        """Selected and revised utterances by the displayed place (from 1) of their source, unchosen places included.
+
+        The display order is random, so places that differ much say that people read only the first ones.
+        """
+        counts: Counter[int] = Counter()
+        for row in self._data:
+            if row["action"] in (Action.SELECT, Action.REVISE) and row["source"] is not None:
+                counts[row["source"] + 1] += row["n"]
+        places = max([self.project.authoring.candidates, *counts])
+        return [Bar(place, counts[place]) for place in range(1, places + 1)]
+
+    @cached_property
+    def _data(self) -> list[dict[str, Any]]:
+        """The utterances of the data, counted by everything that is asked about them."""
+        rows = Utterance.objects.filter(
+            dialogue__project=self.project, dialogue__state=DialogueState.FINISHED
+        ).exclude(dialogue__review_state=ReviewState.VETOED)
+        keys = ("dialogue__split", "action", "source", "edit_distance")
+        counted = rows.annotate(had_candidates=HAD_CANDIDATES).values(*keys, "had_candidates")
+        return list(counted.annotate(n=Count("id"), characters=Sum(Length("text"))).order_by())
+
+    def actions_over_time(self) -> Course:
+        """By day, or by week or month when the project is longer; days in the time zone of the server."""
+        unit, rows = self._work
+        periods = sorted(_actions_by("start", rows).items())
+        return Course(unit, [Period(start.date(), actions) for start, actions in periods])
+
+    def actions_by_annotator(self) -> list[PersonsActions]:
+        """The actions of every annotator, those with most turns first."""
+        _unit, rows = self._work
+        done = _actions_by(ANNOTATOR, rows)
+        people = _people(done)
+        counted = [PersonsActions(people[annotator], actions) for annotator, actions in done.items()]
+        return sorted(counted, key=lambda one: (-one.actions.total, one.person.username))
+
+    @cached_property
+    def _work(self) -> tuple[str, list[dict[str, Any]]]:
+        """The unit of time, and the turns that had candidates by period, annotator and action."""
+        span = Assignment.objects.filter(project=self.project).aggregate(
+            first=Min("claimed_at"), last=Max("touched_at")
         )
-        for row in rows
-    ]
+        lasted = span["last"] - span["first"] if span["first"] else timedelta()
+        unit = "day" if lasted <= DAYS else "week" if lasted <= WEEKS else "month"
+        turns = Turn.objects.filter(HAD_CANDIDATES, assignment__project=self.project, undone_at=None)
+        rows = turns.annotate(start=Trunc("stored_at", unit)).values("start", "action", ANNOTATOR)
+        return unit, list(rows.annotate(n=Count("id")).order_by())
+
+    def paces(self) -> list[Pace]:
+        """Seconds per turn by annotator, most turns first."""
+        turns = Turn.objects.filter(assignment__project=self.project, undone_at=None)
+        timed = turns.filter(Q(active_ms__gt=0) | Q(idle_ms__gt=0)).values(ANNOTATOR)
+        rows = timed.annotate(
+            n=Count("id"), active=Percentiles("active_ms", [0.5, 0.9]), idle=Percentiles("idle_ms", [0.5])
+        ).order_by("-n", ANNOTATOR)
+        people = _people([row[ANNOTATOR] for row in rows])
+        return [
+            Pace(people[row[ANNOTATOR]], row["n"], *(one / 1000 for one in (*row["active"], *row["idle"])))
+            for row in rows
+        ]
+
+
+def _actions_by(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[Any, Actions]:
+    counts: defaultdict[Any, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row[key]][row["action"]] += row["n"]
+    return {value: _actions(counted) for value, counted in counts.items()}
+
+
+def _actions(counted: Counter[str]) -> Actions:
+    return Actions(*(counted[action] for action in Action.values))
+
+
+def _people(keys: Iterable[int]) -> dict[int, Person]:
+    rows = User.objects.filter(pk__in=list(keys)).values_list("pk", "username", "display_name")
+    return {key: Person(username, display_name) for key, username, display_name in rows}

@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
-from annotation.selectors import statistics
 from annotation.selectors.authoring import authoring_of
-from annotation.selectors.statistics import Actions, Person
+from annotation.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
 from frontend import plots
 from frontend.pages import signed_in
@@ -47,8 +46,8 @@ def action_names() -> list[str]:
     return [str(Action(action).label) for action in Action.values]
 
 
-def table_one(project: Project) -> Answer:
-    columns = statistics.table_one(project)
+def table_one(numbers: Statistics) -> Answer:
+    columns = numbers.table_one()
     names = {**{split.value: str(split.label) for split in Split}, "total": _("Total")}
     rows: list[list[Cell]] = [
         [_("Dialogues"), *(column.dialogues for column in columns)],
@@ -74,8 +73,8 @@ def table_one(project: Project) -> Answer:
     )
 
 
-def actions_over_time(project: Project) -> Answer:
-    course = statistics.actions_over_time(project)
+def actions_over_time(numbers: Statistics) -> Answer:
+    course = numbers.actions_over_time()
     periods = course.with_gaps()
     series = [
         [_mark(_day(start), name, actions.share(action)) if actions else None for start, actions in periods]
@@ -91,8 +90,8 @@ def actions_over_time(project: Project) -> Answer:
     return _actions("actions-over-time", question, unit, counted, svg, _("bands: 95 % intervals"))
 
 
-def actions_by_annotator(project: Project) -> Answer:
-    people = statistics.actions_by_annotator(project)
+def actions_by_annotator(numbers: Statistics) -> Answer:
+    people = numbers.actions_by_annotator()
     names = labels_of([one.person for one in people])
     series = [
         [
@@ -127,8 +126,8 @@ def _actions(
     return Answer(name, question, " · ".join(filter(None, [note, remark])), head, rows, svg, action_names())
 
 
-def edit_distances(project: Project) -> Answer:
-    bars = statistics.edit_distances(project)
+def edit_distances(numbers: Statistics) -> Answer:
+    bars = numbers.edit_distances()
     total = sum(bar.count for bar in bars)
     labels = [str(bar.value) for bar in bars[:-1]] + [f"≥{bars[-1].value}"]
     marks = [Mark(bar.count, f"{label}: {bar.count}") for label, bar in zip(labels, bars, strict=True)]
@@ -144,8 +143,8 @@ def _revised_words(n: int) -> str:
     return ngettext("n = %(n)d revised utterance", "n = %(n)d revised utterances", n) % {"n": n}
 
 
-def places(project: Project) -> Answer:
-    bars = statistics.places_chosen(project)
+def places(numbers: Statistics) -> Answer:
+    bars = numbers.places_chosen()
     total = sum(bar.count for bar in bars)
     shares = [proportion(bar.count, total) for bar in bars]
     labels = [str(bar.value) for bar in bars]
@@ -164,8 +163,8 @@ def places(project: Project) -> Answer:
     )
 
 
-def paces(project: Project) -> Answer:
-    people = statistics.paces(project)
+def paces(numbers: Statistics) -> Answer:
+    people = numbers.paces()
     names = labels_of([one.person for one in people])
     legend = [_("active"), _("idle")]
     series = [
@@ -196,8 +195,8 @@ def paces(project: Project) -> Answer:
     )
 
 
-def waits(project: Project) -> Answer:
-    seen = waiting_statistics(project)
+def waits(numbers: Statistics) -> Answer:
+    seen = waiting_statistics(numbers.project)
     rows: list[list[Cell]] = [
         [_("ready when the turn was sent (%)"), _percent(proportion(seen.ready, seen.turns).share)],
         [_("on the way when the turn was sent (%)"), _percent(proportion(seen.on_the_way, seen.turns).share)],
@@ -272,7 +271,8 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @require_safe
 def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
-    first, *rest = (answer(project) for answer in ANSWERS.values())
+    numbers = Statistics(project)
+    first, *rest = (answer(numbers) for answer in ANSWERS.values())
     context = {"project": project, "title": _("Statistics"), "table_one": first, "answers": rest}
     return render(request, "statistics/statistics.html", context)
 
@@ -283,7 +283,7 @@ def download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpRes
     project = _project(request, slug)
     if name not in ANSWERS or suffix not in ("csv", "svg"):
         raise Http404
-    answer = ANSWERS[name](project)
+    answer = ANSWERS[name](Statistics(project))
     if suffix == "svg" and not answer.svg:
         raise Http404
     if suffix == "svg":

@@ -8,8 +8,7 @@ import pytest
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, Task, Turn
-from annotation.selectors import statistics
-from annotation.selectors.statistics import Actions, Bar
+from annotation.selectors.statistics import Actions, Bar, Column, Statistics
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from projects.models import Project, Role
 
@@ -50,6 +49,8 @@ def wrote(project: Project) -> Writes:
             dialogue=dialogue,
             claim_id=uuid4(),
             lease_until=at,
+            claimed_at=at,
+            touched_at=at,
             state=AssignmentState.SUBMITTED,
         )
         for position, (text, action, source, distance) in enumerate(said):
@@ -76,8 +77,8 @@ REVISED: Said = ("Yes, gladly.", "revise", 2, 8)  # 12 characters
 REWRITTEN: Said = ("No", "rewrite", None, None)  # 2 characters
 
 
-def by_split(project: Project) -> dict[str, statistics.Column]:
-    return {column.split: column for column in statistics.table_one(project)}
+def by_split(project: Project) -> dict[str, Column]:
+    return {column.split: column for column in Statistics(project).table_one()}
 
 
 def test_table_one_counts_by_split(project: Project, ann: User, wrote: Writes) -> None:
@@ -104,7 +105,7 @@ def test_a_split_without_dialogues_has_no_mean(project: Project, ann: User, wrot
 
 
 def test_an_empty_project_has_an_empty_table(project: Project) -> None:
-    assert [column.dialogues for column in statistics.table_one(project)] == [0, 0, 0, 0]
+    assert [column.dialogues for column in Statistics(project).table_one()] == [0, 0, 0, 0]
     assert by_split(project)["total"].mean_length is None
 
 
@@ -124,8 +125,8 @@ def test_vetoed_and_unfinished_dialogues_are_not_in_the_data(
     wrote(ann, [OPENING, REWRITTEN], review=ReviewState.UNREVIEWED)
     total = by_split(project)["total"]
     assert (total.dialogues, total.actions) == (1, Actions(0, 0, 1))
-    assert sum(bar.count for bar in statistics.edit_distances(project)) == 0
-    assert sum(bar.count for bar in statistics.places_chosen(project)) == 0
+    assert sum(bar.count for bar in Statistics(project).edit_distances()) == 0
+    assert sum(bar.count for bar in Statistics(project).places_chosen()) == 0
 
 
 def test_another_project_counts_for_itself(
@@ -134,14 +135,14 @@ def test_another_project_counts_for_itself(
     wrote(ann, [OPENING, SELECTED])
     other = Project.objects.create(slug="other", title="Other", protocol="authoring")
     joins("ann", other, Role.ANNOTATOR)
-    assert statistics.table_one(other)[-1].dialogues == 0
-    assert statistics.actions_over_time(other).periods == []
+    assert Statistics(other).table_one()[-1].dialogues == 0
+    assert Statistics(other).actions_over_time().periods == []
 
 
 def test_actions_are_counted_by_day_with_the_gap_between(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING, SELECTED, SELECTED])
     wrote(ann, [OPENING, REWRITTEN], at=MONDAY + timedelta(days=2))
-    course = statistics.actions_over_time(project)
+    course = Statistics(project).actions_over_time()
     assert course.unit == "day"
     assert course.with_gaps() == [
         (date(2026, 3, 2), Actions(2, 0, 0)),
@@ -158,7 +159,7 @@ def test_long_projects_are_counted_by_longer_periods(
 ) -> None:
     wrote(ann, [OPENING, SELECTED])
     wrote(ann, [OPENING, REWRITTEN], at=MONDAY + timedelta(days=days))
-    course = statistics.actions_over_time(project)
+    course = Statistics(project).actions_over_time()
     assert course.unit == unit
     gaps = course.with_gaps()
     assert len(gaps) == periods
@@ -168,14 +169,14 @@ def test_long_projects_are_counted_by_longer_periods(
 def test_work_on_vetoed_and_unfinished_dialogues_is_work(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING, SELECTED], review=ReviewState.VETOED)
     wrote(ann, [OPENING, REVISED], state=DialogueState.WRITING, review=ReviewState.UNREVIEWED)
-    (day,) = statistics.actions_over_time(project).periods
+    (day,) = Statistics(project).actions_over_time().periods
     assert day.actions == Actions(1, 1, 0)
 
 
 def test_undone_turns_are_no_work(project: Project, ann: User, wrote: Writes) -> None:
     dialogue = wrote(ann, [OPENING, SELECTED, REVISED])
     Turn.objects.filter(dialogue=dialogue, position=2).update(undone_at=MONDAY)
-    (one,) = statistics.actions_by_annotator(project)
+    (one,) = Statistics(project).actions_by_annotator()
     assert one.actions == Actions(1, 0, 0)
 
 
@@ -183,7 +184,7 @@ def test_annotators_with_most_turns_come_first(project: Project, ann: User, bob:
     wrote(ann, [OPENING, SELECTED])
     wrote(bob, [OPENING, REVISED, REWRITTEN])
     User.objects.filter(pk=bob.pk).update(display_name="Bob B.")
-    people = statistics.actions_by_annotator(project)
+    people = Statistics(project).actions_by_annotator()
     assert [(str(one.person), one.actions) for one in people] == [
         ("Bob B.", Actions(0, 1, 1)),
         ("ann", Actions(1, 0, 0)),
@@ -193,7 +194,7 @@ def test_annotators_with_most_turns_come_first(project: Project, ann: User, bob:
 def test_edit_distances_far_out_share_the_last_bar(project: Project, ann: User, wrote: Writes) -> None:
     far: Said = ("Something else entirely.", "revise", 1, 90)
     wrote(ann, [OPENING, REVISED, REVISED, far, ("x", "revise", 1, 50)])
-    bars = statistics.edit_distances(project)
+    bars = Statistics(project).edit_distances()
     assert [bar for bar in bars if bar.count] == [Bar(8, 2), Bar(50, 2)]
     assert [bar.value for bar in bars] == list(range(1, 51))
 
@@ -202,7 +203,7 @@ def test_places_are_counted_from_one_and_unchosen_ones_are_there(
     project: Project, ann: User, wrote: Writes
 ) -> None:
     wrote(ann, [OPENING, SELECTED, REVISED, REWRITTEN, SELECTED])
-    counts = {bar.value: bar.count for bar in statistics.places_chosen(project)}
+    counts = {bar.value: bar.count for bar in Statistics(project).places_chosen()}
     assert counts == {1: 2, 2: 0, 3: 1, 4: 0, 5: 0, 6: 0, 7: 0}
 
 
@@ -210,7 +211,7 @@ def test_paces_are_medians_in_seconds(project: Project, ann: User, bob: User, wr
     for seconds in (10, 20, 60):
         wrote(ann, [OPENING], active=seconds * 1000, idle=(seconds - 10) * 1000)
     wrote(bob, [OPENING], active=5000)
-    first, second = statistics.paces(project)
+    first, second = Statistics(project).paces()
     assert (str(first.person), first.turns, first.active, first.idle) == ("ann", 3, 20.0, 10.0)
     assert first.active_p90 == pytest.approx(52.0)  # 20 + 0.8 × (60 - 20), interpolated
     assert (str(second.person), second.active, second.idle) == ("bob", 5.0, 0.0)
@@ -218,4 +219,4 @@ def test_paces_are_medians_in_seconds(project: Project, ann: User, bob: User, wr
 
 def test_turns_that_were_not_timed_have_no_pace(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING], active=0, idle=0)
-    assert statistics.paces(project) == []
+    assert Statistics(project).paces() == []

@@ -1,0 +1,208 @@
+"""How long the boards take on a large project: statistics, review, queue, and the claim of the next dialogue to read.
+
+    python -m benchmarks.boards [--json] [--turns 100000] [--repeats 7]
+
+In one process, through Django's test client, so with all middleware and templates and without a network. Every board is
+opened once before it is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import psutil
+
+from benchmarks.database import scratch_database, set_up
+
+ROUNDS = 7
+ANNOTATORS = 20
+AT_ONCE = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Milliseconds until the whole page is rendered. busy: of them, those in which this process or its database
+    session worked; the others were spent waiting for a processor, on a machine on which others work too."""
+
+    name: str
+    median: float
+    slowest: float
+    busy: float
+    queries: int
+
+
+def fill(turns: int) -> None:
+    """A project of finished dialogues of seven rounds, a third unreviewed, with candidates for all but openings."""
+    from django.utils import timezone
+
+    from accounts.models import User
+    from annotation.models import Assignment, AssignmentState, ExpertReview, Task
+    from annotation.services.planning import create_project
+    from dialogues.models import Dialogue, DialogueState, Origin, ReviewState, Split
+    from projects.models import Membership, Role
+
+    mara = User.objects.create_user("mara")
+    project = create_project(slug="bench", preset="diamante", actor=mara)
+    people = [User.objects.create_user(f"person{n}") for n in range(ANNOTATORS)]
+    for person in people:
+        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+    carlos = User.objects.create_user("carlos")
+    Membership.objects.create(project=project, user=carlos, roles=[Role.CONTROLLER])
+    dice, now = random.Random(1), timezone.now()
+    reviewed = [ReviewState.PASSED, ReviewState.PASSED, ReviewState.UNREVIEWED]
+    dialogues = Dialogue.objects.bulk_create(
+        Dialogue(
+            project=project,
+            origin=Origin.AUTHORED,
+            state=DialogueState.FINISHED,
+            review_state=reviewed[n % 3] if n % 30 else ReviewState.VETOED,
+            split=dice.choices(Split.values, (8, 1, 1))[0],
+            utterance_count=2 * ROUNDS,
+        )
+        for n in range(turns // (2 * ROUNDS))
+    )
+    tasks = Task.objects.bulk_create(Task(project=project, open_slots=0) for _dialogue in dialogues)
+    assignments = Assignment.objects.bulk_create(
+        Assignment(
+            task=task,
+            project=project,
+            annotator=dice.choice(people),
+            dialogue=dialogue,
+            claim_id=uuid4(),
+            lease_until=now,
+            state=AssignmentState.SUBMITTED,
+            submitted_at=now - timedelta(days=dice.random() * 50),
+        )
+        for task, dialogue in zip(tasks, dialogues, strict=True)
+    )
+    ExpertReview.objects.bulk_create(
+        ExpertReview(dialogue=dialogue, reviewer=carlos, verdict="pass", decided_at=now)
+        for dialogue in dialogues
+        if dialogue.review_state == ReviewState.PASSED
+    )
+    for first in range(0, len(assignments), AT_ONCE // ROUNDS):
+        _write_turns(assignments[first : first + AT_ONCE // ROUNDS], dice)
+    _analyse()
+
+
+def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignore[type-arg]
+    from annotation.models import Turn
+    from dialogues.models import CandidateSet, Utterance
+    from generation.models import CandidateRequest, RequestState
+
+    places = [(one, position) for one in assignments for position in range(2 * ROUNDS)]
+    sets = CandidateSet.objects.bulk_create(
+        CandidateSet(dialogue=one.dialogue, position=position, candidates=[{"text": "Yes."}] * 7)
+        for one, position in places
+        if position
+    )
+    shown = {(made.dialogue_id, made.position): made for made in sets}
+    utterances, turns, requests = [], [], []
+    for one, position in places:
+        made = shown.get((one.dialogue_id, position))
+        action = dice.choices(["select", "revise", "rewrite"], (18, 41, 41))[0] if made else "rewrite"
+        how = {
+            "action": action,
+            "candidate_set": made,
+            "source": dice.randrange(7) if action != "rewrite" else None,
+            "edit_distance": {"select": 0, "revise": dice.randint(1, 60)}.get(action),
+        }
+        said = {"dialogue": one.dialogue, "position": position, "text": "My cat sheds everywhere in spring."}
+        at = one.submitted_at
+        utterances.append(Utterance(speaker="AB"[position % 2], **said, **how))
+        turns.append(
+            Turn(assignment=one, active_ms=dice.randint(3000, 60_000), idle_ms=0, stored_at=at, **said, **how)
+        )
+        if made:
+            requests.append(
+                CandidateRequest(
+                    dialogue=one.dialogue, position=position, context_hash=str(position), seed=1,
+                    state=RequestState.DONE, candidate_set=made, created_at=at, wanted_at=at,
+                    ended_at=at + timedelta(milliseconds=dice.randint(0, 900)),
+                )
+            )  # fmt: skip
+    Utterance.objects.bulk_create(utterances)
+    Turn.objects.bulk_create(turns)
+    CandidateRequest.objects.bulk_create(requests)
+
+
+def _analyse() -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def measure(name: str, person: str, address: str, repeats: int, method: str = "get") -> Board:
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    from accounts.models import User
+
+    client = Client(headers={"host": "localhost"})
+    client.force_login(User.objects.get(username=person))
+    with CaptureQueriesContext(connection) as asked:
+        answer = getattr(client, method)(address)
+    assert answer.status_code in (200, 302), answer.status_code
+    queries = len(asked)  # now: the next request forgets them
+    taken, worked = [], work_of(connection)
+    for _repeat in range(repeats):
+        started = time.perf_counter()
+        getattr(client, method)(address)
+        taken.append((time.perf_counter() - started) * 1000)
+    busy = (work_of(connection) - worked) * 1000 / repeats
+    return Board(name, round(statistics.median(taken), 1), round(max(taken), 1), round(busy, 1), queries)
+
+
+def work_of(connection: Any) -> float:
+    """Seconds of processor time so far, of this process and of its database session where that runs here."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        session = cursor.fetchone()[0]
+    try:
+        times = psutil.Process(session).cpu_times()
+    except psutil.NoSuchProcess:  # a database on another machine
+        return time.process_time()
+    return time.process_time() + float(times.user + times.system)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=100_000)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    set_up()
+    with scratch_database():
+        fill(options.turns)
+        boards = [
+            measure("statistics", "mara", "/p/bench/statistics/", options.repeats),
+            measure("review", "carlos", "/p/bench/review/", options.repeats),
+            measure("next to review", "carlos", "/p/bench/review/next/", options.repeats, "post"),
+            measure("queue", "person1", "/p/bench/queue/", options.repeats),
+            measure("project", "mara", "/p/bench/", options.repeats),
+        ]
+    if options.json:
+        print(json.dumps([asdict(board) for board in boards]))
+        return
+    print(f"{options.turns} turns; ms, median of {options.repeats}")
+    for board in boards:
+        times = f"{board.median:8.1f}   slowest {board.slowest:8.1f}   busy {board.busy:8.1f}"
+        print(f"{board.name:16} {times}   queries {board.queries}")
+
+
+if __name__ == "__main__":
+    main()
