@@ -1,0 +1,151 @@
+"""Projects, members and events over the API: what each role may, and that a second send changes nothing."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from annotation.models import AuthoringSettings
+from projects.models import Membership, Project, Role
+from tests.api.conftest import Program
+from tests.conftest import Joins
+
+pytestmark = pytest.mark.django_db
+PROJECT = "/api/v1/projects/chit-chat/"
+
+
+def test_ann_sees_her_projects_and_her_roles_in_them(program: Program, ann: User) -> None:
+    Project.objects.create(slug="other", title="Other", protocol="authoring")
+    rows = program(ann).get("/api/v1/projects/").json()["results"]
+    assert [(row["slug"], row["roles"]) for row in rows] == [("chit-chat", ["annotator"])]
+
+
+def test_a_project_tells_what_one_may_do_in_it(program: Program, ann: User) -> None:
+    shown = program(ann).get(PROJECT).json()
+    assert shown["capabilities"] == ["annotate", "see"]
+    assert shown["guidelines_zh"].startswith("# ")
+
+
+def test_the_manager_changes_it_and_the_version_protects_it(
+    program: Program, mara: User, project: Project
+) -> None:
+    asks = program(mara)
+    seen = asks.get(PROJECT).json()["version"]
+    changed = asks.patch(PROJECT, {"title": "Chats", "version": seen}, format="json").json()
+    assert changed["title"] == "Chats"
+    late = asks.patch(PROJECT, {"title": "Late", "version": seen}, format="json")
+    assert (late.status_code, late.json()["code"]) == (409, "changed_meanwhile")
+    assert late.json()["version"] == changed["version"]
+
+
+def test_ann_may_not_change_it(program: Program, ann: User) -> None:
+    answer = program(ann).patch(PROJECT, {"title": "Mine"}, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+
+
+def test_only_managers_archive(program: Program, eric: User, mara: User) -> None:
+    assert program(eric).patch(PROJECT, {"archived": True}, format="json").status_code == 403
+    asks = program(mara)
+    assert asks.patch(PROJECT, {"archived": True}, format="json").json()["archived_at"]
+    assert asks.get("/api/v1/projects/").json()["results"] == []
+    assert asks.patch(PROJECT, {"archived": False}, format="json").json()["archived_at"] is None
+
+
+def new_project(**about: Any) -> dict[str, Any]:
+    return {"id": str(uuid4()), "slug": "helpdesk", "preset": "diamante", **about}
+
+
+def test_a_manager_makes_a_project_and_manages_it(program: Program, mara: User, project: Project) -> None:
+    sent = new_project(title="Help desk", language="zh")
+    answer = program(mara).post("/api/v1/projects/", sent, format="json")
+    assert answer.status_code == 201
+    assert (answer.json()["roles"], answer.json()["language"]) == (["manager"], "zh")
+    again = program(mara).post("/api/v1/projects/", sent, format="json")
+    assert again.json() == answer.json()
+    assert Project.objects.filter(slug="helpdesk").count() == 1
+
+
+def test_a_short_name_that_is_taken_is_refused(program: Program, mara: User, project: Project) -> None:
+    answer = program(mara).post("/api/v1/projects/", new_project(slug="chit-chat"), format="json")
+    assert (answer.status_code, answer.json()["code"]) == (409, "slug_taken")
+
+
+def test_ann_makes_no_project(program: Program, ann: User) -> None:
+    assert program(ann).post("/api/v1/projects/", new_project(), format="json").status_code == 403
+
+
+def test_how_dialogues_are_written_is_read_and_changed(
+    program: Program, eric: User, project: Project
+) -> None:
+    asks, address = program(eric), f"{PROJECT}authoring/"
+    assert asks.get(address).json()["candidates"] == 7
+    changed = asks.patch(address, {"candidates": 5, "generator": None}, format="json").json()
+    assert (changed["candidates"], changed["generator"]) == (5, None)
+    settings = AuthoringSettings.objects.get(project=project)
+    assert (settings.candidates, settings.generator) == (5, None)
+
+
+@pytest.mark.parametrize(
+    "change", [{"candidates": 10}, {"temperature": 0}, {"generator": "nobody"}, {"speed": 3}]
+)
+def test_a_senseless_setting_is_refused(
+    program: Program, eric: User, project: Project, change: dict[str, Any]
+) -> None:
+    answer = program(eric).patch(f"{PROJECT}authoring/", change, format="json")
+    assert answer.status_code == 400
+    assert set(answer.json()["errors"]) == set(change)
+    assert AuthoringSettings.objects.get(project=project).candidates == 7
+
+
+def test_somebody_is_added_changed_and_removed(
+    program: Program, mara: User, project: Project, joins: Joins
+) -> None:
+    joins("nora")
+    asks = program(mara)
+    sent = {"who": "nora@example.org", "roles": ["trainer"]}
+    assert asks.post(f"{PROJECT}members/", sent, format="json").status_code == 201
+    assert asks.post(f"{PROJECT}members/", sent, format="json").status_code == 200
+    changed = asks.put(f"{PROJECT}members/nora/", {"roles": ["engineer"]}, format="json").json()
+    assert (changed["before"], changed["after"]) == (["trainer"], ["engineer"])
+    removed = asks.delete(f"{PROJECT}members/nora/").json()
+    assert (removed["before"], removed["after"]) == (["engineer"], None)
+    assert asks.put(f"{PROJECT}members/nora/", {"roles": removed["before"]}, format="json").status_code == 200
+    assert Membership.objects.get(user__username="nora").roles == ["engineer"]
+
+
+def test_the_last_manager_is_not_removed(program: Program, mara: User, project: Project) -> None:
+    answer = program(mara).delete(f"{PROJECT}members/mara/")
+    assert (answer.status_code, answer.json()["code"]) == (409, "last_manager")
+
+
+def test_an_invitation_shows_its_password_once(program: Program, mara: User, project: Project) -> None:
+    sent = {"id": str(uuid4()), "username": "nora", "roles": ["annotator"]}
+    answer = program(mara).post(f"{PROJECT}invitations/", sent, format="json")
+    assert answer.status_code == 201
+    assert User.objects.get(username="nora").check_password(answer.json()["one_time_password"])
+    assert "one_time_password" not in str(program(mara).get(f"{PROJECT}members/").json())
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER, Role.TRAINER, Role.ENGINEER])
+def test_only_managers_see_and_change_members_and_events(
+    program: Program, project: Project, joins: Joins, role: Role
+) -> None:
+    asks = program(joins("nora", project, role))
+    for name in ("members", "events"):
+        assert asks.get(f"{PROJECT}{name}/").status_code == 403
+    mine = asks.put(f"{PROJECT}members/nora/", {"roles": ["manager"]}, format="json")
+    assert mine.status_code == 403
+    assert Membership.objects.get(user__username="nora").roles == [role]
+
+
+def test_events_tell_who_did_what_and_can_be_filtered(program: Program, mara: User, ann: User) -> None:
+    asks = program(mara)
+    asks.put(f"{PROJECT}members/ann/", {"roles": ["trainer"]}, format="json")
+    asks.patch(PROJECT, {"title": "Chats"}, format="json")
+    newest = asks.get(f"{PROJECT}events/").json()["results"]
+    assert [event["kind"] for event in newest[:2]] == ["edited", "member_roles"]
+    assert newest[1]["actor"] == "mara"
+    only = asks.get(f"{PROJECT}events/", {"kind": "member_roles", "actor": "mara"}).json()["results"]
+    assert [event["data"]["after"] for event in only] == [["trainer"]]
+    assert asks.get(f"{PROJECT}events/", {"actor": "nobody"}).json()["results"] == []
