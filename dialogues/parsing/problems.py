@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 KINDS = {
@@ -118,4 +119,6 @@ def explain(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
     words = dict(params)
     if code == "wrong_type":
         words |= {name: KINDS[words[name]] for name in ("wanted", "found")}
+    if detail := words.get("detail"):
+        words["detail"] = gettext(str(detail))  # what Python's json or csv says
     return str(cause) % words, str(remedy)

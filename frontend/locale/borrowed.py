@@ -1,5 +1,6 @@
-"""Sentences of allauth that people meet on our pages and in our mails; its own Chinese is formal (您) and uneven.
+"""Sentences of others that people meet on our pages and in our mails.
 
+Python's parsers have no Chinese, and the Chinese of allauth is formal (您) and uneven.
 Named here so that `make messages` keeps them; the .po of this folder is read before a library's. Nothing imports this.
 """
 
@@ -102,4 +103,23 @@ MAILS = (
         "forgotten about this, please use the password forgotten procedure to recover\n"
         "your account:\n\n%(password_reset_url)s"
     ),
+)
+PARSERS = (
+    _("Expecting value"),
+    _("Expecting property name enclosed in double quotes"),
+    _("Expecting ',' delimiter"),
+    _("Expecting ':' delimiter"),
+    _("Illegal trailing comma before end of object"),
+    _("Illegal trailing comma before end of array"),
+    _("Extra data"),
+    _("Unterminated string starting at"),
+    _("Invalid control character at"),
+    _("Invalid \\escape"),
+    _("Invalid \\uXXXX escape"),
+    _("unexpected end of data"),
+    _("line contains NUL"),
+    _("'\"' expected after '\"'"),
+    _("',' expected after '\"'"),
+    _("'\t' expected after '\"'"),
+    _("new-line character seen in unquoted field - do you need to open the file with newline=''?"),
 )

@@ -1,6 +1,6 @@
 """Long jobs of a project: how far they are, stop, start again. A page that is left and opened again shows the same."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
@@ -8,8 +8,10 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, path, reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -24,6 +26,27 @@ from projects.selectors import project_for
 
 PAGE_SIZE = 50
 QUEUE = "default"
+# What imports and exports are asked and what they answer, in words; a name that is not here is shown as it is.
+FACTS: Final = {
+    "name": gettext_lazy("File"),
+    "format": gettext_lazy("Format"),
+    "size": gettext_lazy("Size"),
+    "bytes": gettext_lazy("Size"),
+    "sha256": "SHA-256",
+    "on_error": gettext_lazy("Rows that cannot be read"),
+    "include_unreviewed": gettext_lazy("Also dialogues that no expert has judged yet"),
+    "dialogues": gettext_lazy("Dialogues"),
+    "stored": gettext_lazy("dialogues stored"),
+    "already_there": gettext_lazy("already there"),
+    "utterances": gettext_lazy("Utterances"),
+    "refused": gettext_lazy("rows refused"),
+    "rows": gettext_lazy("Rows"),
+    "same_as": gettext_lazy("Imported before as"),
+}
+ON_ERROR: Final = {
+    "skip": gettext_lazy("Leave out, import the others"),
+    "stop": gettext_lazy("Import nothing"),
+}
 
 
 @login_required
@@ -75,7 +98,19 @@ def _job_in(user: User, slug: str, job_id: UUID) -> Job:
 def facts_of(job: Job) -> list[tuple[str, Any]]:
     """What it was asked to do and what came of it, as far as it is short; lists have their own pages."""
     both = {**job.parameters, **job.result}
-    return [(name.replace("_", " "), value) for name, value in both.items() if _is_short(value)]
+    return [
+        (str(FACTS.get(name, name.replace("_", " "))), _shown(name, value))
+        for name, value in both.items()
+        if _is_short(value)
+    ]
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if name in {"size", "bytes"}:
+        return filesizeformat(value)
+    return ON_ERROR.get(value, value) if name == "on_error" else value
 
 
 def _is_short(value: Any) -> bool:
