@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -28,6 +29,7 @@ from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.api import JSON_LINES
 from preference.exports import FORMATS
+from preference.exports.writing import Manifest
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, exports_of, file_of, missing_export
 from preference.selectors.selection import preview
@@ -116,10 +118,12 @@ def _previewed(project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
 def command_for(slug: str, format: str, splits: Sequence[str], unreviewed: bool) -> str:
     """The command that writes the same rows."""
     every = set(splits) in (set(), set(Split.values))
-    chosen = [] if every else [word for split in splits for word in ("--split", split)]
-    parts = ["python", "manage.py", "export_dataset", slug, "--format", format, *chosen]
-    parts += ["--include-unreviewed"] if unreviewed else []
-    return shlex.join([*parts, "--output", f"{slug}-{format}.jsonl"])
+    options = [["--format", format]]
+    options += [] if every else [["--split", split] for split in splits]
+    options += [["--include-unreviewed"]] if unreviewed else []
+    options += [["--output", f"{slug}-{format}.jsonl"]]
+    lines = [["python", "manage.py", "export_dataset", slug], *options]
+    return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
 @login_required
@@ -138,10 +142,17 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "format": FORMATS[export.format],
         "splits": [Split(split).label for split in splits],
         "command": command_for(slug, export.format, splits, unreviewed),
-        "manifest": json.dumps(export.manifest, ensure_ascii=False, indent=2) if export.manifest else "",
+        "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),
     }
     return rendered(request, context, whole="exports/export.html", folder="exports")
+
+
+def manifest_of(export: Export) -> str:
+    """As it lies beside the file; the database forgets the order of the keys. Empty before there is one."""
+    names = [field.name for field in fields(Manifest) if field.name in export.manifest]
+    kept = {name: export.manifest[name] for name in names}
+    return json.dumps(kept, ensure_ascii=False, indent=2) if kept else ""
 
 
 def _export_in(user: User, slug: str, export_id: UUID) -> Export:
@@ -165,8 +176,7 @@ def download(request: HttpRequest, slug: str, export_id: UUID) -> StreamedFile:
 @require_safe
 def manifest(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
     export = _export_in(signed_in(request), slug, export_id)
-    body = json.dumps(export.manifest, ensure_ascii=False, indent=2) + "\n"
-    answer = HttpResponse(body, content_type="application/json")
+    answer = HttpResponse(manifest_of(export) + "\n", content_type="application/json")
     answer["Content-Disposition"] = f'attachment; filename="{slug}-{export.format}.manifest.json"'
     return answer
 
