@@ -117,23 +117,22 @@ def _people(project: Project) -> Step:
     )
 
 
-def missing_steps(project: Project) -> list[Missing]:
+def missing_steps(project: Project, granted: frozenset[Capability]) -> list[Missing]:
     """What somebody who configures the project should do before people can work well."""
     settings = url_of("project_settings", project.slug)
     found = []
     if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
         found.append(Missing(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
-        found += _missing_in_authoring(project, settings)
+        found += _missing_in_authoring(project, settings, granted)
     return found
 
 
-def _missing_in_authoring(project: Project, settings: str) -> list[Missing]:
+def _missing_in_authoring(project: Project, settings: str, granted: frozenset[Capability]) -> list[Missing]:
     found = []
     if not Membership.objects.filter(project=project, roles__contains=[Role.ANNOTATOR]).exists():
-        found.append(
-            Missing(_("Nobody has the role “Annotator”."), _("Add people"), url_of("members", project.slug))
-        )
+        members = url_of("members", project.slug) if Capability.MANAGE_MEMBERS in granted else ""
+        found.append(Missing(_("Nobody has the role “Annotator”."), _("Add people"), members))
     if not Task.objects.filter(project=project, open_slots__gt=0).exists():
         found.append(Missing(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan"))
     if not live_workers(GPU).exists():

@@ -52,7 +52,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "title": _("Overview"),
         "roles": [Role(role).label for role in memberships_by_project(user, [project]).get(project.pk, [])],
         "steps": next_steps(project, granted, seen),
-        "missing": missing_steps(project) if Capability.CONFIGURE in granted else [],
+        "missing": missing_steps(project, granted) if Capability.CONFIGURE in granted else [],
         "configures": Capability.CONFIGURE in granted,
         "description": to_html(project.description),
         "members": members_of(project).count() if Capability.MANAGE_MEMBERS in granted else None,
@@ -86,8 +86,8 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug)
     texts = {"en": project.guidelines_en, "zh": project.guidelines_zh}
     written = [language for language in ("en", "zh") if texts[language].strip()]
-    wanted = request.GET.get("language") or (get_language() or "en")[:2]
-    shown = wanted if wanted in written else next(iter(written), "")
+    wanted = [request.GET.get("language"), (get_language() or "en")[:2], *written]
+    shown = next((language for language in wanted if language in written), "")
     context = {
         "project": project,
         "title": _("Guidelines"),

@@ -1,0 +1,403 @@
+"""A project's pages in the browser's words: forms sent, pages read, both languages."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from annotation.models import Assignment, Task
+from frontend.markup import to_html
+from jobs.services import beat
+from projects.models import Event, Membership, Project, Role
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+from projects.services import invite_person, update_project, version_of
+from tests.conftest import Joins
+
+pytestmark = pytest.mark.django_db
+PAGES = ["project", "guidelines", "project_settings", "members", "jobs"]
+
+
+def text_of(response: Any) -> str:
+    html: str = response.content.decode()
+    return html
+
+
+def sent(project: Project, **changes: str) -> dict[str, str]:
+    names = ("title", "description", "language", "guidelines_en", "guidelines_zh")
+    return {name: getattr(project, name) for name in names} | {"version": version_of(project)} | changes
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_in_both_languages(
+    maras_browser: Client, project: Project, page: str, language: str
+) -> None:
+    User.objects.update(language=language)
+    html = text_of(maras_browser.get(reverse(page, args=[project.slug])))
+    assert f'<html lang="{"zh-Hans" if language == "zh-hans" else "en"}"' in html
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)(?![^>]*application/json)", html)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_guests_are_asked_to_sign_in(client: Client, project: Project, page: str) -> None:
+    address = reverse(page, args=[project.slug])
+    assert client.get(address).headers["Location"] == f"{reverse('account_login')}?next={address}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_strangers_find_nothing(client: Client, project: Project, joins: Joins, page: str) -> None:
+    client.force_login(joins("stranger"))
+    assert client.get(reverse(page, args=[project.slug])).status_code == 404
+
+
+@pytest.mark.parametrize("page", ["project_settings", "members", "jobs"])
+def test_annotators_are_told_which_role_is_needed(
+    client: Client, project: Project, ann: User, page: str
+) -> None:
+    client.force_login(ann)
+    assert client.get(reverse(page, args=[project.slug])).status_code == 403
+
+
+# --- overview ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_annotator_is_led_to_the_open_dialogue(
+    client: Client, anns_assignment: Assignment, ann: User
+) -> None:
+    client.force_login(ann)
+    html = text_of(client.get(reverse("project", args=["chit-chat"])))
+    assert "You have 1 open dialogue." in html
+    assert "Go on writing" in html
+    assert "0 of 20 today" in html
+    assert "No worker for candidates" not in html  # nothing that an annotator could mend
+
+
+def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project) -> None:
+    Project.objects.update(guidelines_en="", guidelines_zh=" ")
+    html = text_of(maras_browser.get(reverse("project", args=["chit-chat"])))
+    for missing in [
+        "no guidelines",
+        "Nobody has the role",
+        "No dialogue is left",
+        "No worker for candidates",
+    ]:
+        assert missing in html
+
+
+def test_what_is_there_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
+    beat(name="worker", queues=["gpu", "default"], details={})
+    html = text_of(maras_browser.get(reverse("project", args=["chit-chat"])))
+    assert "Before people can work well" not in html
+    assert "0 of 3 dialogues finished" in html
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_the_tabs_are_those_of_the_role(client: Client, project: Project, joins: Joins, role: Role) -> None:
+    nora = joins("nora", project, role)
+    client.force_login(nora)
+    html = text_of(client.get(reverse("project", args=["chit-chat"])))
+    granted = capabilities_of(nora, project)
+    for name, needed in [
+        ("members", Capability.MANAGE_MEMBERS),
+        ("project_settings", Capability.CONFIGURE),
+        ("queue", Capability.ANNOTATE),
+    ]:
+        link = f'href="{reverse(name, args=["chit-chat"])}"'
+        assert (link in html) == (needed in granted), (role, name)
+
+
+def test_the_description_is_shown_as_text(maras_browser: Client, project: Project) -> None:
+    Project.objects.update(description="<script>alert(1)</script> **bold**")
+    html = text_of(maras_browser.get(reverse("project", args=["chit-chat"])))
+    assert "<script>alert" not in html
+    assert "<strong>bold</strong>" in html
+
+
+# --- guidelines -------------------------------------------------------------------------------------------------------
+
+
+def test_guidelines_come_in_the_readers_language(client: Client, project: Project, ann: User) -> None:
+    User.objects.update(language="zh-hans")
+    client.force_login(ann)
+    address = reverse("guidelines", args=["chit-chat"])
+    assert "你要做什么" in text_of(client.get(address))
+    assert "What you make" in text_of(client.get(address, {"language": "en"}))
+    assert "你要做什么" in text_of(client.get(address, {"language": "tlh"}))
+
+
+def test_guidelines_in_one_language_are_shown_to_everybody(
+    client: Client, project: Project, ann: User
+) -> None:
+    Project.objects.update(guidelines_en="")
+    client.force_login(ann)
+    assert "你要做什么" in text_of(client.get(reverse("guidelines", args=["chit-chat"])))
+
+
+def test_without_guidelines_the_page_says_whom_to_ask(client: Client, project: Project, ann: User) -> None:
+    Project.objects.update(guidelines_en="", guidelines_zh="")
+    client.force_login(ann)
+    assert "There are no guidelines yet" in text_of(client.get(reverse("guidelines", args=["chit-chat"])))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x onerror=alert(1)>",
+        "![picture](https://elsewhere.example/spy.png)",
+        "[link](javascript:alert(1))",
+        "[link](data:text/html,x)",
+        "| a |\n|--:|\n| 1 |",
+    ],
+)
+def test_markdown_makes_nothing_dangerous(text: str) -> None:
+    html = to_html(text)
+    assert not re.search(r"<img|<script|href=\"(javascript|data):|style=", html)
+
+
+def test_markdown_puts_no_blank_between_chinese_lines() -> None:
+    assert to_html("今天，\n天气很好") == "<p>今天，天气很好</p>\n"
+    assert to_html("one\ntwo") == "<p>one\ntwo</p>\n"
+
+
+def test_headings_lie_below_the_pages_own() -> None:
+    assert to_html("# One\n\n###### Six") == "<h2>One</h2>\n<h6>Six</h6>\n"
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_saving_stores_the_text_as_it_was_written(maras_browser: Client, project: Project) -> None:
+    words = "# 规范\r\n\r\n  - indented\r\n"
+    maras_browser.post(reverse("project_settings", args=["chit-chat"]), sent(project, guidelines_zh=words))
+    project.refresh_from_db()
+    assert project.guidelines_zh == "# 规范\n\n  - indented\n"
+    event = Event.objects.get(kind="edited")
+    assert event.data["changed"] == ["guidelines_zh"]
+
+
+def test_an_empty_title_is_refused_beside_the_field(maras_browser: Client, project: Project) -> None:
+    answer = maras_browser.post(reverse("project_settings", args=["chit-chat"]), sent(project, title=" "))
+    assert answer.status_code == 422
+    assert "errorlist" in text_of(answer)
+
+
+def test_nobody_overwrites_what_another_saved_meanwhile(
+    maras_browser: Client, project: Project, eric: User
+) -> None:
+    mine = sent(project, title="Mine")
+    update_project(project=project, actor=eric, changes={"title": "Eric's"})
+    answer = maras_browser.post(reverse("project_settings", args=["chit-chat"]), mine)
+    html = text_of(answer)
+    assert answer.status_code == 422
+    assert "Somebody else has changed this project" in html
+    assert 'value="Mine"' in html  # the words are still there
+    project.refresh_from_db()
+    assert project.title == "Eric's"
+    version = re.search(r'name="version" value="(\w+)"', html)
+    assert version is not None
+    maras_browser.post(
+        reverse("project_settings", args=["chit-chat"]), {**mine, "version": version[1]}
+    )  # knowingly
+    project.refresh_from_db()
+    assert project.title == "Mine"
+
+
+def test_the_preview_shows_what_readers_will_see(maras_browser: Client, project: Project) -> None:
+    answer = maras_browser.post(
+        reverse("guidelines_preview", args=["chit-chat"]), {"guidelines_zh": "# 好\n<b>"}
+    )
+    assert text_of(answer) == "<h2>好</h2>\n<p>&lt;b&gt;</p>\n"
+
+
+def test_how_dialogues_are_written_is_changed(maras_browser: Client, project: Project) -> None:
+    settings = project.authoring
+    fields = [field.name for field in settings._meta.fields if field.name != "project"]
+    values = {name: getattr(settings, name) for name in fields}
+    form = {name: value for name, value in values.items() if name not in ("generator", "generate_ahead")}
+    maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 5})
+    settings.refresh_from_db()
+    assert (settings.candidates, settings.generate_ahead, settings.generator) == (5, False, None)
+    refused = maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 50})
+    assert refused.status_code == 422
+
+
+def test_planning_twice_with_one_form_plans_once(maras_browser: Client, project: Project) -> None:
+    form = {"count": "4", "plan_id": str(uuid4())}
+    for _time in range(2):
+        maras_browser.post(reverse("project_plan", args=["chit-chat"]), form)
+    assert Task.objects.filter(project=project).count() == 4
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many", "", "1000000000"])
+def test_a_senseless_plan_is_refused(maras_browser: Client, project: Project, count: str) -> None:
+    form = {"count": count, "plan_id": str(uuid4())}
+    assert maras_browser.post(reverse("project_plan", args=["chit-chat"]), form).status_code == 422
+    assert not Task.objects.exists()
+
+
+def test_archiving_is_undone_on_the_same_page(maras_browser: Client, project: Project) -> None:
+    address = reverse("project_archive", args=["chit-chat"])
+    maras_browser.post(address, {"archived": "1"})
+    html = text_of(maras_browser.get(reverse("project_settings", args=["chit-chat"])))
+    assert "This project is archived" in html
+    assert "Restore the project" in html
+    maras_browser.post(address, {"archived": "0"})
+    project.refresh_from_db()
+    assert project.archived_at is None
+
+
+def test_a_manager_makes_another_project(maras_browser: Client, project: Project, mara: User) -> None:
+    form = {
+        "id": str(uuid4()), "title": "Help desk", "slug": "helpdesk", "preset": "diamante", "language": "zh",
+    }  # fmt: skip
+    answer = maras_browser.post(reverse("project_new"), form)
+    assert answer.headers["Location"] == reverse("project", args=["helpdesk"])
+    assert Membership.objects.get(project__slug="helpdesk").user == mara
+    taken = text_of(maras_browser.post(reverse("project_new"), {**form, "id": str(uuid4())}))
+    assert "There is already a project" in taken
+
+
+def test_an_annotator_makes_no_project(client: Client, project: Project, ann: User) -> None:
+    client.force_login(ann)
+    assert client.get(reverse("project_new")).status_code == 403
+
+
+# --- members ----------------------------------------------------------------------------------------------------------
+
+Acts = Callable[..., Any]
+
+
+@pytest.fixture
+def acts(maras_browser: Client) -> Acts:
+    """acts("roles", "ann", roles=[…]) sends what htmx sends."""
+
+    def act(name: str, username: str, **form: Any) -> Any:
+        address = reverse(f"member_{name}", args=["chit-chat", username])
+        return maras_browser.post(address, form, headers={"HX-Request": "true"})
+
+    return act
+
+
+def test_a_tick_changes_the_roles_and_offers_the_way_back(acts: Acts, project: Project, ann: User) -> None:
+    html = text_of(acts("roles", "ann", roles=["annotator", "trainer"]))
+    assert Membership.objects.get(user=ann).roles == ["annotator", "trainer"]
+    assert "Undo" in html
+    assert '<input type="hidden" name="roles" value="annotator">' in html
+
+
+def test_a_removed_line_offers_the_way_back(acts: Acts, project: Project, ann: User) -> None:
+    html = text_of(acts("remove", "ann"))
+    assert not Membership.objects.filter(user=ann).exists()
+    assert "takes part no longer" in html
+    acts("roles", "ann", roles=re.findall(r'name="roles" value="(\w+)"', html))
+    assert Membership.objects.get(user=ann).roles == ["annotator"]
+
+
+def test_a_refused_tick_is_told_and_the_line_shows_what_is_true(acts: Acts, project: Project) -> None:
+    answer = acts("roles", "mara", roles=["trainer"])
+    assert answer.status_code == 200
+    assert "only manager" in answer.headers["HX-Trigger"]
+    assert re.search(r'value="manager"[^>]*checked', text_of(answer), re.DOTALL)
+    answer = acts("remove", "mara")
+    assert "only manager" in answer.headers["HX-Trigger"]
+
+
+def test_no_role_at_all_is_refused(acts: Acts, project: Project, ann: User) -> None:
+    assert "HX-Trigger" in acts("roles", "ann").headers
+    assert Membership.objects.get(user=ann).roles == ["annotator"]
+
+
+def test_without_script_the_form_leads_back_to_the_page(
+    maras_browser: Client, project: Project, ann: User
+) -> None:
+    answer = maras_browser.post(reverse("member_remove", args=["chit-chat", "ann"]))
+    assert answer.headers["Location"] == reverse("members", args=["chit-chat"])
+
+
+def test_somebody_is_added_by_address(maras_browser: Client, project: Project, joins: Joins) -> None:
+    nora = joins("nora")
+    form = {"who": "NORA@example.org", "roles": ["controller"]}
+    maras_browser.post(reverse("member_add", args=["chit-chat"]), form)
+    assert Membership.objects.get(user=nora).roles == ["controller"]
+
+
+def test_somebody_unknown_is_refused_beside_the_field(maras_browser: Client, project: Project) -> None:
+    answer = maras_browser.post(
+        reverse("member_add", args=["chit-chat"]), {"who": "nobody", "roles": ["annotator"]}
+    )
+    assert answer.status_code == 422
+    assert "There is nobody with the sign-in name" in text_of(answer)
+    assert 'value="nobody"' in text_of(answer)
+
+
+def invite(browser: Client, **about: Any) -> Any:
+    form = {"username": "nora", "roles": ["annotator"], "invitation_id": str(uuid4()), **about}
+    return browser.post(reverse("member_invite", args=["chit-chat"]), form)
+
+
+def test_an_account_is_made_and_its_password_shown_once(maras_browser: Client, project: Project) -> None:
+    answer = invite(maras_browser)
+    plain = re.search(r"(?:[a-z2-9]{4}-){3}[a-z2-9]{4}", text_of(answer))
+    assert plain is not None
+    assert User.objects.get(username="nora").check_password(plain[0])
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert plain[0] not in text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
+    assert "Not signed in yet" in text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
+
+
+def test_an_account_that_cannot_be_made_is_refused_beside_the_field(
+    maras_browser: Client, project: Project, ann: User
+) -> None:
+    answer = invite(maras_browser, username="ann")
+    assert answer.status_code == 422
+    assert "There is already somebody with the sign-in name" in text_of(answer)
+
+
+def test_a_new_one_time_password_is_given_on_the_page(
+    maras_browser: Client, project: Project, mara: User
+) -> None:
+    nora, first = invite_person(
+        project=project, actor=mara, invitation_id=uuid4(), username="nora", roles=["annotator"]
+    )
+    maras_browser.post(reverse("member_password", args=["chit-chat", "nora"]))
+    nora.refresh_from_db()
+    assert not nora.check_password(first)
+
+
+@pytest.mark.parametrize("name", ["roles", "remove", "password"])
+def test_only_managers_act_on_members(
+    client: Client, project: Project, eric: User, ann: User, name: str
+) -> None:
+    client.force_login(eric)
+    answer = client.post(reverse(f"member_{name}", args=["chit-chat", "ann"]), {"roles": ["manager"]})
+    assert answer.status_code == 403
+    assert Membership.objects.get(user=ann).roles == ["annotator"]
+
+
+@pytest.mark.parametrize(
+    "search, found", [("ann", True), ("ANN@", True), ("nobody", False), ("\0", True), ("%", False)]
+)
+def test_members_are_searched(
+    maras_browser: Client, project: Project, ann: User, search: str, found: bool
+) -> None:
+    html = text_of(maras_browser.get(reverse("members", args=["chit-chat"]), {"q": search}))
+    assert (f'id="member-{ann.pk}"' in html) == found
+
+
+def test_the_page_of_members_costs_the_same_with_many(
+    maras_browser: Client, project: Project, django_assert_max_num_queries: Any
+) -> None:
+    people = User.objects.bulk_create(User(username=f"u{n}") for n in range(120))
+    Membership.objects.bulk_create(
+        Membership(project=project, user=one, roles=["annotator"]) for one in people
+    )
+    with django_assert_max_num_queries(12):
+        html = text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
+    assert html.count('<tbody id="member-') == 50
+    assert "Older" in html
