@@ -93,10 +93,10 @@ class Bench:
         expect(self.page.locator("#turns > [data-pending]")).to_have_count(0, timeout=ARRIVES_MS)
         return self
 
-    def candidates(self, count: int = 7) -> list[str]:
+    def candidates(self, count: int = 7, within_ms: float = ARRIVES_MS) -> list[str]:
         """Wait for the candidates of this turn."""
         places = self.page.locator("#candidates [data-list]:not([inert]) [data-place]")
-        expect(places).to_have_count(count, timeout=ARRIVES_MS)
+        expect(places).to_have_count(count, timeout=within_ms)
         return self.shown_candidates()
 
     def says_and_waits(self, text: str) -> list[str]:

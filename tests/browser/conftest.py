@@ -7,18 +7,22 @@ tests of others.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings
+from django.db import connection, connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from accounts.models import User
+from annotation.services.planning import create_project
 from generation.models import Generator
 from jobs.models import Worker
 from projects.models import Project
 from tests import chromium
+from tests.asking import ask, dialogue_in, forget_messages, scripted, wait_for
 from tests.processes import Running, Stack, wait_until
 
 FLAGS = [
@@ -29,6 +33,7 @@ FLAGS = [
 EXPECTED = re.compile(r"Failed to load resource|ERR_INTERNET_DISCONNECTED|the server responded with a status")
 
 SignedIn = Callable[..., Page]
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.django_db(transaction=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[FAILED] = True
+    return report
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,15 +60,24 @@ def _loop_and_orm_in_one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stack(
-    django_db_setup: None, django_db_blocker: pytest.Item, tmp_path_factory: pytest.TempPathFactory
+    django_db_setup: None,
+    django_db_blocker: pytest.Item,
+    chromium_browser: Browser,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stack]:
     with django_db_blocker.unblock():  # type: ignore[attr-defined]
-        made = Stack.on_this_database(tmp_path_factory.mktemp("stack"))
-        with made:
+        # A worker loads the model that was asked last; a script is loaded in no time.
+        project = create_project(slug="asked-last", preset="diamante", actor=None)
+        request = ask(dialogue_in(project, "Hello?"), scripted("asked-last"))
+        with Stack.on_this_database(tmp_path_factory.mktemp("stack")) as made:
             made.worker("default,gpu", "worker")
             made.web()
-            wait_until(Worker.objects.exists, 60, f"the worker (see {made.folder}/worker.log)")
+            wait_for(request, seconds=60)
+            project.delete()
             yield made
+            for process in made.running.values():
+                process.kill()  # a worker takes seconds to leave by itself
+        forget_messages()
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +88,8 @@ def chromium_browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
+        # While a loop runs in a thread, Django keeps other connections for it than before and after.
+        connections.close_all()
         opened.close()
 
 
@@ -85,8 +109,15 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def signs_in(chromium_browser: Browser, stack: Stack, worker: Running, complaints: list[str]) -> Iterator[SignedIn]:
-    """signs_in(ann) is a page of a browser of her own; options are those of a Playwright context."""
+def signs_in(
+    request: pytest.FixtureRequest,
+    chromium_browser: Browser,
+    stack: Stack,
+    worker: Running,
+    complaints: list[str],
+) -> Iterator[SignedIn]:
+    """signs_in(ann) is a page of a browser of her own; options are those of a Playwright context. A test that fails
+    leaves a picture of every page beside the stack's logs."""
     contexts: list[BrowserContext] = []
 
     def sign_in(person: User | None, **options: object) -> Page:
@@ -102,11 +133,28 @@ def signs_in(chromium_browser: Browser, stack: Stack, worker: Running, complaint
         return page
 
     yield sign_in
+    if request.node.stash.get(FAILED, False):
+        for number, context in enumerate(contexts):
+            for page in context.pages:
+                page.screenshot(path=stack.folder / f"{request.node.name}-{number}.png")
     for context in contexts:
         context.set_offline(False)
         context.close()
+    wait_until(is_quiet, 20, "the end of what pages asked for")
     unexpected = [said for said in complaints if not EXPECTED.search(said)]
     assert not unexpected, unexpected
+
+
+def is_quiet() -> bool:
+    """Nobody else works in the database, for a moment: emptying its tables would end in a deadlock."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    for _ in range(3):
+        with connection.cursor() as cursor:
+            cursor.execute(f"{others} AND state <> 'idle'")
+            if cursor.fetchone() != (0,):
+                return False
+        time.sleep(0.05)
+    return True
 
 
 def session_of(person: User, url: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from tests.browser.bench import Bench, actions, turns_sent, utterances
 from tests.browser.conftest import SignedIn
 
 Eventually = Callable[[Callable[[], bool], str], None]
+LOADS_MS = 120_000  # a worker that is asked for the demo model for the first time
 MODELS = ["scripted", pytest.param("demo", marks=pytest.mark.slow)]
 
 
@@ -33,7 +34,7 @@ def test_seven_rounds_by_keyboard_only(
     page.wait_for_url("**/a/*/")
     bench.ready().press("2").submit().stored(1)  # an idea, as it is
     for turn in range(1, 14):
-        shown = bench.candidates()
+        shown = bench.candidates(within_ms=LOADS_MS)
         if turn % 3 == 1:
             bench.press("4").submit()
         elif turn % 3 == 2:

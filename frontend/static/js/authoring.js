@@ -464,6 +464,7 @@ function wire() {
   }
   document.addEventListener("keydown", onDigit);
   byId("theme-menu").addEventListener("beforetoggle", () => void import("./theme.js"), { once: true });
+  addEventListener("pagehide", () => drafts.keep());
   addEventListener("offline", sayOffline);
   addEventListener("online", () => {
     note("connection", null);
@@ -547,7 +548,7 @@ function restore() {
   const stored = wordsOf(draft);
   const mine = isOfNow && (local.dirty || !stored.text || local.text === stored.text);
   composer.load(mine ? local.text : stored.text, mine ? local.source : stored.source);
-  if (isOfNow) activity.begin(local.activity);
+  if (local?.position === turns.length) activity.begin(local.activity);
   candidates.mark(composer.source);
   show();
   conversation.toEnd();

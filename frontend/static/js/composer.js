@@ -16,6 +16,7 @@ import { isComposing, matches } from "./shortcuts.js";
 
 const IDLE_AFTER_MS = 30_000;
 const LONGEST_TRACE = 400;
+const UNDO_TAKES_MS = 40;
 const NEARLY_FULL = 0.8;
 const COSTLY = 4_000_000; // cells of the table of distances; more would be felt while typing
 
@@ -282,10 +283,15 @@ export class Composer {
     if (this.pristine && !this.holdsUntouchedPick) return; // goes on to the button
     event.stopPropagation();
     if (this.field.value) return;
-    const before = this.field.value;
+    let undone = false;
+    const note = () => {
+      undone = this.field.value !== "";
+    };
+    this.field.addEventListener("input", note, { once: true });
     setTimeout(() => {
-      if (this.field.value === before) this.options.onUndoTurn();
-    }, 30);
+      this.field.removeEventListener("input", note);
+      if (!undone) this.options.onUndoTurn();
+    }, UNDO_TAKES_MS);
   }
 
   /** What the text is, now. @returns {Derived} */

@@ -1,0 +1,106 @@
+"""Candidates that do not come, come late or come in part: said in words, never spun."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import expect
+
+from accounts.models import User
+from annotation.models import Action, Assignment
+from generation.models import Generator
+from jobs.models import Worker
+from tests.browser.bench import Bench, actions
+from tests.browser.conftest import SignedIn
+from tests.processes import Running
+
+OPENING = "My cat sheds all over the sofa."
+
+
+@pytest.fixture
+def no_worker(worker: Running) -> Iterator[Running]:
+    assert worker.process is not None
+    os.killpg(worker.process.pid, signal.SIGSTOP)
+    Worker.objects.all().delete()
+    cache.clear()
+    yield worker
+    os.killpg(worker.process.pid, signal.SIGCONT)
+
+
+def test_no_worker_alive_is_said_and_ends_by_itself(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, no_worker: Running
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    Worker.objects.all().delete()
+    bench.type(OPENING).submit().stored(1)
+    expect(page.locator("[data-message]")).to_contain_text("No worker is running")
+    bench.type("I need none.").submit().stored(2)
+    assert actions(anns_assignment) == [Action.REWRITE, Action.REWRITE]
+    assert no_worker.process is not None
+    os.killpg(no_worker.process.pid, signal.SIGCONT)
+    bench.candidates()
+    expect(page.locator("[data-message]")).to_be_hidden()
+
+
+def test_failed_candidates_name_cause_and_remedy_and_can_be_tried_again(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
+) -> None:
+    scripted_generator.options = {"unavailable": True}
+    scripted_generator.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.type(OPENING).submit().stored(1)
+    message = page.locator("[data-message]")
+    expect(message).to_contain_text("The script says that the model fails.", timeout=20_000)
+    expect(message).to_contain_text("Try again.")
+    scripted_generator.options = {}
+    scripted_generator.save()
+    bench.press("Alt+r")
+    bench.candidates()
+    expect(message).to_be_hidden()
+
+
+def test_a_missing_candidate_does_not_cost_the_others(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
+) -> None:
+    scripted_generator.options = {"fail_replies": 2}
+    scripted_generator.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.type(OPENING).submit().stored(1)
+    bench.candidates(5)
+    expect(page.locator("[data-status]")).to_contain_text("5 of 7 candidates.")
+    expect(page.locator("[data-status]")).to_contain_text("The script says that this reply fails.")
+
+
+def test_slow_candidates_show_seven_lines_and_their_state(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
+) -> None:
+    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.save()
+    anns_assignment.project.authoring.generate_ahead = False
+    anns_assignment.project.authoring.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.type(OPENING).submit()
+    expect(page.locator("#candidates .skeleton i")).to_have_count(7)
+    expect(page.locator("[data-status]")).to_contain_text("Being generated")
+    bench.candidates()
+    expect(page.locator("[data-live]")).to_have_text("7 candidates are here.")
+
+
+def test_no_more_new_sets_than_the_project_allows(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    anns_assignment.project.authoring.new_sets_per_turn = 1
+    anns_assignment.project.authoring.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits(OPENING)
+    bench.press("Alt+r")
+    expect(page.get_by_label("Sets of this turn")).to_have_value("1")
+    bench.candidates()
+    expect(page.locator("[data-more]")).to_have_attribute("aria-disabled", "true")

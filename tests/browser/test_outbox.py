@@ -1,0 +1,263 @@
+"""No word is lost: without a network, without a server, in two tabs, refused."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from annotation.models import Assignment, AssignmentState, Task, Turn
+from annotation.services.assignment import reap_expired_leases
+from annotation.services.authoring import Outcome
+from projects.models import Project
+from tests.browser.bench import Bench, turns_sent, utterances
+from tests.browser.conftest import SignedIn
+from tests.processes import Running, Stack
+
+Eventually = Callable[[Callable[[], bool], str], None]
+Writes = Callable[..., Outcome]
+OPENING = "My cat sheds all over the sofa."
+
+
+@contextmanager
+def asleep(process: Running) -> Iterator[None]:
+    """A process that hangs: it keeps its connections and answers nothing."""
+    assert process.process is not None
+    os.killpg(process.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(process.process.pid, signal.SIGCONT)
+
+
+def test_three_submissions_offline_survive_a_reload_and_arrive_in_order(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment).kept_for_offline()
+    page.context.set_offline(True)
+    for text in ("One.", "Two.", "Three."):
+        bench.type(text).submit()
+    expect(bench.badge).to_have_text("3 waiting to send")
+    expect(bench.notices).to_contain_text("No connection.")
+    bench.reload()
+    assert bench.says() == ["One.", "Two.", "Three."]
+    expect(bench.badge).to_have_text("3 waiting to send")
+    bench.type("And I am still wri")
+    page.context.set_offline(False)
+    bench.stored(3)
+    assert utterances(anns_assignment) == ["One.", "Two.", "Three."]
+    assert turns_sent(anns_assignment) == 3
+    expect(bench.badge).to_be_hidden()
+    expect(bench.notices).to_be_empty()
+    expect(bench.field).to_have_value("And I am still wri")
+    bench.candidates()
+
+
+def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment).kept_for_offline()
+    bench.says_and_waits(OPENING)
+    bench.press("3").submit().stored(2)
+    before = bench.says()
+    page.context.set_offline(True)
+    bench.reload()
+    assert bench.says() == before
+    bench.type("Offline.").submit()
+    page.context.set_offline(False)
+    bench.stored(3)
+    assert utterances(anns_assignment) == [*before, "Offline."]
+
+
+def test_what_waits_is_sent_from_any_page(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, stack: Stack, eventually: Eventually
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    page.route("**/turns/", lambda route: route.abort())
+    bench.type(OPENING).submit()
+    expect(bench.badge).to_have_text("1 waiting to send")
+    page.goto("/p/chit-chat/queue/")
+    expect(bench.badge).to_have_text("1 waiting to send")
+    expect(page.locator("#waiting")).to_contain_text(OPENING)
+    page.unroute("**/turns/")
+    page.goto("/account/")
+    eventually(lambda: utterances(anns_assignment) == [OPENING], "the sending")
+    expect(bench.badge).to_be_hidden()
+
+
+def test_an_answer_that_is_lost_on_its_way_back_stores_nothing_twice(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    answers: list[int] = []
+
+    def store_and_lose(route: object) -> None:
+        answers.append(route.fetch().status)  # type: ignore[attr-defined]
+        if len(answers) < 3:
+            route.abort()  # type: ignore[attr-defined]
+        else:
+            route.continue_()  # type: ignore[attr-defined]
+
+    page.route("**/turns/", store_and_lose)
+    bench.type(OPENING).submit().stored(1)
+    assert answers == [201, 200, 200]
+    assert turns_sent(anns_assignment) == 1
+
+
+def test_a_hanging_server_costs_no_word(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, stack: Stack
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    with asleep(stack.running["web"]):
+        bench.type(OPENING).submit()
+        expect(bench.badge).to_have_text("1 waiting to send")
+        bench.type("I go on by myself.").submit()
+        expect(bench.page.locator("[data-message]")).to_contain_text("counts as rewriting")
+    bench.stored(2)
+    assert utterances(anns_assignment) == [OPENING, "I go on by myself."]
+
+
+def test_two_tabs_show_the_same_dialogue(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    first = Bench.open(signs_in(ann), anns_assignment)
+    second = Bench.open(first.page.context.new_page(), anns_assignment)
+    first.page.bring_to_front()
+    first.type(OPENING).submit().stored(1)
+    second.stored(1)
+    second.page.bring_to_front()
+    assert second.candidates() == first.candidates()
+    second.field.focus()
+    second.press("2").submit().stored(2)
+    first.stored(2)
+    assert first.says() == utterances(anns_assignment)
+
+
+def test_two_devices_write_the_same_turn(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
+) -> None:
+    """The second is told what happened, sees what is stored, and has its words in the input."""
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    writes(anns_assignment, "Written on the phone.", 0)
+    bench.type("Written at the desk.").submit()
+    expect(bench.notices).to_contain_text("was already written")
+    bench.stored(1)
+    assert bench.says() == ["Written on the phone."]
+    expect(bench.field).to_have_value("Written at the desk.")
+    bench.submit().stored(2)
+    assert utterances(anns_assignment) == ["Written on the phone.", "Written at the desk."]
+
+
+def test_refused_words_come_back_even_when_more_was_written_behind_them(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    page.context.set_offline(True)
+    for text in ("One.", "Two.", "Three."):
+        bench.type(text).submit()
+    bench.type("In the middle of")
+    writes(anns_assignment, "Written on the phone.", 0)
+    page.context.set_offline(False)
+    expect(bench.notices).to_contain_text("was already written")
+    expect(bench.field).to_have_value("In the middle of")
+    kept = bench.notices.locator("q")
+    expect(kept).to_have_text(["One.", "Two.", "Three."])
+    bench.reload()
+    expect(kept).to_have_text(["One.", "Two.", "Three."])
+    bench.notices.get_by_role("button", name="Put into the input").first.click()
+    expect(bench.field).to_have_value("One.")
+    expect(kept).to_have_text(["Two.", "Three.", "In the middle of"])
+    assert utterances(anns_assignment) == ["Written on the phone."]
+
+
+def test_a_text_that_the_server_refuses_is_explained_and_stays(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.field.fill("with a control\x07character")
+    bench.submit()
+    expect(bench.notices).to_contain_text("U+0007")
+    expect(bench.field).to_have_value("with a control\x07character")
+    assert turns_sent(anns_assignment) == 0
+
+
+def test_a_text_that_is_too_long_is_not_sent(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.field.fill("长" * 2001)
+    bench.submit()
+    expect(bench.note).to_contain_text("Too long by 1 characters")
+    expect(bench.rows).to_have_count(0)
+    expect(bench.field).to_have_value("长" * 2001)
+
+
+def test_a_lease_that_is_gone_is_explained_and_the_words_stay(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits(OPENING)
+    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    reap_expired_leases()
+    Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=0)  # somebody else took it
+    bench.type("Too late.").submit()
+    expect(bench.notices).to_contain_text("somebody else has taken its place")
+    expect(bench.field).to_have_value("Too late.")
+    Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=1)
+    bench.notices.get_by_role("button", name="Take it up again").click()
+    expect(bench.notices).to_be_empty()
+    bench.submit().stored(2)
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.ACTIVE
+
+
+def test_signed_out_in_between(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    page: Page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    ann.set_password("a-new-one-entirely")
+    ann.save()  # ends every session of hers
+    bench.type(OPENING).submit()
+    expect(bench.notices).to_contain_text("You are signed out.")
+    expect(bench.badge).to_have_text("Sign in to send 1")
+    bench.notices.get_by_role("button", name="Sign in").click()
+    page.fill("[name=login]", "ann")
+    page.fill("[name=password]", "a-new-one-entirely")
+    bench.press("Enter")
+    page.wait_for_url("**/a/*/")
+    bench.ready().stored(1)
+    assert utterances(anns_assignment) == [OPENING]
+
+
+def test_signing_out_leaves_no_page_in_the_browser(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    Bench.open(page, anns_assignment).kept_for_offline()
+    assert page.evaluate("caches.keys()") == ["lapidary"]
+    page.locator(".user-button").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/accounts/login/**")
+    page.wait_for_function("async () => (await caches.keys()).length === 0")
+
+
+def test_time_and_clicks_are_sent_with_the_turn(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, project: Project
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits(OPENING)
+    bench.press("1", "2", "Escape", "3").submit().stored(2)
+    turn = Turn.objects.get(assignment=anns_assignment, position=1)
+    assert [step["kind"] for step in turn.trace] == ["shown", "pick", "pick", "clear", "pick"]
+    assert [step.get("source") for step in turn.trace if step["kind"] == "pick"] == [0, 1, 2]
+    assert turn.idle_ms == 0
+    assert 0 < turn.active_ms < 20_000

@@ -1,0 +1,166 @@
+"""Every page: no axe violation, in both languages and themes, from 360 px to 2,560 px, light and quickly there."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from annotation.models import Assignment
+from annotation.services.authoring import Outcome
+from projects.models import Membership, Project, Role
+from tests.browser.bench import Bench
+from tests.browser.conftest import SignedIn
+
+Writes = Callable[..., Outcome]
+NOT_OURS = ("/admin/", "/api/", "/static/", "/service-worker.js", "/accounts/logout/")
+FOLLOWED = 60  # pages; more would be the same ones with other numbers
+ROOM_PX = 1  # of rounding
+
+
+@pytest.fixture
+def everybody(planned: Project, anns_assignment: Assignment, ann: User, writes: Writes) -> User:
+    """Somebody with every role, who has written something."""
+    writes(anns_assignment, "My cat sheds all over the sofa.", 0)
+    Membership.objects.filter(user=ann).update(roles=list(Role))
+    return ann
+
+
+def links(page: Page) -> Iterator[str]:
+    """Addresses of this site on a page, each without its query."""
+    for address in page.eval_on_selector_all("a[href]", "links => links.map(link => link.href)"):
+        parts = urlsplit(address)
+        if parts.netloc == urlsplit(page.url).netloc and not parts.path.startswith(NOT_OURS):
+            yield parts.path
+
+
+def visit_all(page: Page) -> Iterator[str]:
+    """Every page that links lead to, the start page first."""
+    waiting, seen = ["/"], {"/"}
+    while waiting and len(seen) <= FOLLOWED:
+        path = waiting.pop(0)
+        answer = page.goto(path)
+        assert answer is not None
+        assert answer.status < 400, f"{path}: {answer.status}"
+        if "text/html" not in answer.headers["content-type"]:
+            continue
+        yield path
+        fresh = [found for found in links(page) if found not in seen and not found.endswith((".csv", ".svg"))]
+        seen.update(fresh)
+        waiting.extend(dict.fromkeys(fresh))
+
+
+@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
+def test_no_page_has_an_accessibility_violation(
+    everybody: User, signs_in: SignedIn, language: str, theme: str
+) -> None:
+    everybody.language, everybody.theme = language, theme
+    everybody.save()
+    page = signs_in(everybody)
+    visited, found = [], {}
+    for path in visit_all(page):
+        visited.append(path)
+        result = Axe().run(page)
+        if result.violations_count:
+            found[path] = result.generate_report()
+        assert page.get_attribute("html", "lang") == ("zh-Hans" if language == "zh-hans" else "en")
+    assert not found, "\n".join(f"{path}\n{report}" for path, report in found.items())
+    assert {"/", "/p/chit-chat/queue/", "/account/"} <= set(visited)
+
+
+@pytest.mark.parametrize("width", [360, 768, 2560])
+def test_no_page_scrolls_sideways(everybody: User, signs_in: SignedIn, width: int) -> None:
+    page = signs_in(everybody, viewport={"width": width, "height": 800})
+    too_wide = {
+        path: over
+        for path in visit_all(page)
+        if (over := page.evaluate("document.documentElement.scrollWidth - innerWidth")) > ROOM_PX
+    }
+    assert not too_wide
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_workbench_has_no_accessibility_violation_in_any_state(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes, width: int, scheme: str
+) -> None:
+    page = signs_in(ann, viewport={"width": width, "height": 740}, color_scheme=scheme)
+    states = states_of_the_workbench(Bench.open(page, anns_assignment), anns_assignment, writes)
+    found = {}
+    for state in states:
+        result = Axe().run(page)
+        if result.violations_count:
+            found[state] = result.generate_report()
+    assert not found, "\n".join(f"{state}\n{report}" for state, report in found.items())
+
+
+def states_of_the_workbench(bench: Bench, assignment: Assignment, writes: Writes) -> Iterator[str]:
+    yield "opening"
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    yield "candidates"
+    bench.press("3", "End").type(" Really!")
+    yield "revising"
+    bench.press("Escape")
+    bench.page.keyboard.press("Tab")
+    bench.page.get_by_role("button", name="More", exact=True).click()
+    yield "more"
+    bench.page.keyboard.press("Escape")
+    bench.page.get_by_role("button", name="Show the keys").click(force=True)
+    expect(bench.page.get_by_role("dialog")).to_be_visible()
+    yield "keys"
+    bench.page.keyboard.press("Escape")
+    bench.field.focus()
+    bench.page.context.set_offline(True)
+    bench.type("One.").submit().type("Two.").submit()
+    expect(bench.badge).to_have_text("2 waiting to send")
+    yield "offline"
+    writes(assignment, "Written on the phone.", 1)
+    bench.page.context.set_offline(False)
+    expect(bench.notices.locator("q")).to_have_count(1)
+    yield "refused"
+
+
+def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+    """At most 100 kB, compressed as in production, and twelve requests."""
+    page = signs_in(ann)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    Bench.open(page, anns_assignment)
+    page.wait_for_load_state("networkidle")
+    asked = [url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")]
+    assert len(asked) <= 12, asked
+    assert sum(len(gzip.compress(page.request.get(url).body())) for url in asked) <= 100_000
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_workbench_speaks_the_persons_language(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, language: str
+) -> None:
+    ann.language = language
+    ann.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    submit = page.locator("#submit")
+    expect(submit).to_contain_text("提交" if language == "zh-hans" else "Submit")
+    bench.says_and_waits("春天我家猫开始掉毛了")
+    bench.press("2")
+    expect(bench.note).to_contain_text("选用" if language == "zh-hans" else "select")
+    page.locator(".lang-switch").click()
+    expect(submit).to_contain_text("Submit" if language == "zh-hans" else "提交")
+
+
+def test_everything_on_the_workbench_can_be_reached_with_the_tab_key(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.innerText.trim()"))
+    assert all(any(text in one for one in reached) for text in shown)
+    assert any(text.startswith("Submit") for text in reached)

@@ -1,0 +1,90 @@
+"""A project's pages in Chromium: ticks hold at once, previews follow the typing, jobs move by themselves."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from accounts.models import User
+from jobs.models import Job, JobState
+from projects.models import Membership, Project
+from tests.browser.conftest import SignedIn
+
+Eventually = Callable[[Callable[[], bool], str], None]
+
+
+def roles_of(user: User) -> list[str] | None:
+    return Membership.objects.filter(user=user).values_list("roles", flat=True).first()
+
+
+def test_a_tick_holds_at_once_and_is_undone(
+    signs_in: SignedIn, project: Project, mara: User, ann: User, eventually: Eventually
+) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/members/")
+    line = page.locator(f"#member-{ann.pk}")
+    line.get_by_label("ann: Trainer").check()
+    eventually(lambda: roles_of(ann) == ["annotator", "trainer"], "both roles")
+    line.get_by_role("button", name="Undo").click()
+    eventually(lambda: roles_of(ann) == ["annotator"], "the role before")
+    expect(line.get_by_label("ann: Trainer")).not_to_be_checked()
+
+
+def test_a_removed_person_comes_back_with_one_press(
+    signs_in: SignedIn, project: Project, mara: User, ann: User, eventually: Eventually
+) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/members/")
+    line = page.locator(f"#member-{ann.pk}")
+    line.get_by_role("button", name="Remove ann").click()
+    eventually(lambda: roles_of(ann) is None, "no membership")
+    line.get_by_role("button", name="Undo").click()
+    expect(line.get_by_label("ann: Annotator")).to_be_checked()
+    assert roles_of(ann) == ["annotator"]
+
+
+def test_the_last_manager_sees_why_the_tick_does_not_go(
+    signs_in: SignedIn, project: Project, mara: User
+) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/members/")
+    box = page.get_by_label("mara: Manager")
+    box.click()
+    expect(page.locator("#toasts")).to_contain_text("only manager")
+    expect(box).to_be_checked()
+
+
+def test_the_preview_follows_the_typing(signs_in: SignedIn, project: Project, mara: User) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/settings/")
+    page.get_by_label("Guidelines in Chinese").fill("# 新规范\n\n**要点**")
+    preview = page.locator(".preview[lang=zh-Hans]")
+    expect(preview.get_by_role("heading", name="新规范")).to_be_visible()
+    expect(preview.locator("strong")).to_have_text("要点")
+    assert "What you make" in page.locator(".preview[lang=en]").inner_text()
+
+
+def test_a_job_moves_by_itself_and_comes_to_rest(signs_in: SignedIn, project: Project, eric: User) -> None:
+    job = Job.objects.create(
+        project=project, kind="export", parameters={"format": "sft"}, state=JobState.RUNNING, done=1, total=4
+    )
+    page = signs_in(eric)
+    page.goto(f"/p/chit-chat/jobs/{job.pk}/")
+    expect(page.locator("#live")).to_contain_text("25 %")
+    Job.objects.filter(pk=job.pk).update(done=3)
+    expect(page.locator("#live")).to_contain_text("75 %")
+    Job.objects.filter(pk=job.pk).update(state=JobState.DONE, done=4)
+    expect(page.locator("#live")).to_contain_text("Done")
+    assert page.locator("#live").get_attribute("hx-get") is None
+
+
+def test_the_documentation_of_the_api_is_drawn_and_can_be_tried(
+    signs_in: SignedIn, project: Project, mara: User
+) -> None:
+    """Under the strict Content-Security-Policy: signs_in fails on any complaint of the console."""
+    page = signs_in(mara)
+    page.goto("/api/docs/")
+    operation = page.locator("#operations-Account-me_read")
+    operation.locator(".opblock-summary-control").click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute").click()
+    expect(operation.locator(".live-responses-table")).to_contain_text('"username": "mara"')
