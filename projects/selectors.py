@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
@@ -80,4 +81,4 @@ def project_for(user: User, slug: str, capability: Capability = Capability.SEE) 
 
 def _needed(capability: Capability) -> str:
     roles = [str(Role(role).label) for role, granted in CAPABILITIES.items() if capability in granted]
-    return _("This needs one of the roles: %(roles)s.") % {"roles": ", ".join(roles)}
+    return _("This needs one of the roles: %(roles)s.") % {"roles": pgettext("list", ", ").join(roles)}

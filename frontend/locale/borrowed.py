@@ -5,6 +5,7 @@ Named here so that `make messages` keeps them; the .po of this folder is read be
 """
 
 from django.utils.translation import gettext_noop as _
+from django.utils.translation import ngettext_lazy
 
 MESSAGES = (
     _("Successfully signed in as %(name)s."),
@@ -102,6 +103,13 @@ MAILS = (
         "However, an account using that email address already exists.  In case you have\n"
         "forgotten about this, please use the password forgotten procedure to recover\n"
         "your account:\n\n%(password_reset_url)s"
+    ),
+)
+PASSWORDS = (
+    ngettext_lazy(
+        "This password is too short. It must contain at least %d character.",
+        "This password is too short. It must contain at least %d characters.",
+        8,
     ),
 )
 PARSERS = (
