@@ -90,16 +90,17 @@ def lang_of(project: Project) -> str:
 
 def topics_of(assignment: Assignment) -> list[dict[str, str]]:
     """Ideas for the opening: the reader's language first, begun at another place for every dialogue."""
-    topics = list(
-        Topic.objects.filter(project=assignment.project).values("language", "title", "example")[:TOPICS_SENT]
-    )
+    topics = list(Topic.objects.filter(project=assignment.project)[:TOPICS_SENT])
     reads = (get_language() or "en")[:2]
-    own = [topic for topic in topics if topic["language"].startswith(reads)]
-    others = [topic for topic in topics if not topic["language"].startswith(reads)]
-    return _turned(own, assignment.pk) + _turned(others, assignment.pk)
+    own = [topic for topic in topics if topic.language.startswith(reads)]
+    others = [topic for topic in topics if not topic.language.startswith(reads)]
+    return [
+        {"language": topic.language, "title": topic.title, "example": topic.example}
+        for topic in [*_turned(own, assignment.pk), *_turned(others, assignment.pk)]
+    ]
 
 
-def _turned(topics: list[dict[str, str]], number: int) -> list[dict[str, str]]:
+def _turned(topics: list[Topic], number: int) -> list[Topic]:
     # 5 has no factor in common with most lengths, so neighbours do not begin with neighbouring topics.
     begin = number * 5 % len(topics) if topics else 0
     return topics[begin:] + topics[:begin]

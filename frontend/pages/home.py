@@ -69,7 +69,13 @@ def _granted(user: User, roles: list[str]) -> frozenset[Capability]:
 def steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Step]:
     """In the order of urgency; the first is the next action."""
     offered = [
-        (Capability.ANNOTATE, "queue", _("Go on writing") if seen.open else _("Write"), "pencil", _own_note(seen)),
+        (
+            Capability.ANNOTATE,
+            "queue",
+            _("Go on writing") if seen.open else _("Write"),
+            "pencil",
+            _own_note(seen),
+        ),
         (Capability.REVIEW, "review", _("Review"), "eye", _review_note(seen)),
         (Capability.READ_STATISTICS, "statistics", _("Statistics"), "chart", ""),
         (Capability.EXPORT, "exports", _("Export"), "download", ""),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from django.conf import settings
@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from accounts.models import User
 from annotation.services.planning import create_project
-from generation.models import Generator
+from generation.models import Generator as GeneratorRow
 from jobs.models import Worker
 from projects.models import Project
 from tests import chromium
@@ -44,7 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.when == "call" and report.failed:
         item.stash[FAILED] = True
@@ -147,7 +149,9 @@ def signs_in(
 
 def is_quiet() -> bool:
     """Nobody else works in the database, for a moment: emptying its tables would end in a deadlock."""
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
     for _ in range(3):
         with connection.cursor() as cursor:
             cursor.execute(f"{others} AND state <> 'idle'")
@@ -171,7 +175,7 @@ def eventually() -> Callable[[Callable[[], bool], str], None]:
 
 
 @pytest.fixture
-def scripted_generator(project: Project) -> Generator:
+def scripted_generator(project: Project) -> GeneratorRow:
     generator = project.authoring.generator
     assert generator is not None
     return generator

@@ -63,7 +63,9 @@ def test_every_candidate_set_is_kept_with_what_was_chosen(
     bench = Bench.open(signs_in(ann), anns_assignment)
     shown = bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("3").submit().stored(2)
-    turn = Utterance.objects.select_related("candidate_set").get(dialogue=anns_assignment.dialogue, position=1)
+    turn = Utterance.objects.select_related("candidate_set").get(
+        dialogue=anns_assignment.dialogue, position=1
+    )
     assert turn.candidate_set is not None
     assert [one["text"] for one in turn.candidate_set.candidates] == shown
     assert (turn.text, turn.source) == (shown[2], 2)
@@ -141,7 +143,9 @@ def test_a_digit_picks_again_on_an_untouched_pick_and_is_typed_when_pressed_twic
     expect(bench.field).to_have_value("3 cats, in fact. 5")
 
 
-def test_new_candidates_and_back_to_the_first(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+def test_new_candidates_and_back_to_the_first(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
     first = bench.says_and_waits("My cat sheds all over the sofa.")
@@ -183,7 +187,9 @@ def test_undo_takes_the_turn_back_into_the_input(
     assert turns_sent(anns_assignment) == 3
 
 
-def test_undo_typing_comes_before_undo_turn(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+def test_undo_typing_comes_before_undo_turn(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.says_and_waits("My cat sheds all over the sofa.")
     bench.type("Hm")
@@ -242,7 +248,11 @@ def test_give_back_with_a_reason(anns_assignment: Assignment, ann: User, signs_i
 
 
 def test_the_next_seven_are_there_at_once_when_the_draft_has_rested(
-    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator, eventually: Eventually
+    anns_assignment: Assignment,
+    ann: User,
+    signs_in: SignedIn,
+    scripted_generator: Generator,
+    eventually: Eventually,
 ) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.type("My cat sheds all over the sofa.")

@@ -9,7 +9,8 @@ from django.core.cache import cache
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import Action, Assignment
+from annotation.models import Assignment
+from dialogues.models import Action
 from generation.models import Generator
 from jobs.models import Worker
 from tests.browser.bench import Bench, actions

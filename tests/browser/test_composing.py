@@ -17,7 +17,9 @@ def press_enter(input_method: CDPSession, **more: object) -> None:
 
 
 @pytest.fixture(params=["ctrl+enter", "enter"])
-def bench(request: pytest.FixtureRequest, anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> Bench:
+def bench(
+    request: pytest.FixtureRequest, anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> Bench:
     """Of a person who sends with Ctrl+Enter, and of one who sends with Enter."""
     ann.submit_on_enter = request.param == "enter"
     ann.save()

@@ -17,7 +17,9 @@ def saved(assignment: Assignment) -> str:
     return Draft.objects.filter(assignment=assignment).values_list("text", flat=True).first() or ""
 
 
-def test_a_draft_survives_a_reload_at_once(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+def test_a_draft_survives_a_reload_at_once(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.type("My cat she").reload()
     expect(bench.field).to_have_value("My cat she")

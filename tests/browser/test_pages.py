@@ -130,7 +130,9 @@ def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs
     page.on("request", lambda request: requests.append(request.url))
     Bench.open(page, anns_assignment)
     page.wait_for_load_state("networkidle")
-    asked = [url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")]
+    asked = [
+        url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")
+    ]
     assert len(asked) <= 12, asked
     assert sum(len(gzip.compress(page.request.get(url).body())) for url in asked) <= 100_000
 
