@@ -1,5 +1,6 @@
 """Reading the dialogues of a project: a list with filters and a search, and each one with how it came about."""
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -39,6 +40,7 @@ from projects.selectors import capabilities_of, project_for
 SEARCH_CHARS = 200
 COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
 UTTERANCES_SHOWN = 200
+METADATA_SHOWN = 50
 BIGGEST_ID = 2**63 - 1
 
 
@@ -151,7 +153,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "begin": begin,
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
-        "metadata": [(name, value) for name, value in dialogue.metadata.items()][:50],
+        "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
         "history": [(event, words_for(event)) for event in history.events],
         "names_people": history.names_people,
         "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id"),
@@ -160,6 +162,10 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "dialogue_lang": dialogue.language or lang_of(project),
     }
     return render(request, "dialogues/dialogue.html", context)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _position(asked: str) -> int:
