@@ -147,7 +147,7 @@ def remove_member(*, project: Project, actor: User | None, user: User) -> Change
 def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
     if not roles or set(roles) - set(Role.values):
         raise Invalid(
-            _("A member needs at least one of the roles: %(roles)s.") % {"roles": ", ".join(Role.values)},
+            _("A member needs at least one of the roles: %(roles)s.") % {"roles": ", ".join(str(role.label) for role in Role)},
             _("To take every role away, remove the member."),
             field="roles",
         )

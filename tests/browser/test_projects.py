@@ -45,6 +45,7 @@ def test_a_removed_person_comes_back_with_one_press(
 def test_the_last_manager_sees_why_the_tick_does_not_go(
     signs_in: SignedIn, project: Project, mara: User
 ) -> None:
+    Membership.objects.filter(user=mara).update(roles=["manager", "trainer"])
     page = signs_in(mara)
     page.goto("/p/chit-chat/members/")
     box = page.get_by_label("mara: Manager")
