@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
@@ -147,7 +148,8 @@ def remove_member(*, project: Project, actor: User | None, user: User) -> Change
 def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
     if not roles or set(roles) - set(Role.values):
         raise Invalid(
-            _("A member needs at least one of the roles: %(roles)s.") % {"roles": ", ".join(str(role.label) for role in Role)},
+            _("A member needs at least one of the roles: %(roles)s.")
+            % {"roles": pgettext("list", ", ").join(str(role.label) for role in Role)},
             _("To take every role away, remove the member."),
             field="roles",
         )

@@ -1,5 +1,7 @@
 """What a person sets for themselves: profile and preferences, API tokens, language and theme of the interface."""
 
+from uuid import uuid4
+
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -72,6 +74,8 @@ class TokenForm(forms.Form):
         initial="90",
         required=False,
     )
+    # A form sent twice is one token, whose last value works.
+    request_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4, required=False)
 
 
 @login_required

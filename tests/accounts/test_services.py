@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
@@ -239,3 +241,11 @@ def test_the_command_reads_a_password_and_makes_superusers(monkeypatch: pytest.M
 def test_the_command_says_why_it_refuses(ann: User) -> None:
     with pytest.raises(CommandError, match="There is already somebody"):
         call_command("create_user", "ann")
+
+
+def test_the_form_of_a_token_sent_twice_makes_one(client: Client, ann: User) -> None:
+    client.force_login(ann)
+    form = {"name": "export", "scopes": ["read"], "days": "30", "request_id": str(uuid4())}
+    pages = [client.post(reverse("api_tokens"), form).content.decode() for _time in range(2)]
+    assert ApiToken.objects.count() == 1
+    assert all("lap_" in page for page in pages)
