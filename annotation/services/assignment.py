@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, F, Min, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
@@ -68,7 +69,12 @@ def _check_open_tasks(annotator: User, project: Project, settings: AuthoringSett
     if held >= settings.open_tasks_per_person:
         raise Refusal(
             "too_many_open",
-            _("You already have %(n)d open dialogues in this project.") % {"n": held},
+            ngettext(
+                "You already have %(n)d open dialogue in this project.",
+                "You already have %(n)d open dialogues in this project.",
+                held,
+            )
+            % {"n": held},
             _("Finish one of them or give one back, then take the next."),
             details={"open": held},
         )

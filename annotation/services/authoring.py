@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
@@ -194,7 +195,12 @@ def new_candidates(*, annotator: User, assignment_id: int, ordinal: int) -> Cand
     if not 0 <= ordinal <= settings.new_sets_per_turn:
         raise Refusal(
             "too_many_sets",
-            _("This project allows %(n)d new candidate sets per turn.") % {"n": settings.new_sets_per_turn},
+            ngettext(
+                "This project allows %(n)d new candidate set per turn.",
+                "This project allows %(n)d new candidate sets per turn.",
+                settings.new_sets_per_turn,
+            )
+            % {"n": settings.new_sets_per_turn},
             _("Revise one of the candidates, or write your own reply."),
         )
     request = ask_for_candidates(assignment.dialogue, settings, ordinal)
@@ -307,7 +313,11 @@ def _check_rounds(assignment: Assignment) -> None:
     if rounds < needed:
         raise Refusal(
             "too_short",
-            _("The dialogue has %(rounds)d rounds; it needs %(needed)d.")
+            ngettext(
+                "The dialogue has %(rounds)d round; it needs %(needed)d.",
+                "The dialogue has %(rounds)d rounds; it needs %(needed)d.",
+                rounds,
+            )
             % {"rounds": rounds, "needed": needed},
             _("Write on, or save it for later."),
             details={"rounds": rounds, "needed": needed},

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
@@ -84,7 +85,12 @@ def _nothing_to_review(project: Project) -> Refusal:
     if waiting:
         return Refusal(
             "nothing_to_review",
-            _("The %(n)d dialogues that wait are your own, or others are reading them.") % {"n": waiting},
+            ngettext(
+                "The dialogue that waits is your own, or somebody else is reading it.",
+                "The %(n)d dialogues that wait are your own, or others are reading them.",
+                waiting,
+            )
+            % {"n": waiting},
             _("Try again later."),
             details={"claimed": waiting},
         )

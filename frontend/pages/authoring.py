@@ -219,7 +219,7 @@ def words() -> dict[str, Any]:
         "saved": _("Saved for later, kept until {when}."),
         "reset_done": _("Started over."),
         "put_back": _("Put back"),
-        "finished_rounds": _("{n} rounds, handed in."),
+        "finished_rounds": [ngettext("{n} round, handed in.", "{n} rounds, handed in.", n) for n in (1, 2)],
         "finished_today": _("{n} of {goal} today."),
         "goal_reached": _("That is today's goal. Well done."),
         "failed_action": _("That did not work. Nothing was changed."),

@@ -246,7 +246,10 @@ def _day(at: date) -> str:
 
 def _more(people: int) -> str:
     hidden = people - plots.MOST_ROWS
-    return _("%(n)d more people are in the table") % {"n": hidden} if hidden > 0 else ""
+    if hidden <= 0:
+        return ""
+    said = ngettext("%(n)d more person is in the table", "%(n)d more people are in the table", hidden)
+    return said % {"n": hidden}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_it_says_what_was_imported_and_lists_refused_rows(file: Path) -> None:
     out, err = run(str(file), "--format", "messages")
-    assert out == "2 dialogues imported, 0 already there, 1 rows refused.\n"
+    assert out == "Dialogues imported: 2, already there: 0, rows refused: 1.\n"
     assert f"{file}:2: This is not JSON" in err
 
 
@@ -57,14 +57,14 @@ def test_json_writes_the_result_as_one_object(file: Path) -> None:
 def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(chats("a").encode())))
     out, _ = run("-", "--format", "messages")
-    assert out.startswith("1 dialogues imported")
+    assert out.startswith("Dialogues imported: 1,")
 
 
 def test_the_same_file_again_says_so(file: Path) -> None:
     file.write_text(chats("a", "b"))
     run(str(file), "--format", "messages")
     out, _ = run(str(file), "--format", "messages")
-    assert out == "This file was imported before: all 2 dialogues are already there.\n"
+    assert out == "This file was imported before; its dialogues are all there: 2.\n"
 
 
 def test_an_unknown_project_is_an_error(file: Path) -> None:

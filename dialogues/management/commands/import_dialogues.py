@@ -138,10 +138,10 @@ def _opened(file: str) -> BinaryIO:
 
 def _summary(job: Job) -> str:
     if job.result["same_as"]:
-        return _("This file was imported before: all %(n)d dialogues are already there.") % {
+        return _("This file was imported before; its dialogues are all there: %(n)d.") % {
             "n": job.result["dialogues"]
         }
-    return _("%(stored)d dialogues imported, %(there)d already there, %(refused)d rows refused.") % {
+    return _("Dialogues imported: %(stored)d, already there: %(there)d, rows refused: %(refused)d.") % {
         "stored": job.result["stored"],
         "there": job.result["already_there"],
         "refused": job.result["refused"],
