@@ -1,5 +1,6 @@
 """An annotator's queue: what is open, what comes next, what came back and why."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -8,6 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -87,10 +91,15 @@ def _render(
         "counts": task_counts(project),
         "least": project.authoring.min_rounds,
         "refusal": refusal,
-        "until": until,
+        "until": until and time_element(until),
         "claim_id": uuid4(),
     }
     return render(request, "queue/queue.html", context, status=refusal.status if refusal else 200)
+
+
+def time_element(at: datetime) -> SafeString:
+    """A time that queue.js puts on the person's own clock."""
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), date_format(at, "DATETIME_FORMAT"))
 
 
 urlpatterns = [

@@ -102,6 +102,7 @@ function isBusy() {
 function show() {
   conversation.show(turns, isOpen);
   composer.field.readOnly = !isOpen;
+  form.toggleAttribute("data-closed", !isOpen);
   for (const control of [buttons.submit, buttons.clear]) control.disabled = !isOpen;
   buttons.undo.disabled = !isOpen || turns.length === 0;
 }

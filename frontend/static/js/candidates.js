@@ -42,6 +42,7 @@ export class Candidates {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #skeleton;
   #isOpen = true;
+  #isUnsent = false;
   /** @type {import("./composer.js").Source | null} */
   #marked = null;
 
@@ -116,6 +117,7 @@ export class Candidates {
     this.#turn += 1;
     this.#position = position;
     this.#isOpen = isOpen;
+    this.#isUnsent = false;
     this.#shownOrdinal = Math.max(0, this.#requests().length - 1);
     this.#marked = null;
     this.live.textContent = "";
@@ -295,7 +297,7 @@ export class Candidates {
   /** @param {CandidateRequest | undefined} request */
   #showRequest(request) {
     const { words, settings, lang } = this.options;
-    this.model.textContent = request?.model_version ?? "";
+    this.model.textContent = this.model.title = request?.model_version ?? "";
     if (!this.#isOpen) {
       this.status.textContent = "";
       this.#rows([]);
@@ -328,6 +330,10 @@ export class Candidates {
   /** @param {CandidateRequest | undefined} request */
   #showWaiting(request) {
     const { words, settings } = this.options;
+    if (!request && this.#isUnsent) {
+      this.#say(words.unsent, "", "warn");
+      return;
+    }
     if (request && request.workers_alive === 0) {
       this.#say(words.no_worker, words.no_worker_remedy, "warn");
       return;
@@ -349,9 +355,8 @@ export class Candidates {
   /** The turn before waits to be sent, so nobody has been asked yet. */
   showUnsent() {
     if (!this.areUnknown || !this.#isOpen) return;
-    clearTimeout(this.#skeleton);
-    this.list.inert = false;
-    this.#say(this.options.words.unsent, "", "warn");
+    this.#isUnsent = true;
+    this.#show();
   }
 
   /** Words in place of the rows. @param {string} cause  @param {string} remedy  @param {"warn" | "bad"} tone */
