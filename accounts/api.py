@@ -122,6 +122,7 @@ class TokensView(APIView):
 class TokenView(APIView):
     @extend_schema(tags=TAG, operation_id="tokens_read", responses=TokenSerializer)
     def get(self, request: Request, pk: int) -> Response:
+        """One of your tokens."""
         return Response(TokenSerializer(token_of(person(request), pk)).data)
 
     @extend_schema(tags=TAG, operation_id="tokens_revoke", responses={200: TokenSerializer})

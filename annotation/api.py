@@ -80,6 +80,7 @@ class AssignmentsView(APIView):
 class AssignmentView(APIView):
     @extend_schema(tags=TAG, operation_id="assignments_read", responses=shapes.AssignmentFull)
     def get(self, request: Request, pk: int) -> Response:
+        """Your own dialogue: what is written, the draft, the settings, the present turn's candidates."""
         return Response(full(assignment_for(person(request), pk)))
 
 

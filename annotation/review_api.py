@@ -102,6 +102,7 @@ class ReviewsView(APIView):
 class ReviewView(APIView):
     @extend_schema(tags=TAG, operation_id="reviews_read", responses=ReviewDialogue)
     def get(self, request: Request, pk: int) -> Response:
+        """A finished dialogue to be judged, with your own verdict."""
         return Response(to_read(person(request), pk))
 
     @extend_schema(tags=TAG, operation_id="reviews_decide", request=VerdictInput, responses=ReviewSerializer)

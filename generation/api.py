@@ -71,6 +71,7 @@ class GeneratorsView(APIView):
 class GeneratorView(APIView):
     @extend_schema(tags=MODELS, operation_id="generators_read", responses=GeneratorSerializer)
     def get(self, request: Request, slug: str) -> Response:
+        """One model."""
         return Response(GeneratorSerializer(generator_for(person(request), slug)).data)
 
     @extend_schema(

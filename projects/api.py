@@ -174,6 +174,7 @@ class ProjectsView(APIView):
 class ProjectView(APIView):
     @extend_schema(tags=TAG, operation_id="projects_read", responses=ProjectSerializer)
     def get(self, request: Request, slug: str) -> Response:
+        """One project, with its guidelines and what you may do in it."""
         return Response(shown(request, project_for(person(request), slug)))
 
     @extend_schema(
@@ -197,6 +198,7 @@ class MembersView(APIView):
 
     @extend_schema(tags=MEMBERS, operation_id="members_list", responses=MemberSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
+        """Who takes part, in which roles."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         return page_of(self, request, members_of(project), MemberSerializer)
 

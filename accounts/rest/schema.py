@@ -1,5 +1,6 @@
 """What the OpenAPI document says about every address: how to authenticate, which scope, which problems."""
 
+import re
 from inspect import getdoc
 from typing import Any, Literal
 
@@ -27,6 +28,11 @@ PROBLEMS = {
 }
 
 
+def first_sentence(text: str) -> str:
+    """The line that a list of operations shows."""
+    return re.split(r"[.;:](?:\s|$)", text, maxsplit=1)[0].replace("\n", " ").strip()
+
+
 class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "accounts.rest.authentication.ApiTokenAuthentication"
     name = "token"
@@ -41,9 +47,14 @@ class ProblemSchema(AutoSchema):
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
-        if operation is not None and self._is_scoped():
+        if operation is None:
+            return None
+        said = operation.get("description", "")
+        if said:
+            operation.setdefault("summary", first_sentence(said))
+        if self._is_scoped():
             scope = f"Token scope: `{scope_for(self.method, self.view)}`"
-            operation["description"] = f"{operation.get('description', '')}\n\n{scope}".strip()
+            operation["description"] = f"{said}\n\n{scope}".strip()
         return operation
 
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> dict[str, Any]:
