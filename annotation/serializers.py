@@ -1,5 +1,6 @@
 """Shapes of the REST API of annotation. Output shapes are built from rows by `of_…` functions."""
 
+import json
 from typing import Any
 
 from rest_framework import serializers
@@ -13,6 +14,7 @@ from generation.serializers import CandidateRequestSerializer as CandidateReques
 
 BIGGEST_ID = 2**63 - 1
 A_DAY_MS = 86_400_000
+LONGEST_TRACE_ENTRY = 300  # characters of JSON
 
 
 class ClaimInput(Strict):
@@ -41,13 +43,23 @@ class DraftInput(SourceFields):
     )
 
 
+class TraceEntry(serializers.JSONField):
+    """One click: {"at": ms since the turn was shown, "kind", …}."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        entry = super().to_internal_value(data)
+        if not isinstance(entry, dict) or len(json.dumps(entry)) > LONGEST_TRACE_ENTRY:
+            raise serializers.ValidationError(f"An object of at most {LONGEST_TRACE_ENTRY} characters.")
+        return entry
+
+
 class TurnInput(SourceFields):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored turn.")
     # The service checks the text, so that its refusals name cause and remedy.
     text = serializers.CharField(allow_blank=True, trim_whitespace=False)
     active_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS, default=0)
     idle_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS * 30, default=0)
-    trace = serializers.ListField(child=serializers.JSONField(), required=False, max_length=500)
+    trace = serializers.ListField(child=TraceEntry(), required=False, max_length=500)
 
 
 class UndoInput(Strict):

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, Refusal
+from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
 from generation.models import BackendKind, Generator
 from generation.protocol import BackendError, load_backend
@@ -61,12 +61,14 @@ OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
     },
 }
 SECRET_WORDS = {"key", "apikey", "token", "secret", "password", "authorization", "credential", "credentials"}
-ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The variables that may be named: whoever names one sends its value to the server that they name beside it.
+KEY_VARIABLE = re.compile(r"OPENAI_API_KEY|LAPIDARY_KEY_[A-Z0-9_]+")
 
 
 @transaction.atomic
 def create_generator(*, actor: User | None, slug: str, backend: str, options: dict[str, Any]) -> Generator:
     """Store a generator. The same one again returns the first; another of that name is refused (name_taken)."""
+    _check_administers(actor)
     check_options(backend, options)
     made, created = Generator.objects.get_or_create(
         slug=slug, defaults={"backend": backend, "options": options}
@@ -91,6 +93,7 @@ def change_generator(
     options: dict[str, Any] | None = None,
 ) -> Generator:
     """Change where its replies come from; `options` replaces all. Candidates keep the version that wrote them."""
+    _check_administers(actor)
     row = Generator.objects.select_for_update().get(pk=generator.pk)
     before = {"backend": row.backend, "options": row.options}
     row.backend = backend or row.backend
@@ -101,6 +104,15 @@ def change_generator(
         row.save(update_fields=["backend", "options"])
         record(row, kind="changed", project=None, actor=actor, data={"before": before, "after": after})
     return row
+
+
+def _check_administers(actor: User | None) -> None:
+    # Generators are shared by all projects, and name servers that get the dialogues.
+    if actor is not None and not actor.is_superuser:
+        raise NotAllowed(
+            _("Models are added and changed by administrators of the server."),
+            _("Choose one of those that are there, or ask an administrator."),
+        )
 
 
 def check_options(backend: str, options: Mapping[str, Any]) -> None:
@@ -127,12 +139,12 @@ def _refuse_secrets(options: Mapping[str, Any]) -> None:
     for name, value in _named(options):
         secret = SECRET_WORDS & set(re.split(r"[^a-z]+", name.lower()))
         by_name = name.lower().endswith("_env")
-        if secret and not (by_name and ENVIRONMENT_VARIABLE.fullmatch(str(value))):
+        if secret and not (by_name and KEY_VARIABLE.fullmatch(str(value))):
             raise Invalid(
                 _("The option “%(name)s” looks like a secret, and secrets are not stored.") % {"name": name},
                 _(
                     "Put it into an environment variable of the worker and name that variable, "
-                    "for example api_key_env: OPENAI_API_KEY."
+                    "which is OPENAI_API_KEY or begins with LAPIDARY_KEY_."
                 ),
                 field="options",
             )

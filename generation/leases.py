@@ -17,8 +17,8 @@ from generation.models import CandidateRequest, RequestState
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=20)
-RENEW_EVERY = 5.0  # seconds
+LEASE = timedelta(seconds=10)
+RENEW_EVERY = 2.0  # seconds
 HUNG = gettext_noop("The model did not answer in the time that it is given.")
 HUNG_REMEDY = gettext_noop(
     "Try again; if it happens again, tell whoever runs the server to look at the worker's log, or to raise "

@@ -21,6 +21,7 @@ from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
 from projects.models import Membership, Project
 from projects.roles import CAPABILITIES, Capability
+from projects.selectors import capabilities_of
 from projects.transitions import move
 
 REAP_AT_ONCE = 500
@@ -141,6 +142,7 @@ def hold(assignment: Assignment) -> None:
     Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
     """
     settings = assignment.project.authoring
+    _check_still_annotates(assignment)
     if assignment.state == AssignmentState.ACTIVE:
         _renew(assignment, settings)
     elif assignment.state in (AssignmentState.SAVED, AssignmentState.EXPIRED):
@@ -152,6 +154,18 @@ def hold(assignment: Assignment) -> None:
             _("Your text is still here. Copy it if you need it, and go to your queue."),
             details={"state": assignment.state},
         )
+
+
+def _check_still_annotates(assignment: Assignment) -> None:
+    if not _may_annotate(assignment.annotator, assignment.project):
+        raise NotAllowed(
+            _("You are no longer an annotator of this project, or the project was archived."),
+            _("Your text is still here. Copy it if you need it, and ask the project's manager."),
+        )
+
+
+def _may_annotate(person: User, project: Project) -> bool:
+    return project.archived_at is None and Capability.ANNOTATE in capabilities_of(person, project)
 
 
 def _renew(assignment: Assignment, settings: AuthoringSettings) -> None:
@@ -197,6 +211,7 @@ def resume(*, annotator: User, assignment_id: int) -> Assignment:
     """Take up saved, expired or given-back work. Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state == AssignmentState.RELEASED:
+        _check_still_annotates(assignment)
         _take_up(assignment, assignment.project.authoring)
     elif assignment.state != AssignmentState.ACTIVE:
         hold(assignment)

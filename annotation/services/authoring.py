@@ -16,7 +16,7 @@ from annotation.models import ASSIGNMENT_MOVES, Assignment, AssignmentState, Aut
 from annotation.selectors.reviews import counting
 from annotation.services import drafts
 from annotation.services.assignment import hold, lock_assignment
-from annotation.services.turn_text import Provenance, checked_text, derive
+from annotation.services.turn_text import Provenance, checked_text, derive, normalised
 from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, ReviewState, Utterance
 from generation import services as generation
 from generation.models import CandidateRequest
@@ -60,7 +60,7 @@ def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> Outco
     """
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if earlier := Turn.objects.filter(pk=sent.id).first():
-        return _sent_before(assignment, earlier)
+        return _sent_before(assignment, earlier, sent)
     settings = assignment.project.authoring
     text = checked_text(sent.text, settings.max_utterance_length)
     hold(assignment)
@@ -72,10 +72,17 @@ def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> Outco
     return Outcome(turn, assignment, ask_for_candidates(dialogue, settings))
 
 
-def _sent_before(assignment: Assignment, turn: Turn) -> Outcome:
+def _sent_before(assignment: Assignment, turn: Turn, sent: SentTurn) -> Outcome:
     if turn.assignment_id != assignment.pk:
         raise Invalid(
             _("This submission belongs to another dialogue."), _("Reload the page."), reason="foreign_id"
+        )
+    if normalised(sent.text) != turn.text:
+        raise Refusal(
+            "id_in_use",
+            _("This submission's id was used for another text, which is stored."),
+            _("Send the new text under an id of its own."),
+            details={"stored": turn.text},
         )
     request = ask_for_candidates(assignment.dialogue, assignment.project.authoring)
     return Outcome(turn, assignment, request, repeated=True)
@@ -330,6 +337,10 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state == AssignmentState.ACTIVE:
         return assignment
+    if assignment.state != AssignmentState.SUBMITTED:
+        raise Refusal(
+            "not_finished", _("This dialogue is not finished."), _("Take it up again from your queue.")
+        )
     dialogue = Dialogue.objects.select_for_update().get(pk=assignment.dialogue_id)
     if dialogue.review_state != ReviewState.UNREVIEWED or dialogue.expert_reviews.filter(counting()).exists():
         raise Refusal(

@@ -74,10 +74,16 @@ def _check_role(reviewer: User, project: Project) -> None:
 
 
 def _next_dialogue(reviewer: User, project: Project, skip: int | None) -> Dialogue | None:
-    waiting = ready_for(reviewer, project).select_for_update(skip_locked=True, of=("self",)).order_by("id")
-    if skip is None:
-        return waiting.first()
-    return waiting.filter(pk__gt=skip).first() or waiting.first()
+    """The next one, locked: written here before imported, oldest first."""
+    ready = ready_for(reviewer, project)
+    waiting = ready.select_for_update(skip_locked=True, of=("self",)).order_by("origin", "id")
+    found = waiting.filter(pk__gt=skip).first() if skip is not None else None
+    found = found or waiting.first()
+    # A claim does not change the locked row, so a claim that was committed while the lock was awaited is seen only by
+    # a new statement.
+    while found is not None and not ready.filter(pk=found.pk).exists():
+        found = waiting.filter(pk__gt=found.pk).first()
+    return found
 
 
 def _nothing_to_review(project: Project) -> Refusal:

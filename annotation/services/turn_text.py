@@ -23,10 +23,20 @@ class Provenance:
     edit_distance: int | None = None
 
 
+def normalised(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
+
+
+def is_visible(character: str) -> bool:
+    """Neither white space nor a format character, such as a zero-width space or a mark of direction."""
+    return not character.isspace() and unicodedata.category(character) != "Cf"
+
+
 def checked_text(text: str, limit: int) -> str:
-    """The text without outer white space. Raises Invalid when it is empty, too long or has control characters."""
-    text = text.replace("\r\n", "\n").strip()
-    if not text:
+    """The text without outer white space. Raises Invalid when nothing of it is visible, when it is too long or has
+    control characters."""
+    text = normalised(text)
+    if not any(is_visible(character) for character in text):
         raise Invalid(
             _("The utterance is empty."), _("Write something, or pick a candidate."), reason="empty"
         )

@@ -24,7 +24,7 @@ from annotation.services.assignment import (
 from annotation.services.authoring import Outcome
 from annotation.services.planning import plan_dialogues
 from dialogues.models import DialogueState
-from projects.models import Event, Project, Role
+from projects.models import Event, Membership, Project, Role
 
 Writes = Callable[..., Outcome]
 
@@ -173,6 +173,28 @@ def test_planning_twice_with_one_id_plans_once(project: Project, mara: User) -> 
     assert plan_dialogues(project=project, actor=mara, count=5, plan_id=plan_id) == 5
     assert plan_dialogues(project=project, actor=mara, count=5, plan_id=plan_id) == 0
     assert Task.objects.count() == 5
+
+
+def test_who_was_removed_writes_no_more(
+    anns_assignment: Assignment, ann: User, writes: Writes, project: Project
+) -> None:
+    Membership.objects.filter(user=ann, project=project).delete()
+    for action in (renew_lease, save_for_later):
+        with pytest.raises(NotAllowed):
+            action(annotator=ann, assignment_id=anns_assignment.pk)
+    with pytest.raises(NotAllowed):
+        writes(anns_assignment, "still here", 0)
+    release(annotator=ann, assignment_id=anns_assignment.pk)
+    with pytest.raises(NotAllowed):
+        resume(annotator=ann, assignment_id=anns_assignment.pk)
+
+
+def test_nothing_is_written_into_an_archived_project(
+    anns_assignment: Assignment, writes: Writes, project: Project
+) -> None:
+    Project.objects.filter(pk=project.pk).update(archived_at=timezone.now())
+    with pytest.raises(NotAllowed):
+        writes(anns_assignment, "too late", 0)
 
 
 def test_an_archived_project_gives_no_work(planned: Project, joins: Callable[..., User]) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
-from annotation.models import Assignment, AssignmentState, Draft, Turn
-from annotation.services.assignment import claim_next_task
+from annotation.models import Assignment, AssignmentState, Draft, Task, Turn
+from annotation.services.assignment import claim_next_task, release
 from annotation.services.authoring import (
     Outcome,
     SentTurn,
@@ -198,6 +198,21 @@ def test_a_finished_dialogue_takes_no_more_turns_until_it_is_taken_back(
     assert refused.value.code == "not_writable"
     take_back(annotator=ann, assignment_id=anns_assignment.pk)
     assert writes(anns_assignment, "more", 14).turn.position == 14
+
+
+def test_only_a_finished_dialogue_is_taken_back(anns_assignment: Assignment, ann: User) -> None:
+    release(annotator=ann, assignment_id=anns_assignment.pk)
+    with pytest.raises(Refusal) as refused:
+        take_back(annotator=ann, assignment_id=anns_assignment.pk)
+    assert refused.value.code == "not_finished"
+    assert Task.objects.get(pk=anns_assignment.task_id).open_slots == 1
+
+
+def test_a_used_id_does_not_swallow_another_text(anns_assignment: Assignment, writes: Writes) -> None:
+    turn = writes(anns_assignment, "Hello", 0).turn
+    with pytest.raises(Refusal) as refused:
+        writes(anns_assignment, "Goodbye", 0, id=turn.pk)
+    assert (refused.value.code, refused.value.details) == ("id_in_use", {"stored": "Hello"})
 
 
 def test_new_candidates_are_another_request_of_the_turn(

@@ -55,6 +55,8 @@ def test_an_opening_has_no_candidates() -> None:
     [
         ("", "empty"),
         (" \n\t ", "empty"),
+        ("\u200b", "empty"),
+        ("\ufeff \u202e", "empty"),
         ("x" * 11, "too_long"),
         ("a\0b", "control_character"),
         ("a\x1bb", "control_character"),

@@ -33,7 +33,7 @@ def test_the_listed_options_are_those_of_the_backend(backend: str) -> None:
     [
         (BackendKind.HF, {"model": "models/mine", "threads": 2, "chat": None}),
         (BackendKind.HF, {}),
-        (BackendKind.OPENAI, {**SERVER, "api_key_env": "MY_KEY", "extra_body": {"max_tokens": 5}}),
+        (BackendKind.OPENAI, {**SERVER, "api_key_env": "LAPIDARY_KEY_MINE", "extra_body": {"max_tokens": 5}}),
         (BackendKind.SCRIPTED, {"delay": 1}),
     ],
 )
@@ -66,6 +66,8 @@ def test_options_that_cannot_be_taken(backend: str, options: dict[str, Any], sai
         {"api_key": "sk-123"},
         {"key": "sk-123"},
         {"api_key_env": "sk-123"},
+        {"api_key_env": "SECRET_KEY"},
+        {"api_key_env": "DATABASE_URL"},
         {"extra_body": {"access_token": "abc"}},
         {"extra_body": {"headers": [{"Authorization": "Bearer abc"}]}},
         {"extra_body": {"client-secret": "abc"}},
@@ -77,24 +79,30 @@ def test_secrets_are_refused_with_the_way_to_name_them(options: dict[str, Any]) 
     assert "environment variable" in str(refusal.value.remedy)
 
 
-def test_the_same_generator_again_is_the_first(mara: User) -> None:
-    made = create_generator(actor=mara, slug="mine", backend=BackendKind.SCRIPTED, options={})
-    assert create_generator(actor=mara, slug="mine", backend=BackendKind.SCRIPTED, options={}) == made
+@pytest.fixture
+def root(db: None) -> User:
+    """Administers the server."""
+    return User.objects.create_superuser("root")
+
+
+def test_the_same_generator_again_is_the_first(root: User) -> None:
+    made = create_generator(actor=root, slug="mine", backend=BackendKind.SCRIPTED, options={})
+    assert create_generator(actor=root, slug="mine", backend=BackendKind.SCRIPTED, options={}) == made
     with pytest.raises(Refusal) as refusal:
-        create_generator(actor=mara, slug="mine", backend=BackendKind.SCRIPTED, options={"delay": 1})
+        create_generator(actor=root, slug="mine", backend=BackendKind.SCRIPTED, options={"delay": 1})
     assert refusal.value.code == "name_taken"
 
 
-def test_a_change_is_on_record(mara: User) -> None:
-    made = create_generator(actor=mara, slug="mine", backend=BackendKind.SCRIPTED, options={})
-    change_generator(actor=mara, generator=made, options={"delay": 1})
+def test_a_change_is_on_record(root: User) -> None:
+    made = create_generator(actor=root, slug="mine", backend=BackendKind.SCRIPTED, options={})
+    change_generator(actor=root, generator=made, options={"delay": 1})
     event = Event.objects.filter(kind="changed").get()
     assert event.data["after"]["options"] == {"delay": 1}
-    assert event.actor == mara
+    assert event.actor == root
 
 
-def test_an_engineer_sets_up_a_model_over_the_api(client: Client, eric: User) -> None:
-    client.force_login(eric)
+def test_an_administrator_sets_up_a_model_over_the_api(client: Client, root: User) -> None:
+    client.force_login(root)
     sent = {"slug": "vllm", "backend": BackendKind.OPENAI.value, "options": SERVER}
     assert client.post("/api/v1/generators/", sent, "application/json").status_code == 201
     change = {"options": {**SERVER, "timeout": 10}}
@@ -104,8 +112,17 @@ def test_an_engineer_sets_up_a_model_over_the_api(client: Client, eric: User) ->
     assert "vllm" in {row["slug"] for row in listed}
 
 
-def test_a_wrong_option_over_the_api_names_the_cause(client: Client, eric: User) -> None:
+def test_an_engineer_sees_models_but_does_not_change_them(client: Client, eric: User) -> None:
+    Generator.objects.create(slug="vllm", backend=BackendKind.OPENAI, options=SERVER)
     client.force_login(eric)
+    assert client.get("/api/v1/generators/vllm/").status_code == 200
+    change = {"options": {**SERVER, "base_url": "http://elsewhere.example/v1"}}
+    assert client.patch("/api/v1/generators/vllm/", change, "application/json").status_code == 403
+    assert Generator.objects.get(slug="vllm").options == SERVER
+
+
+def test_a_wrong_option_over_the_api_names_the_cause(client: Client, root: User) -> None:
+    client.force_login(root)
     sent = {"slug": "vllm", "backend": BackendKind.OPENAI.value, "options": {**SERVER, "api_key": "sk-1"}}
     answer = client.post("/api/v1/generators/", sent, "application/json")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")

@@ -1,5 +1,7 @@
-"""People, a bilingual project and something to do, for `make demo`. Safe to repeat."""
+"""People, a bilingual project, dialogues in every state and something to do, for `make demo`. Safe to repeat."""
 
+import io
+import json
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -8,12 +10,23 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from accounts.models import User
+from annotation.demo.reading import other_candidates, scripts
+from annotation.demo.writing import id_of, write
+from annotation.models import Assignment
 from annotation.services.planning import create_project, plan_dialogues
+from dialogues.services.imports import start_import
+from generation.demo_model.corpus import write_corpus
+from jobs.services import run_job
 from projects.models import Membership, Project, Role
 
 PASSWORD = "lapidary-demo"  # noqa: S105 - printed by `make demo`, refused in production
 NAMESPACE = UUID("6f0d6a2e-5d0c-4b7e-9b1e-3d2c5a7f1e55")
-PLANNED = 60
+PLANNED = 60  # that are left for people
+IMPORTED = 8
+DESCRIPTION = """Write chats with the model that ships with Lapidary. 和 Lapidary 自带的模型一起写闲聊。
+
+This is demo data: people called “demo robot” and their dialogues of the last two weeks were made by `seed_demo`, times
+included. 这里是演示数据：名为“演示机器人”的成员及其最近两周的对话（含时间）均由 `seed_demo` 生成。"""
 PEOPLE = [
     ("ann", "Ann Meyer", "en", [Role.ANNOTATOR]),
     ("lina", "李娜", "zh-hans", [Role.ANNOTATOR]),
@@ -22,10 +35,23 @@ PEOPLE = [
     ("eric", "Eric Olsen", "en", [Role.ENGINEER]),
     ("mara", "Mara Novak", "en", [Role.MANAGER]),
 ]
+# As the scripts call them: their sign-in names, with which nobody can sign in, and what is shown.
+ROBOTS = {
+    "ada": ("demo-robot-ada", "demo robot Ada"),
+    "bert": ("demo-robot-bert", "demo robot Bert"),
+    "cleo": ("demo-robot-cleo", "demo robot Cleo"),
+    "dora": ("demo-robot-dora", "demo robot Dora"),
+    "小玉": ("demo-robot-xiaoyu", "演示机器人 小玉"),
+    "小安": ("demo-robot-xiaoan", "演示机器人 小安"),
+    "小禾": ("demo-robot-xiaohe", "演示机器人 小禾"),
+    "小棠": ("demo-robot-xiaotang", "演示机器人 小棠"),
+}
 
 
 class Command(BaseCommand):
-    help = "Make the demo people and the demo project (nothing happens to what is there already)."
+    help = (
+        "Make the demo people, the demo project and its dialogues (nothing happens to what is there already)."
+    )
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,6 +61,8 @@ class Command(BaseCommand):
         project = self._project(people["mara"])
         for name, _shown, _language, roles in PEOPLE:
             Membership.objects.get_or_create(project=project, user=people[name], defaults={"roles": roles})
+        self._write_dialogues(project, people)
+        self._import_some(project, people["eric"])
         for name, _shown, _language, roles in PEOPLE:
             self.stdout.write(f"{name:8} {PASSWORD}  {', '.join(str(role.label) for role in roles)}")
 
@@ -47,6 +75,16 @@ class Command(BaseCommand):
             person.save(update_fields=["password"])
         return person
 
+    def _robot(self, project: Project, username: str, shown: str) -> User:
+        robot, created = User.objects.get_or_create(
+            username=username, defaults={"display_name": shown, "imported": True}
+        )
+        if created:
+            robot.set_unusable_password()
+            robot.save(update_fields=["password"])
+        Membership.objects.get_or_create(project=project, user=robot, defaults={"roles": [Role.ANNOTATOR]})
+        return robot
+
     def _project(self, manager: User) -> Project:
         project = Project.objects.filter(slug="demo").first()
         if project is None:
@@ -54,8 +92,48 @@ class Command(BaseCommand):
                 slug="demo",
                 preset="diamante",
                 title="Chit-chat 闲聊",
-                description="Write chats with the model that ships with Lapidary. 和 Lapidary 自带的模型一起写闲聊。",
+                description=DESCRIPTION,
                 actor=manager,
             )
         plan_dialogues(project=project, actor=manager, count=PLANNED, plan_id=uuid5(NAMESPACE, "plan"))
         return project
+
+    def _write_dialogues(self, project: Project, people: dict[str, User]) -> None:
+        to_write = scripts()
+        if Assignment.objects.filter(claim_id=id_of(to_write[0], "claim")).exists():
+            return
+        plan = uuid5(NAMESPACE, "written")
+        plan_dialogues(project=project, actor=people["mara"], count=len(to_write), plan_id=plan, priority=-1)
+        robots = {name: self._robot(project, *names) for name, names in ROBOTS.items()}
+        offered = other_candidates()
+        for script in to_write:
+            write(
+                script,
+                author=(people | robots)[script.author],
+                expert=people.get(script.expert),
+                project=project,
+                others=offered[script.key],
+            )
+
+    def _import_some(self, project: Project, engineer: User) -> None:
+        """A small file with two broken lines, so that the pages of imports have something to show."""
+        rows = [
+            {
+                "id": f"demo-{n}",
+                "language": language,
+                "messages": [{"role": who, "content": text} for who, text in said],
+            }
+            for n, (language, said) in enumerate(write_corpus(7, IMPORTED))
+        ]
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        lines[3:3] = ['{"id": "demo-broken", "messages": [', '{"id": "demo-empty", "messages": []}']
+        job = start_import(
+            project=project,
+            actor=engineer,
+            source=io.BytesIO("\n".join(lines).encode()),
+            name="old-chats.jsonl",
+            format="messages",
+            submission_id=uuid5(NAMESPACE, "import"),
+            enqueue=False,
+        )
+        run_job(job_id=job.pk)
