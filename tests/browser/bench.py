@@ -93,11 +93,14 @@ class Bench:
         expect(self.page.locator("#turns > [data-pending]")).to_have_count(0, timeout=ARRIVES_MS)
         return self
 
-    def candidates(self, count: int = 7, within_ms: float = ARRIVES_MS) -> list[str]:
+    def candidates(self, count: int = 7) -> list[str]:
         """Wait for the candidates of this turn."""
-        places = self.page.locator("#candidates [data-list]:not([inert]) [data-place]")
-        expect(places).to_have_count(count, timeout=within_ms)
+        expect(self.places).to_have_count(count, timeout=ARRIVES_MS)
         return self.shown_candidates()
+
+    @property
+    def places(self) -> Locator:
+        return self.page.locator("#candidates [data-list]:not([inert]) [data-place]")
 
     def says_and_waits(self, text: str) -> list[str]:
         """One turn: write, send, wait for what comes next."""

@@ -34,15 +34,14 @@ def test_seven_rounds_by_keyboard_only(
     page.wait_for_url("**/a/*/")
     bench.ready().press("2").submit().stored(1)  # an idea, as it is
     for turn in range(1, 14):
-        shown = bench.candidates(within_ms=LOADS_MS)
+        expect(bench.places.first).to_be_visible(timeout=LOADS_MS)
         if turn % 3 == 1:
-            bench.press("4").submit()
+            bench.press("1").submit()
         elif turn % 3 == 2:
             bench.press("1", "End").type(" Really?").submit()
         else:
             bench.type("I would put it in my own words.").submit()
         bench.stored(turn + 1)
-        assert len(set(shown)) == 7
     bench.press("Control+Shift+Enter")
     expect(page.get_by_text("7 rounds, handed in.")).to_be_visible()
     written = Assignment.objects.get(annotator=ann)

@@ -195,7 +195,7 @@ def test_a_text_that_is_too_long_is_not_sent(
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.field.fill("长" * 2001)
     bench.submit()
-    expect(bench.note).to_contain_text("Too long by 1 characters")
+    expect(bench.note).to_contain_text("Too long by 1 character.")
     expect(bench.rows).to_have_count(0)
     expect(bench.field).to_have_value("长" * 2001)
 
