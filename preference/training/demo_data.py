@@ -19,16 +19,16 @@ TOKENIZER_DIALOGUES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids and labels of shape (rows, length), right-padded; pads have label -100."""
+    """Token ids and labels of shape (rows, length), right-padded; what is not learned has label -100."""
 
     inputs: torch.Tensor
     labels: torch.Tensor
     tokens: int
 
 
-def texts(seed: int, dialogues: int) -> list[list[str]]:
+def texts(seed: int, dialogues: int, *, short: bool = False) -> list[list[str]]:
     """Utterances of `dialogues` dialogues, both languages in turn."""
-    return [[text for _, text in dialogue] for _, dialogue in write_corpus(seed, dialogues)]
+    return [[text for _, text in dialogue] for _, dialogue in write_corpus(seed, dialogues, short=short)]
 
 
 def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
@@ -68,21 +68,28 @@ def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]
     return ids[: tokenizer.model_max_length]
 
 
-def pad(rows: list[list[int]], filler: int) -> Batch:
-    """Right-pads rows of about equal length."""
+def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False) -> Batch:
+    """Right-pads rows of about equal length; `replies_only` leaves the openings without labels."""
     width = max(len(ids) for ids in rows)
-    inputs = torch.full((len(rows), width), filler)
+    inputs = torch.full((len(rows), width), tokenizer.pad_token_id)
     labels = torch.full((len(rows), width), IGNORED)
     for at, ids in enumerate(rows):
         inputs[at, : len(ids)] = torch.tensor(ids)
-        labels[at, 1 : len(ids)] = torch.tensor(ids[1:])
+        first = ids.index(tokenizer.eos_token_id) + 1 if replies_only else 1
+        labels[at, first : len(ids)] = torch.tensor(ids[first:])
     return Batch(inputs, labels, sum(len(ids) for ids in rows))
 
 
-def batches(seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int) -> Iterator[Batch]:
-    """Batches of at most `budget` padded tokens of one chunk of the corpus, in random order."""
+def batches(
+    seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int, *, first_replies: bool = False
+) -> Iterator[Batch]:
+    """Batches of at most `budget` padded tokens of one chunk of the corpus, in random order.
+
+    `first_replies`: mostly short dialogues, and no label on the openings; what is hardest gets most practice.
+    """
     chunk_seed = seed * 100_000 + chunk
-    rows = [encode(dialogue, tokenizer) for dialogue in texts(chunk_seed, DIALOGUES_PER_CHUNK)]
+    dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies)
+    rows = [encode(dialogue, tokenizer) for dialogue in dialogues]
     rows.sort(key=len)
     groups: list[list[list[int]]] = [[]]
     for row in rows:
@@ -92,4 +99,4 @@ def batches(seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: i
         groups[-1].append(row)
     random.Random(chunk_seed).shuffle(groups)
     for group in groups:
-        yield pad(group, tokenizer.pad_token_id)
+        yield pad(group, tokenizer, replies_only=first_replies)

@@ -9,6 +9,7 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from generation.demo_model.corpus import corpus_hash
-from preference.training.demo_data import IGNORED, batches, train_tokenizer
+from preference.training.demo_data import IGNORED, Batch, batches, train_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Recipe:
     batch_tokens: int = 2048
     peak_lr: float = 4e-3
     warmup_tokens: int = 100_000
+    # Chunks of the corpus with labels on everything; after them come mostly first replies.
+    whole_text_chunks: int = 12
     decay_share: float = 0.35
     weight_decay: float = 0.05
 
@@ -160,14 +163,17 @@ class Run:
             flush=True,
         )
 
+    def chunk_batches(self) -> Iterator[Batch]:
+        recipe, chunk = self.recipe, self.progress.chunk
+        later = chunk >= recipe.whole_text_chunks
+        return batches(recipe.seed, chunk, self.tokenizer, recipe.batch_tokens, first_replies=later)
+
     def train(self) -> None:
         """Trains up to the recipe's tokens; checkpoints after every chunk of the corpus."""
         self.model.train()
         while self.progress.tokens < self.recipe.tokens:
             started = time.monotonic()
-            for batch in batches(
-                self.recipe.seed, self.progress.chunk, self.tokenizer, self.recipe.batch_tokens
-            ):
+            for batch in self.chunk_batches():
                 loss = self.step(batch.inputs, batch.labels)
                 self.progress.loss += 0.02 * (loss - self.progress.loss) if self.progress.steps else loss
                 self.progress.steps += 1

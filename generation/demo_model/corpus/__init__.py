@@ -16,9 +16,10 @@ def heldout_openings() -> list[tuple[str, str, str]]:
     return [(language, where, text) for language, where, text in rows]
 
 
-def write_corpus(seed: int, dialogues: int) -> list[tuple[str, list[Turn]]]:
+def write_corpus(seed: int, dialogues: int, *, short: bool = False) -> list[tuple[str, list[Turn]]]:
     """(language, dialogue) pairs, both languages in turn, never with a held-out opening."""
-    stream = write_dialogues(seed, frozenset(text for _, _, text in heldout_openings()))
+    heldout = frozenset(text for _, _, text in heldout_openings())
+    stream = write_dialogues(seed, heldout, short=short)
     return [next(stream) for _ in range(dialogues)]
 
 

@@ -8,6 +8,10 @@ from generation.demo_model.corpus.wording import fill, join, vary_opening
 
 Turn = tuple[str, str]
 SPEAKERS = ("A", "B")
+# Utterances of a dialogue, about: it may end in the middle of an exchange or with a leave-taking.
+LENGTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18)
+WEIGHTS = (16, 12, 8, 5, 4, 3, 3, 3, 2)
+SHORT_WEIGHTS = (44, 16, 8, 4, 3, 2, 2, 2, 1)
 # Greetings: only at the start of a dialogue.
 SMALL_TALK = "generic small talk"
 # Shares of openings: of the generic topic, a question of the topic, only a keyword of the topic.
@@ -178,11 +182,11 @@ def choose(source: Material, rng: random.Random) -> tuple[Topic, Scenario | None
     return topic, rng.choices(topic.scenarios, weights)[0]
 
 
-def write_dialogue(language: str, rng: random.Random) -> list[Turn]:
-    """One dialogue: (speaker, text) pairs, alternating, A first."""
+def write_dialogue(language: str, rng: random.Random, *, short: bool = False) -> list[Turn]:
+    """One dialogue: (speaker, text) pairs, alternating, A first. `short`: mostly an opening and one reply."""
     source = material(language)
     writer = Writer(source, rng)
-    length = rng.choices((2, 4, 6, 8, 10, 12, 14, 16, 18), (16, 12, 8, 5, 4, 3, 3, 3, 2))[0]
+    length = rng.choices(LENGTHS, SHORT_WEIGHTS if short else WEIGHTS)[0]
     topic, scenario = choose(source, rng)
     if topic.keywords and rng.random() < KEYWORD:
         question = writer.start_with_keyword(topic)
@@ -201,11 +205,13 @@ def write_dialogue(language: str, rng: random.Random) -> list[Turn]:
     return writer.turns
 
 
-def write_dialogues(seed: int, heldout: frozenset[str] = frozenset()) -> Iterator[tuple[str, list[Turn]]]:
+def write_dialogues(
+    seed: int, heldout: frozenset[str] = frozenset(), *, short: bool = False
+) -> Iterator[tuple[str, list[Turn]]]:
     """Endless (language, dialogue) pairs, the languages in turn; equal seeds give equal dialogues."""
     rng = random.Random(seed)
     while True:
         for language in ("en", "zh"):
-            dialogue = write_dialogue(language, rng)
+            dialogue = write_dialogue(language, rng, short=short)
             if not heldout.intersection(text for _, text in dialogue):
                 yield language, dialogue

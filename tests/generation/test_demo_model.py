@@ -1,0 +1,165 @@
+"""The demo model that is shipped: an ordinary Hugging Face folder that answers in the language of the context."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from generation.demo_model.corpus import LANGUAGES, corpus_hash, write_corpus  # noqa: E402
+from preference.training.demo_data import IGNORED, batches, train_tokenizer  # noqa: E402
+from preference.training.demo_model import Recipe, Run, rate  # noqa: E402
+from preference.training.demo_replies import dialogue, replies  # noqa: E402
+
+MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
+HAN = re.compile(r"[\u4e00-\u9fff]")
+OPENINGS = {"en": "I baked bread with my sister today!", "zh": "今天和妹妹一起烤了面包！"}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Any:
+    from generation.backends.hf import HFBackend
+
+    return HFBackend(str(MODEL))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return transformers.AutoTokenizer.from_pretrained(MODEL, local_files_only=True)
+
+
+def test_it_loads_offline_and_has_about_five_million_parameters() -> None:
+    model = transformers.AutoModelForCausalLM.from_pretrained(MODEL, local_files_only=True)
+    assert 4_500_000 < sum(p.numel() for p in model.parameters()) < 6_000_000
+    assert model.config.tie_word_embeddings
+
+
+def test_the_weights_stay_small_enough_for_a_repository() -> None:
+    assert 9_000_000 < (MODEL / "model.safetensors").stat().st_size < 12_000_000
+
+
+def test_special_tokens(tokenizer: Any) -> None:
+    assert (tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token) == ("<pad>", "<bos>", "<eou>")
+    assert 4000 <= len(tokenizer) <= 6000
+
+
+@pytest.mark.parametrize(
+    "text", ["It's 5 o'clock, isn't it?", "今天天气真好，我们去爬山吧！", "Ünïcode 龘 🙂"]
+)
+def test_the_tokenizer_gives_every_text_back(tokenizer: Any, text: str) -> None:
+    assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
+
+
+def test_no_token_spans_two_chinese_characters(tokenizer: Any) -> None:
+    assert not [token for token in range(len(tokenizer)) if len(HAN.findall(tokenizer.decode([token]))) > 1]
+
+
+@pytest.fixture(autouse=True)
+def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("preference.training.demo_data.DIALOGUES_PER_CHUNK", 40)
+    monkeypatch.setattr("preference.training.demo_data.TOKENIZER_DIALOGUES", 300)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_seven_replies_in_the_language_of_the_context(backend: Any, language: str) -> None:
+    found = replies(backend, [OPENINGS[language]], seed=3)
+    assert len(set(found)) == 7
+    for reply in found:
+        assert bool(HAN.search(reply)) == (language == "zh"), reply
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_seven_rounds_without_an_empty_utterance(backend: Any, language: str) -> None:
+    turns = dialogue(backend, OPENINGS[language])
+    assert len(turns) == 14
+    assert all(turns)
+
+
+def test_training_json_explains_the_weights() -> None:
+    told = json.loads((MODEL / "training.json").read_text())
+    assert told["progress"]["steps"] > 100
+    assert told["progress"]["loss"] < 2
+    assert re.fullmatch(r"[0-9a-f]{40}", told["commit"])
+
+
+def test_the_corpus_is_the_one_that_the_weights_were_trained_on() -> None:
+    told = json.loads((MODEL / "training.json").read_text())
+    assert told["corpus_sha256"] == corpus_hash(), (
+        "The corpus was changed: train the model again, or undo it."
+    )
+
+
+def test_batches_hold_whole_dialogues_within_the_budget(tokenizer: Any) -> None:
+    batch = next(batches(1, 0, tokenizer, budget=1024))
+    assert batch.inputs.shape == batch.labels.shape
+    assert batch.inputs.numel() <= 1024
+    assert (batch.inputs[:, 0] == tokenizer.bos_token_id).all()
+    for row in batch.inputs:
+        written = row[row != tokenizer.pad_token_id]
+        assert written[-1] == tokenizer.eos_token_id
+
+
+def test_pads_carry_no_label(tokenizer: Any) -> None:
+    for batch in batches(2, 0, tokenizer, budget=4096):
+        assert batch.tokens == (batch.inputs != tokenizer.pad_token_id).sum()
+        assert (batch.labels[batch.inputs == tokenizer.pad_token_id] == IGNORED).all()
+
+
+def test_the_learning_rate_rises_stays_and_falls_to_nothing() -> None:
+    recipe = Recipe(tokens=1000, warmup_tokens=100, batch_tokens=10, peak_lr=1.0, decay_share=0.4)
+    assert [rate(recipe, tokens) for tokens in (0, 100, 600, 800, 1000)] == pytest.approx([0.1, 1, 1, 0.5, 0])
+
+
+@pytest.fixture
+def tiny() -> Recipe:
+    return Recipe(
+        tokens=3000, vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16, warmup_tokens=500
+    )
+
+
+def test_a_stopped_run_goes_on_where_it_stopped(tiny: Recipe, tmp_path: Path) -> None:
+    first = Run(tiny, tmp_path)
+    first.train()
+    second = Run(tiny, tmp_path)
+    assert second.progress == first.progress
+    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_run_with_another_recipe_does_not_take_the_checkpoint(tiny: Recipe, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    Run(tiny, tmp_path).train()
+    assert Run(replace(tiny, peak_lr=1e-4), tmp_path).progress.steps == 0
+
+
+def test_training_lowers_the_loss(tiny: Recipe, tmp_path: Path) -> None:
+    run = Run(tiny, tmp_path)
+    batch = next(batches(9, 0, run.tokenizer, 1024))
+    first = run.step(batch.inputs, batch.labels)
+    for _ in range(20):
+        last = run.step(batch.inputs, batch.labels)
+    assert last < first
+
+
+def test_a_shipped_folder_loads_again(tiny: Recipe, tmp_path: Path) -> None:
+    run = Run(tiny, tmp_path)
+    run.ship(tmp_path / "model")
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+    assert model.dtype == torch.float32
+    assert model.config.eos_token_id == run.tokenizer.eos_token_id
+
+
+def test_the_tokenizer_of_a_seed_is_always_the_same() -> None:
+    one, other = train_tokenizer(1, 500), train_tokenizer(1, 500)
+    assert one.get_vocab() == other.get_vocab()
+
+
+def test_the_training_text_is_the_corpus() -> None:
+    from preference.training.demo_data import texts
+
+    assert texts(5, 3) == [[text for _, text in dialogue] for _, dialogue in write_corpus(5, 3)]
