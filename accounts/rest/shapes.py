@@ -16,6 +16,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type,
     (serializers.CharField, (str,)),
     (serializers.UUIDField, (str,)),
 )
+PAGING = {"cursor", "page_size"}
 
 
 class Strict(serializers.Serializer[Any]):
@@ -58,9 +59,12 @@ def checked(shape: type[serializers.Serializer[Any]], request: Request) -> dict[
 
 
 def checked_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The query's filters, checked; empty ones are left out."""
-    names = set(shape().fields)
-    sent = {name: value for name, value in request.query_params.items() if name in names and value}
-    query = shape(data=sent)
+    """The query's filters, checked; empty ones are left out, and unknown ones refused: they would filter nothing."""
+    known = set(shape().fields)
+    if unknown := sorted(set(request.query_params) - known - PAGING):
+        raise serializers.ValidationError({name: [_("Unknown field.")] for name in unknown})
+    query = shape(
+        data={name: value for name, value in request.query_params.items() if name in known and value}
+    )
     query.is_valid(raise_exception=True)
     return dict(query.validated_data)

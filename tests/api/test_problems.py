@@ -262,3 +262,11 @@ def test_another_persons_token_is_not_found(program: Program, ann: User, bob: Us
 def test_who_takes_no_part_is_told_nothing(program: Program, project: Project, joins: Any, path: str) -> None:
     stranger = joins("stranger")
     assert problem_of(program(stranger).get(f"/api/v1/{path}"), 404)["code"] == "not_found"
+
+
+@pytest.mark.parametrize("query", [{"stat": "done"}, {"state": "asleep"}])
+def test_a_filter_that_is_none_is_refused_instead_of_showing_everything(
+    program: Program, project: Project, olga: User, query: dict[str, str]
+) -> None:
+    said = problem_of(program(olga).get("/api/v1/projects/chit-chat/jobs/", query), 400)
+    assert set(said["errors"]) == set(query)

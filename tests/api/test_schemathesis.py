@@ -54,8 +54,6 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# What we replace in a generated request, so that a wrong value there is not sent.
-REPLACED = {ParameterLocation.PATH, ParameterLocation.HEADER, ParameterLocation.COOKIE}
 
 
 def application() -> Any:
@@ -152,7 +150,9 @@ def test_every_operation_keeps_to_the_document(
     def check(case: Any, chance: random.Random) -> None:
         aim(case, known, chance)
         wrong_in = {place for place, how in case.meta.components.items() if how.mode.is_negative}
-        checks = CHECKS if wrong_in & REPLACED else [*CHECKS, negative_data_rejection]
+        # Elsewhere a wrong value is not sent (we put our own into the address and the headers), or harmless: an empty
+        # filter is none, and a query that an address does not read is left alone.
+        checks = [*CHECKS, negative_data_rejection] if wrong_in == {ParameterLocation.BODY} else CHECKS
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         case.call_and_validate(headers=headers, checks=checks)
 
