@@ -1,7 +1,7 @@
 """The style guide in a real Chromium: keys, themes, notes, small and large windows, accessibility.
 
-Nothing here touches the database, and the browser is closed with the module: its event loop would stop the ORM of
-other tests.
+The server reads the tests' own database; nothing is written. The browser is closed with the module: its event loop
+would stop the ORM of other tests.
 """
 
 import os
@@ -18,6 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from tests import chromium
+from tests.processes import database_url
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +37,7 @@ SUBMIT, COMPOSER, UNDO = "[data-key='mod+enter']", "#words", "[data-key='mod+z']
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
+def site(django_db_setup: None) -> Iterator[str]:
     """Address of a server with DEBUG, because only that one shows the style guide."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -51,7 +52,9 @@ def site() -> Iterator[str]:
         "--log-level",
         "error",
     ]
-    server = subprocess.Popen(command, env={**os.environ, "DEBUG": "1"}, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        command, env={**os.environ, "DEBUG": "1", "DATABASE_URL": database_url()}, stderr=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         wait_for(f"{address}/healthz")
