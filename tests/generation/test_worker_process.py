@@ -32,7 +32,7 @@ from tests.asking import (
 )
 from tests.conftest import Starts
 from tests.generation.odd_backends import HANGING
-from tests.processes import Running, wait_until
+from tests.processes import Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -123,8 +123,10 @@ def taken_over_and_done(request: CandidateRequest) -> bool:
 
 
 def test_a_worker_that_was_only_stopped_for_a_while_stores_nothing_twice(
-    project: Project, starts: Starts
+    project: Project, stack: Stack, starts: Starts
 ) -> None:
+    # The clock goes on while it is stopped: it must not take its model for hung.
+    stack.environment = {**stack.environment, "GENERATION_TIMEOUT": "300"}
     first = starts("worker-1")
     request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
     wait_for(request, RequestState.RUNNING)
