@@ -1,7 +1,6 @@
 """A project's pages in the browser's words: forms sent, pages read, both languages."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +15,7 @@ from jobs.services import beat
 from projects.models import Event, Membership, Project, Role
 from projects.roles import Capability
 from projects.selectors import capabilities_of
-from projects.services import invite_person, update_project, version_of
+from projects.services import update_project, version_of
 from tests.conftest import Joins
 
 pytestmark = pytest.mark.django_db
@@ -266,138 +265,3 @@ def test_a_manager_makes_another_project(maras_browser: Client, project: Project
 def test_an_annotator_makes_no_project(client: Client, project: Project, ann: User) -> None:
     client.force_login(ann)
     assert client.get(reverse("project_new")).status_code == 403
-
-
-# --- members ----------------------------------------------------------------------------------------------------------
-
-Acts = Callable[..., Any]
-
-
-@pytest.fixture
-def acts(maras_browser: Client) -> Acts:
-    """acts("roles", "ann", roles=[…]) sends what htmx sends."""
-
-    def act(name: str, username: str, **form: Any) -> Any:
-        address = reverse(f"member_{name}", args=["chit-chat", username])
-        return maras_browser.post(address, form, headers={"HX-Request": "true"})
-
-    return act
-
-
-def test_a_tick_changes_the_roles_and_offers_the_way_back(acts: Acts, project: Project, ann: User) -> None:
-    html = text_of(acts("roles", "ann", roles=["annotator", "trainer"]))
-    assert Membership.objects.get(user=ann).roles == ["annotator", "trainer"]
-    assert "Undo" in html
-    assert '<input type="hidden" name="roles" value="annotator">' in html
-
-
-def test_a_removed_line_offers_the_way_back(acts: Acts, project: Project, ann: User) -> None:
-    html = text_of(acts("remove", "ann"))
-    assert not Membership.objects.filter(user=ann).exists()
-    assert "takes part no longer" in html
-    acts("roles", "ann", roles=re.findall(r'name="roles" value="(\w+)"', html))
-    assert Membership.objects.get(user=ann).roles == ["annotator"]
-
-
-def test_a_refused_tick_is_told_and_the_line_shows_what_is_true(acts: Acts, project: Project) -> None:
-    answer = acts("roles", "mara", roles=["trainer"])
-    assert answer.status_code == 200
-    assert "only manager" in answer.headers["HX-Trigger"]
-    assert re.search(r'value="manager"[^>]*checked', text_of(answer), re.DOTALL)
-    answer = acts("remove", "mara")
-    assert "only manager" in answer.headers["HX-Trigger"]
-
-
-def test_no_role_at_all_is_refused(acts: Acts, project: Project, ann: User) -> None:
-    assert "HX-Trigger" in acts("roles", "ann").headers
-    assert Membership.objects.get(user=ann).roles == ["annotator"]
-
-
-def test_without_script_the_form_leads_back_to_the_page(
-    maras_browser: Client, project: Project, ann: User
-) -> None:
-    answer = maras_browser.post(reverse("member_remove", args=["chit-chat", "ann"]))
-    assert answer.headers["Location"] == reverse("members", args=["chit-chat"])
-
-
-def test_somebody_is_added_by_address(maras_browser: Client, project: Project, joins: Joins) -> None:
-    nora = joins("nora")
-    form = {"who": "NORA@example.org", "roles": ["controller"]}
-    maras_browser.post(reverse("member_add", args=["chit-chat"]), form)
-    assert Membership.objects.get(user=nora).roles == ["controller"]
-
-
-def test_somebody_unknown_is_refused_beside_the_field(maras_browser: Client, project: Project) -> None:
-    answer = maras_browser.post(
-        reverse("member_add", args=["chit-chat"]), {"who": "nobody", "roles": ["annotator"]}
-    )
-    assert answer.status_code == 422
-    assert "There is nobody with the sign-in name" in text_of(answer)
-    assert 'value="nobody"' in text_of(answer)
-
-
-def invite(browser: Client, **about: Any) -> Any:
-    form = {"username": "nora", "roles": ["annotator"], "invitation_id": str(uuid4()), **about}
-    return browser.post(reverse("member_invite", args=["chit-chat"]), form)
-
-
-def test_an_account_is_made_and_its_password_shown_once(maras_browser: Client, project: Project) -> None:
-    answer = invite(maras_browser)
-    plain = re.search(r"(?:[a-z2-9]{4}-){3}[a-z2-9]{4}", text_of(answer))
-    assert plain is not None
-    assert User.objects.get(username="nora").check_password(plain[0])
-    assert "no-store" in answer.headers["Cache-Control"]
-    assert plain[0] not in text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
-    assert "Not signed in yet" in text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
-
-
-def test_an_account_that_cannot_be_made_is_refused_beside_the_field(
-    maras_browser: Client, project: Project, ann: User
-) -> None:
-    answer = invite(maras_browser, username="ann")
-    assert answer.status_code == 422
-    assert "There is already somebody with the sign-in name" in text_of(answer)
-
-
-def test_a_new_one_time_password_is_given_on_the_page(
-    maras_browser: Client, project: Project, mara: User
-) -> None:
-    nora, first = invite_person(
-        project=project, actor=mara, invitation_id=uuid4(), username="nora", roles=["annotator"]
-    )
-    maras_browser.post(reverse("member_password", args=["chit-chat", "nora"]))
-    nora.refresh_from_db()
-    assert not nora.check_password(first)
-
-
-@pytest.mark.parametrize("name", ["roles", "remove", "password"])
-def test_only_managers_act_on_members(
-    client: Client, project: Project, eric: User, ann: User, name: str
-) -> None:
-    client.force_login(eric)
-    answer = client.post(reverse(f"member_{name}", args=["chit-chat", "ann"]), {"roles": ["manager"]})
-    assert answer.status_code == 403
-    assert Membership.objects.get(user=ann).roles == ["annotator"]
-
-
-@pytest.mark.parametrize(
-    "search, found", [("ann", True), ("ANN@", True), ("nobody", False), ("\0", True), ("%", False)]
-)
-def test_members_are_searched(
-    maras_browser: Client, project: Project, ann: User, search: str, found: bool
-) -> None:
-    html = text_of(maras_browser.get(reverse("members", args=["chit-chat"]), {"q": search}))
-    assert (f'id="member-{ann.pk}"' in html) == found
-
-
-def test_the_page_of_members_costs_the_same_with_many(
-    maras_browser: Client, project: Project, django_assert_max_num_queries: Any
-) -> None:
-    people = User.objects.bulk_create(User(username=f"u{n}") for n in range(120))
-    Membership.objects.bulk_create(
-        Membership(project=project, user=one, roles=["annotator"]) for one in people
-    )
-    with django_assert_max_num_queries(12):
-        html = text_of(maras_browser.get(reverse("members", args=["chit-chat"])))
-    assert html.count('<tbody id="member-') == 50
-    assert "Older" in html
