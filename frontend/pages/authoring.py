@@ -212,6 +212,7 @@ def words() -> dict[str, Any]:
         "sign_in_link": _("Sign in"),
         "undone": _("Turn undone; its words are in the input."),
         "synced": _("Another tab or device wrote in this dialogue. This is what is stored now."),
+        "finish_unsent": _("There are unsent words in the input. Submit or clear them, then finish."),
         "undo_nothing": _("There is no turn to undo."),
         # leaving a dialogue
         "sending_first": _("Your last turns are being sent first."),

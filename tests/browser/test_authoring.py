@@ -262,3 +262,41 @@ def test_the_next_seven_are_there_at_once_when_the_draft_has_rested(
     bench.candidates()
     expect(bench.page.locator("[data-status]")).to_contain_text("Ready at once")
     assert ahead.count() == 1
+
+
+def test_an_idea_can_be_changed_for_another_by_its_digit(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    ideas = bench.shown_candidates()
+    bench.press("1", "2")
+    expect(bench.field).to_have_value(ideas[1])
+    bench.press("Alt+r")
+    assert bench.shown_candidates() != ideas
+
+
+def test_undoing_two_turns_loses_the_words_of_neither(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits("One.")
+    bench.says_and_waits("Two.")
+    bench.press("Control+z", "Control+z")
+    expect(bench.field).to_have_value("One.")
+    expect(bench.notices.locator("q")).to_have_text(["Two."])
+    eventually(lambda: utterances(anns_assignment) == [], "both undone")
+
+
+def test_unsent_words_are_not_left_behind_by_finishing(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    anns_assignment.project.authoring.min_rounds = 1
+    anns_assignment.project.authoring.save()
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits("One.")
+    bench.says_and_waits("Two.")
+    bench.type("Thr").press("Control+Shift+Enter")
+    expect(bench.note).to_contain_text("There are unsent words in the input.")
+    bench.press("Escape", "Control+Shift+Enter")
+    expect(page.get_by_text("1 round, handed in.")).to_be_visible()

@@ -58,7 +58,7 @@ const candidates = new Candidates({
   settings,
   onPick: (text, source, place) => {
     activity.note(source ? "pick" : "idea", source ? { set: source.set, source: source.place } : { idea: place });
-    composer.fill(text, source);
+    composer.fill(text, source, place);
   },
   onShown: (what) => activity.note("shown", what),
   onAsked: (ordinal) => activity.note("new_set", { ordinal }),
@@ -233,7 +233,7 @@ async function undo() {
     composer.show(words.undo_nothing);
     return;
   }
-  if (composer.text && !composer.pristine) void putAside([composer.text]);
+  if (composer.text && !composer.holdsUntouchedPick) void putAside([composer.text]);
   turns.pop();
   undone.add(last.turn_id);
   begin({ text: last.text, source: last.from ?? null });
@@ -433,11 +433,22 @@ function closePopover() {
 
 /** Digits pick from anywhere but a field, with Alt from there too; the input has its own rule. @param {KeyboardEvent} event */
 function onDigit(event) {
-  const digit = /^Digit([1-9])$/.exec(event.code)?.[1] ?? /^[1-9]$/.exec(event.key)?.[0];
-  if (!digit || event.defaultPrevented || isComposing(event) || event.ctrlKey || event.metaKey || event.shiftKey)
-    return;
+  // With Alt the character differs from the key; without, Shift is what some keyboards need for digits.
+  const digit = event.altKey ? /^Digit([1-9])$/.exec(event.code)?.[1] : /^[1-9]$/.exec(event.key)?.[0];
+  if (!digit || event.defaultPrevented || isComposing(event) || event.ctrlKey || event.metaKey) return;
   if (document.querySelector("dialog:modal") || (isTyping(event.target) && !event.altKey)) return;
   if (candidates.pick(Number(digit) - 1)) event.preventDefault();
+}
+
+/** @typedef {"finish" | "save" | "giveBack" | "startOver"} Leaving */
+
+/** @param {Leaving} how */
+async function leave(how) {
+  try {
+    await (await ending())[how](bench);
+  } catch (error) {
+    sayError(error);
+  }
 }
 
 function wire() {
@@ -447,20 +458,14 @@ function wire() {
   });
   buttons.undo.addEventListener("click", () => void undo());
   buttons.clear.addEventListener("click", () => closePopover() || composer.clear());
-  buttons.finish.addEventListener(
-    "click",
-    () =>
-      void ending()
-        .then(({ finish }) => finish(bench))
-        .catch(sayError),
-  );
+  buttons.finish.addEventListener("click", () => {
+    if (composer.text) composer.show(words.finish_unsent);
+    else void leave("finish");
+  });
   for (const control of document.querySelectorAll("[data-ending]")) {
     control.addEventListener("click", () => {
       closePopover();
-      const name = /** @type {"save" | "giveBack" | "startOver"} */ (control.getAttribute("data-ending"));
-      void ending()
-        .then((actions) => actions[name](bench))
-        .catch(sayError);
+      void leave(/** @type {Leaving} */ (control.getAttribute("data-ending")));
     });
   }
   document.addEventListener("keydown", onDigit);

@@ -170,6 +170,8 @@ export class Composer {
   pristine = true;
   /** @type {Source | null} the source of a text that was emptied; undo typing brings both back */
   #emptied = null;
+  /** @type {number | null} the place of what was picked last, a candidate or an idea */
+  #picked = null;
   #filling = false;
   #draftWords = "";
 
@@ -194,7 +196,7 @@ export class Composer {
 
   /** Whether the field holds a picked candidate that nobody has touched: then another digit picks another. */
   get holdsUntouchedPick() {
-    return this.source !== null && this.pristine && this.field.value !== "";
+    return this.#picked !== null && this.pristine && this.field.value !== "";
   }
 
   /** Put a text there that did not come from this turn's typing: a draft, an undone turn, nothing. */
@@ -202,15 +204,17 @@ export class Composer {
     this.field.value = text;
     this.source = source;
     this.#emptied = null;
+    this.#picked = null;
     this.pristine = true;
     this.show();
   }
 
-  /** @param {Source | null} source  @param {string} text */
-  fill(text, source = null) {
+  /** @param {string} text  @param {Source | null} [source]  @param {number | null} [place]  where it was picked from */
+  fill(text, source = null, place = null) {
     this.#replace(text);
     this.source = source;
-    this.pristine = source !== null;
+    this.#picked = place;
+    this.pristine = place !== null;
     this.field.setSelectionRange(text.length, text.length);
     this.show();
     this.options.onChange("picked");
@@ -270,7 +274,7 @@ export class Composer {
   #onDigit(event) {
     if (this.field.value && !this.holdsUntouchedPick) return;
     const place = Number(event.key) - 1;
-    if (this.holdsUntouchedPick && this.source?.place === place) {
+    if (this.holdsUntouchedPick && this.#picked === place) {
       this.field.select(); // what is typed takes the place of the pick
       this.source = null;
       return;
@@ -325,7 +329,7 @@ export class Composer {
       said.push(fill(words.changed, { n: derived.distance }));
     if (this.text) said.push(fill(length > limit * NEARLY_FULL ? words.length_of : words.length, { n: length, limit }));
     if (length > limit) said.push(fill(words.too_long, { n: length - limit }));
-    if (this.holdsUntouchedPick && this.source) said.push(fill(words.digit, { n: this.source.place + 1 }));
+    if (this.holdsUntouchedPick) said.push(fill(words.digit, { n: Number(this.#picked) + 1 }));
     this.notes.replaceChildren(...[...said, this.#draftWords].filter(Boolean).map(span));
     this.notes.classList.toggle("is-bad", length > limit);
     this.field.setAttribute("aria-invalid", String(length > limit));

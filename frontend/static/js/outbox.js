@@ -26,6 +26,7 @@ import { call, fill, isPassing, isSignedOut, Problem } from "./api.js";
 
 const LONGEST_WAIT_MS = 30_000;
 const WORTH_SAYING_MS = 1500;
+const FORGET_AFTER_MS = 14 * 86_400_000;
 const PAGES_CACHE = "lapidary";
 const ADDRESSES = { turn: "turns", undo: "undo" };
 
@@ -173,7 +174,9 @@ export function confirmedSince(assignment, touchedAt) {
     read(confirmed, (/** @type {Confirmed[]} */ rows) => {
       const own = rows.filter((row) => row.assignment === assignment);
       const isNew = (/** @type {Confirmed} */ row) => Date.parse(row.touched_at) >= Date.parse(touchedAt);
-      for (const row of own.filter((one) => !isNew(one))) confirmed.delete(/** @type {number} */ (row.seq));
+      const isOld = (/** @type {Confirmed} */ row) => Date.now() - Date.parse(row.touched_at) > FORGET_AFTER_MS;
+      const useless = rows.filter((row) => isOld(row) || (row.assignment === assignment && !isNew(row)));
+      for (const row of useless) confirmed.delete(/** @type {number} */ (row.seq));
       result(own.filter(isNew));
     }),
   );
