@@ -31,7 +31,7 @@ from dialogues.selectors import (
 from frontend.differences import Piece, differences
 from frontend.pages import signed_in
 from frontend.pages.authoring import lang_of
-from frontend.paging import KeysetPage, keyset_page
+from frontend.paging import KeysetPage, keyset_page, number_in
 from jobs.models import Job
 from projects.models import Event, Project
 from projects.roles import Capability
@@ -112,7 +112,7 @@ def _page(
     rows: QuerySet[Dialogue], words: str, before: str | None
 ) -> tuple[KeysetPage[Dialogue], int | None]:
     """A page of the list. A search goes through a bounded number of dialogues and says how far it came."""
-    key = int(before) if before and before.isascii() and before.isdecimal() and len(before) < 19 else None
+    key = number_in(before)
     floor = None
     if words:
         rows, floor = containing(rows, words, key)

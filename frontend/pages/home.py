@@ -18,7 +18,7 @@ from frontend.pages import signed_in
 from frontend.paging import keyset_page
 from projects.models import Membership, Project, Role
 from projects.roles import CAPABILITIES, Capability
-from projects.selectors import projects_for
+from projects.selectors import may_create_projects, projects_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Card:
 def home(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user), request.GET.get("before"))
-    new_project = _url("project_new") if user.is_superuser else ""
+    new_project = _url("project_new") if may_create_projects(user) else ""
     context = {"cards": cards(user, page.rows), "page": page, "new_project": new_project}
     return render(request, "home/home.html", context | {"title": _("Your projects")})
 

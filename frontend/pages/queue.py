@@ -42,7 +42,7 @@ FINISHED_SHOWN = 20
 @require_safe
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
-    return _render(request, user, project_for(user, slug))
+    return _render(request, user, project_for(user, slug, Capability.ANNOTATE))
 
 
 @require_POST
@@ -50,7 +50,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 def claim(request: HttpRequest, slug: str) -> HttpResponse:
     """Take the next dialogue and open it; where none comes, the queue says why."""
     user = signed_in(request)
-    project = project_for(user, slug)
+    project = project_for(user, slug, Capability.ANNOTATE)
     try:
         claimed = claim_next_task(annotator=user, project=project, claim_id=_claim_id(request))
     except Refusal as refusal:

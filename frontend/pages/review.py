@@ -26,6 +26,7 @@ from annotation.services.expert_review import (
 from dialogues.models import Dialogue
 from frontend.pages import signed_in
 from frontend.pages.authoring import lang_of
+from frontend.paging import number_in
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -117,9 +118,8 @@ def _words(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str,
 
 def _remarks(sent: QueryDict) -> list[Remark]:
     fields = [(name.removeprefix(REMARK), text) for name, text in sent.items() if name.startswith(REMARK)]
-    return [
-        Remark(int(place), str(text)) for place, text in fields if place.isdecimal() and str(text).strip()
-    ]
+    placed = [(number_in(place), str(text)) for place, text in fields]
+    return [Remark(place, text) for place, text in placed if place is not None and text.strip()]
 
 
 @require_POST
@@ -128,9 +128,8 @@ def next_review(request: HttpRequest, slug: str) -> HttpResponse:
     """Open the dialogue that is to be read next; `skip` leaves one for later."""
     user = signed_in(request)
     project = reviewed_project(user, slug)
-    skip = request.POST.get("skip", "")
     claim_id = _uuid(request.POST.get("claim_id"))
-    return _go_on(request, user, project, claim_id, int(skip) if skip.isdecimal() else None)
+    return _go_on(request, user, project, claim_id, number_in(request.POST.get("skip")))
 
 
 def _go_on(

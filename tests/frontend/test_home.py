@@ -51,6 +51,13 @@ def test_somebody_without_a_project_is_told_whom_to_ask(client: Client, joins: A
     assert "your sign-in name is newcomer" in page
 
 
+def test_whoever_may_make_projects_sees_the_button(
+    client: Client, planned: Project, mara: User, ann: User
+) -> None:
+    assert "New project" in page_of(client, mara)
+    assert "New project" not in page_of(client, ann)
+
+
 def test_others_projects_are_not_shown(client: Client, planned: Project, joins: Any, mara: User) -> None:
     other = create_project(slug="other", preset="diamante", title="Another one", actor=mara)
     assert "Chit-chat" not in page_of(client, joins("zoe", other, Role.ANNOTATOR))

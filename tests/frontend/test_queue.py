@@ -90,14 +90,18 @@ def test_too_many_open(anns_browser: Client, planned: Project, ann: User) -> Non
     assert "You already have 3 open dialogues in this project." in page
 
 
-def test_somebody_who_does_not_write_here_is_told_so(client: Client, planned: Project, carlos: User) -> None:
+def test_somebody_who_does_not_write_here_is_refused(client: Client, planned: Project, carlos: User) -> None:
     client.force_login(carlos)
-    page = text_of(client)
-    assert "You do not write in this project" in page
-    assert "Next dialogue" not in page
-    answer = client.post(NEXT, {"claim_id": uuid4()})
-    assert answer.status_code == 403
-    assert "You are not an annotator of this project." in answer.content.decode()
+    for answer in (client.get(QUEUE), client.post(NEXT, {"claim_id": uuid4()})):
+        assert answer.status_code == 403
+        assert "This needs one of the roles: Annotator" in answer.content.decode()
+
+
+@pytest.mark.parametrize("before", ["9" * 5000, "²", "-1", "x", "9" * 18])
+def test_a_senseless_place_in_the_list_is_no_error(
+    anns_browser: Client, planned: Project, before: str
+) -> None:
+    assert anns_browser.get(QUEUE, {"before": before}).status_code == 200
 
 
 def test_a_stranger_does_not_learn_that_the_project_exists(

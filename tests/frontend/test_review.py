@@ -1,6 +1,7 @@
 """The review pages as forms: what experts are shown, what they send, and what they never see."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
@@ -344,3 +345,15 @@ def test_nobody_else_can_say_that_it_was_read(
     bobs.force_login(bob)
     bobs.post(f"/p/chit-chat/queue/read/{dialogue.pk}/")
     assert ExpertReview.objects.get(dialogue=dialogue, verdict="veto").seen_by_author_at is None
+
+
+def test_endless_numbers_in_a_form_are_no_error(
+    carlos_browser: Client, finishes: Finishes, ann: User
+) -> None:
+    dialogue = finishes(ann)
+    assert carlos_browser.post(f"{REVIEW}next/", {"skip": "9" * 5000}).status_code == 302
+    form = urlencode({"id": uuid4(), "verdict": "pass", f"remark-{'9' * 5000}": "Nowhere."})
+    address = f"{REVIEW}{dialogue.pk}/verdict/"
+    answer = carlos_browser.post(address, form, content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 302
+    assert ExpertReview.objects.get(dialogue=dialogue, verdict="pass").remarks == []
