@@ -261,11 +261,11 @@ def test_a_cancelled_import_keeps_whole_batches_and_goes_on_when_retried(
 
     def cancel_after_two_batches(job: Job) -> None:
         if job.result.get("stored") == 4:
-            cancel_job(job=Job.objects.get(pk=job.pk), actor=None)  # type: ignore[arg-type]
+            cancel_job(job=Job.objects.get(pk=job.pk), actor=None)
 
     assert run_job(job_id=job.pk, watch=cancel_after_two_batches).state == JobState.CANCELLED
     assert texts() == ["0", "1", "2", "3"]
-    retry_job(job=Job.objects.get(pk=job.pk), actor=None)  # type: ignore[arg-type]
+    retry_job(job=Job.objects.get(pk=job.pk), actor=None)
     done = run_job(job_id=job.pk)
     assert (done.state, done.result["stored"], done.result["already_there"]) == (JobState.DONE, 7, 0)
     assert texts() == list("0123456")

@@ -56,7 +56,7 @@ def test_the_page_begins_with_the_whole_assignment(
 def test_the_page_shows_the_draft_of_this_turn_only(
     anns_browser: Client, anns_assignment: Assignment, ann: User
 ) -> None:
-    draft = {"candidate_set": None, "source": None, "version": 0}
+    draft: dict[str, Any] = {"candidate_set": None, "source": None, "version": 0}
     save_draft(annotator=ann, assignment_id=anns_assignment.pk, position=0, text="My cat she", **draft)
     assert "My cat she</textarea>" in anns_browser.get(address(anns_assignment)).content.decode()
     save_draft(

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 from xml.etree import ElementTree
 
@@ -41,7 +42,7 @@ def writes_one(author: User, project: Project) -> Dialogue:
         lease_until="2026-03-02T09:00Z",
     )
     shown = CandidateSet.objects.create(dialogue=dialogue, position=1, candidates=[])
-    how = [
+    how: list[dict[str, Any]] = [
         {"action": ""},
         {"action": "select", "source": 0, "edit_distance": 0, "candidate_set": shown},
         {"action": "revise", "source": 4, "edit_distance": 3, "candidate_set": shown},
