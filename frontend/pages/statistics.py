@@ -166,12 +166,12 @@ def places(numbers: Statistics) -> Answer:
 def paces(numbers: Statistics) -> Answer:
     people = numbers.paces()
     names = labels_of([one.person for one in people])
-    legend = [_("active"), _("idle")]
+    legend = [_("active, median"), _("idle, mean")]
     series = [
         [Mark(value, f"{name}: {legend[n]} {value:.1f} s") for name, value in zip(names, values, strict=True)]
         for n, values in enumerate([[one.active for one in people], [one.idle for one in people]])
     ]
-    x, question = _("seconds per turn, median"), _("How long does a turn take?")
+    x, question = _("seconds per turn"), _("How long does a turn take?")
     svg = plots.rows(names, series, x=x, description=question) if people else ""
     rows: list[list[Cell]] = [
         [name, one.turns, round(one.active, 1), round(one.active_p90, 1), round(one.idle, 1)]
@@ -182,7 +182,7 @@ def paces(numbers: Statistics) -> Answer:
         _("turns"),
         _("active, median (s)"),
         _("active, 90 % below (s)"),
-        _("idle, median (s)"),
+        _("idle, mean (s)"),
     ]
     n = sum(one.turns for one in people)
     note = ngettext(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
@@ -39,7 +40,7 @@ def demo(_seeded: None, db: None) -> Project:
 
 
 def everything() -> dict[str, int]:
-    kinds = [
+    kinds: list[Any] = [
         User,
         Task,
         Assignment,

@@ -207,12 +207,14 @@ def test_places_are_counted_from_one_and_unchosen_ones_are_there(
     assert counts == {1: 2, 2: 0, 3: 1, 4: 0, 5: 0, 6: 0, 7: 0}
 
 
-def test_paces_are_medians_in_seconds(project: Project, ann: User, bob: User, wrote: Writes) -> None:
+def test_paces_are_seconds_active_by_median_and_idle_by_mean(
+    project: Project, ann: User, bob: User, wrote: Writes
+) -> None:
     for seconds in (10, 20, 60):
         wrote(ann, [OPENING], active=seconds * 1000, idle=(seconds - 10) * 1000)
     wrote(bob, [OPENING], active=5000)
     first, second = Statistics(project).paces()
-    assert (str(first.person), first.turns, first.active, first.idle) == ("ann", 3, 20.0, 10.0)
+    assert (str(first.person), first.turns, first.active, first.idle) == ("ann", 3, 20.0, 20.0)
     assert first.active_p90 == pytest.approx(52.0)  # 20 + 0.8 × (60 - 20), interpolated
     assert (str(second.person), second.active, second.idle) == ("bob", 5.0, 0.0)
 

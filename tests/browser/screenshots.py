@@ -1,0 +1,405 @@
+"""Pictures of every page: `make screenshots`, or `python -m tests.browser.screenshots [--output DIR] [--only NAME …]`.
+
+Starts a stack of its own on a scratch database, fills it as the demo, signs in as people of every role, and takes every
+page in English and Chinese, light and dark, 1,280 wide; the main ones also at 360 and 2,560. --readme takes only the
+few of the README, into docs/images/. A page without a picture fails tests/frontend/test_screenshots.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests import chromium
+
+ROOT: Final = Path(__file__).parent.parent.parent
+DEFAULT: Final = ROOT / "test-results" / "screenshots"
+README: Final = ROOT / "docs" / "images"
+LANGUAGES: Final = {"en": "en-US", "zh-hans": "zh-CN"}
+THEMES: Final = ("light", "dark")
+WIDTH, NARROW, WIDE = 1280, 360, 2560
+HEIGHT: Final = 800
+CANDIDATES_MS: Final = 240_000  # the first ones wait for the model to load
+FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the addresses of the pages need."""
+
+    slug: str
+    open_assignment: int
+    vetoed_assignment: int
+    dialogue: int
+    to_review: int
+    job: str
+    exported: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture. name: of the address, and of the file unless `file` says another. who: "" for a guest.
+
+    args: of the address. act: what is done before the picture. main: taken in three widths. whole: all of a page that
+    is longer than the window.
+    """
+
+    name: str
+    who: str = "ann"
+    args: Callable[[World], Sequence[object]] = lambda world: ()
+    act: Callable[[Page], object] = lambda page: None
+    file: str = ""
+    address: str = ""
+    main: bool = False
+    whole: bool = True
+
+    @property
+    def stem(self) -> str:
+        return (self.file or self.name).replace("_", "-")
+
+
+def in_project(world: World) -> Sequence[object]:
+    return (world.slug,)
+
+
+def write(page: Page) -> None:
+    """Wait for candidates, take one and change it."""
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("#candidates [data-place]", timeout=CANDIDATES_MS)
+    page.keyboard.press("2")
+    page.locator("#words").press("End")
+    page.locator("#words").press_sequentially(" Haha!")
+    page.wait_for_timeout(400)
+
+
+def judge(page: Page) -> None:
+    """Stand on an utterance with a remark, a reason half written."""
+    page.wait_for_selector("html[data-ready]")
+    page.locator(".remark summary").nth(4).click()
+    page.fill("[name=remark-4]", "Answers a question that nobody asked.")
+    page.fill("#reason", "The topic changes in the middle without any reason.")
+    page.locator("#u4").scroll_into_view_if_needed()
+
+
+def open_keys(page: Page) -> None:
+    page.wait_for_selector("html[data-ready]")
+    page.keyboard.press("Escape")
+    page.locator("body").press("?")
+    page.wait_for_selector("#keys[open]")
+
+
+def open_tables(page: Page) -> None:
+    for summary in page.locator(".plot summary").all():
+        summary.click()
+    page.evaluate("scrollTo(0, 0)")
+
+
+SHOTS: Final = [
+    Shot("home", main=True),
+    Shot("home", who="mara", file="home-manager"),
+    Shot("home", who="newcomer", file="home-empty"),
+    Shot("project", who="mara", args=in_project, main=True),
+    Shot("project", who="ann", args=in_project, file="project-annotator"),
+    Shot("guidelines", args=in_project),
+    Shot("project_new", who="root"),
+    Shot("project_settings", who="mara", args=in_project),
+    Shot("members", who="mara", args=in_project),
+    Shot("jobs", who="eric", args=in_project),
+    Shot("job", who="eric", args=lambda world: (world.slug, world.job)),
+    Shot("queue", args=in_project, main=True),
+    Shot("queue", who="lina", args=in_project, file="queue-lina"),
+    Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=write, main=True, whole=False),
+    Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=open_keys, file="workbench-keys", whole=False),
+    Shot("workbench", args=lambda w: (w.slug, w.vetoed_assignment), file="workbench-finished", whole=False),
+    Shot("review", who="carlos", args=in_project, main=True),
+    Shot("review", who="reader", args=in_project, file="review-own"),
+    Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),
+    Shot("dialogues", who="eric", args=in_project),
+    Shot("dialogue", who="eric", args=lambda w: (w.slug, w.dialogue), main=True),
+    Shot("statistics", who="mara", args=in_project, main=True),
+    Shot("statistics", who="mara", args=in_project, act=open_tables, file="statistics-tables"),
+    Shot("statistics", who="mara", args=lambda world: ("empty",), file="statistics-empty"),
+    Shot("review", who="carlos", args=lambda world: ("empty",), file="review-empty"),
+    Shot("queue", args=lambda world: ("empty",), file="queue-empty"),
+    Shot("imports", who="eric", args=in_project),
+    Shot("import", who="eric", args=lambda w: (w.slug, w.job)),
+    Shot("exports", who="eric", args=in_project),
+    Shot("export", who="eric", args=lambda w: (w.slug, w.exported)),
+    Shot("profile"),
+    Shot("api_tokens", who="eric"),
+    Shot("account_login", who="", main=True),
+    Shot("account_signup", who=""),
+    Shot("account_reset_password", who=""),
+    Shot("account_reset_password_done", who=""),
+    Shot("account_inactive", who=""),
+    Shot("account_logout"),
+    Shot("account_email"),
+    Shot("account_change_password"),
+    Shot("account_reauthenticate"),
+    Shot("usersessions_list"),
+    Shot("mfa_index"),
+    Shot("mfa_activate_totp"),
+    Shot("socialaccount_connections"),
+    Shot("socialaccount_login_cancelled", who=""),
+    Shot("socialaccount_login_error", who=""),
+    Shot("error", address="/p/there-is-no-such-project/", file="error-404"),
+    Shot("error", address="/p/demo/statistics/", file="error-403"),
+]  # fmt: skip
+README_SHOTS: Final = {
+    ("workbench", "en", "light"), ("workbench", "zh-hans", "dark"),
+    ("statistics", "en", "light"), ("review-dialogue", "en", "light"),
+}  # fmt: skip
+# Addresses that are no page of their own: what buttons send to, files, answers for machines.
+NO_PAGES: Final = {
+    *(
+        "healthz",
+        "readyz",
+        "metrics",
+        "service_worker",
+        "set_language",
+        "set_theme",
+        "claim",
+        "resume",
+        "take_back",
+    ),
+    *("veto_read", "review_next", "review_verdict", "review_undo", "review_leave", "statistics_download"),
+    *("project_authoring", "project_plan", "project_archive", "guidelines_preview"),
+    *(
+        "member_add",
+        "member_invite",
+        "member_roles",
+        "member_remove",
+        "member_password",
+        "job_cancel",
+        "job_retry",
+    ),
+    *("import_look", "import_errors", "import_cancel", "import_retry", "revoke_api_token"),
+    *("export_file", "export_manifest", "export_remove", "export_cancel", "export_retry"),
+    *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
+}
+# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
+IN_BETWEEN: Final = {
+    *(
+        "account_set_password",
+        "account_email_verification_sent",
+        "account_confirm_email",
+        "account_confirm_login_code",
+    ),
+    *("account_reset_password_from_key", "account_reset_password_from_key_done", "socialaccount_signup"),
+    *("mfa_authenticate", "mfa_reauthenticate", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
+    "mfa_generate_recovery_codes",
+}
+
+
+def address_of(shot: Shot, world: World) -> str:
+    from django.urls import reverse
+
+    return shot.address or reverse(shot.name, args=shot.args(world))
+
+
+def fill() -> World:
+    """The demo, one more person who has no project yet, an empty project, and a finished export."""
+    from django.core.management import call_command
+
+    from accounts.models import User
+    from annotation.models import Assignment
+    from annotation.services.expert_review import claim_next_review
+    from annotation.services.planning import create_project
+    from dialogues.models import Dialogue
+    from jobs.models import Job
+    from jobs.services import run_job
+    from preference import tasks as _exports  # noqa: F401  registers what carries the export out
+    from preference.services import start_export
+    from projects.models import Membership, Project, Role
+
+    call_command("seed_demo", stdout=StringIO())
+    demo, people = Project.objects.get(slug="demo"), User.objects.in_bulk(field_name="username")
+    User.objects.create_user("newcomer", display_name="Nils New")
+    User.objects.create_superuser("root", display_name="Ruth Root")
+    reader = User.objects.create_user("reader", display_name="Rita Reader")
+    empty = create_project(slug="empty", preset="diamante", actor=people["mara"], title="New project 新项目")
+    for person, role in (("ann", Role.ANNOTATOR), ("carlos", Role.CONTROLLER)):
+        Membership.objects.create(project=empty, user=people[person], roles=[role])
+    _waits_for_others(demo, reader)
+    claim = claim_next_review(reviewer=people["carlos"], project=demo, claim_id=uuid4())
+    export = start_export(
+        export_id=uuid4(), project=demo, actor=people["eric"], format="diamante", include_unreviewed=True
+    )
+    run_job(job_id=export.job_id)
+    anns = Assignment.objects.filter(annotator=people["ann"])
+    return World(
+        slug="demo",
+        open_assignment=anns.get(state="saved").pk,
+        vetoed_assignment=anns.get(dialogue__review_state="vetoed").pk,
+        dialogue=Dialogue.objects.filter(review_state="passed", metadata={}).earliest("id").pk,
+        to_review=claim.dialogue_id,
+        job=str(Job.objects.get(kind="import").pk),
+        exported=str(export.pk),
+    )
+
+
+def _waits_for_others(demo: Any, reader: Any) -> None:
+    """An expert for whom nothing is left, although something waits."""
+    from annotation.models import Assignment, Task
+    from annotation.selectors.reviews import unreviewed
+    from projects.models import Membership, Role
+
+    Membership.objects.create(project=demo, user=reader, roles=[Role.CONTROLLER])
+    for dialogue in unreviewed(demo):
+        Assignment.objects.create(
+            task=Task.objects.create(project=demo, open_slots=0), project=demo, annotator=reader,
+            dialogue=dialogue, claim_id=uuid4(), lease_until="2026-01-01T00:00Z", state="released",
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Camera:
+    """Takes pictures of a running stack. complaints: what was wrong with a page when its picture was taken."""
+
+    browser: Browser
+    url: str
+    folder: Path
+    complaints: list[str] = field(default_factory=list)
+    taken: int = 0
+
+    @contextmanager
+    def signed_in(self, who: str, language: str, theme: str, width: int) -> Iterator[Page]:
+        height = HEIGHT if width > NARROW else 740
+        context = self.browser.new_context(
+            base_url=self.url,
+            viewport={"width": width, "height": height},
+            locale=LANGUAGES[language],
+            color_scheme="dark" if theme == "dark" else "light",
+            reduced_motion="reduce",
+        )
+        if who:
+            context.add_cookies([session_of(who, self.url)])  # type: ignore[list-item]
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
+        try:
+            yield page
+        finally:
+            context.close()
+
+    def take(self, page: Page, shot: Shot, world: World, name: str) -> None:
+        page.goto(address_of(shot, world))
+        shot.act(page)
+        width = page.viewport_size["width"] if page.viewport_size else 0
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            self.complaints.append(f"{name}: wider than its window")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=self.folder / f"{name}.png", full_page=shot.whole, caret="hide")
+        self.taken += 1
+
+
+def session_of(username: str, url: str) -> dict[str, str]:
+    """The cookie of somebody who has just signed in with a password."""
+    from django.conf import settings
+    from django.test import Client
+
+    from accounts.models import User
+
+    client = Client()
+    client.force_login(User.objects.get(username=username))
+    session = client.session
+    session["account_authentication_methods"] = [
+        {"method": "password", "at": time.time(), "username": username}
+    ]
+    session.save()
+    name = settings.SESSION_COOKIE_NAME
+    return {"name": name, "value": client.cookies[name].value, "url": url}
+
+
+def rounds(readme: bool) -> Iterator[tuple[str, str, int]]:
+    """Language, theme and width of every round."""
+    for language in LANGUAGES:
+        for theme in THEMES:
+            yield language, theme, WIDTH
+    if not readme:
+        yield from [(language, "light", NARROW) for language in LANGUAGES]
+        yield "en", "dark", NARROW
+        yield "en", "light", WIDE
+
+
+def shots_of(language: str, theme: str, width: int, *, readme: bool, only: Sequence[str]) -> list[Shot]:
+    if readme:
+        return [shot for shot in SHOTS if (shot.stem, language, theme) in README_SHOTS]
+    wanted = [shot for shot in SHOTS if not only or shot.stem in only or shot.name in only]
+    return [shot for shot in wanted if width == WIDTH or shot.main]
+
+
+def take_all(camera: Camera, world: World, *, readme: bool, only: Sequence[str]) -> None:
+    from accounts.models import User
+
+    for language, theme, width in rounds(readme):
+        User.objects.update(language=language, theme="auto")
+        shots = shots_of(language, theme, width, readme=readme, only=only)
+        for who in dict.fromkeys(shot.who for shot in shots):
+            with camera.signed_in(who, language, theme, width) as page:
+                for shot in (one for one in shots if one.who == who):
+                    camera.take(page, shot, world, file_name(shot, language, theme, width, readme=readme))
+
+
+def file_name(shot: Shot, language: str, theme: str, width: int, *, readme: bool) -> str:
+    parts = [shot.stem, language.removesuffix("-hans"), theme]
+    return "-".join(parts if readme else [*parts, str(width)])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", type=Path, default=DEFAULT, help=f"a folder (default: {DEFAULT})")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these pages")
+    parser.add_argument("--readme", action="store_true", help="only those of the README, into docs/images/")
+    options = parser.parse_args()
+    path = chromium.find()
+    if path is None:
+        sys.stderr.write("There is no Chromium. Install one: python -m tests.chromium\n")
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        camera = _photograph(Path(scratch), path, options)
+    for complaint in camera.complaints:
+        sys.stderr.write(f"{complaint}\n")
+    sys.stdout.write(f"{camera.taken} pictures in {camera.folder}\n")
+    return bool(camera.complaints)
+
+
+def _photograph(scratch: Path, chromium_path: str, options: argparse.Namespace) -> Camera:
+    os.environ |= {
+        "DJANGO_ALLOW_ASYNC_UNSAFE": "1",
+        "FILES_ROOT": str(scratch / "files"),
+        "LOG_LEVEL": "WARNING",
+    }
+    from benchmarks.database import scratch_database, set_up
+
+    set_up()
+    from tests.processes import Stack
+
+    with scratch_database(), Stack.on_this_database(scratch) as stack, sync_playwright() as playwright:
+        world = fill()
+        stack.worker("gpu")
+        stack.worker("default")
+        stack.web()
+        folder = README if options.readme else options.output
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        camera = Camera(browser, stack.url, folder)
+        take_all(camera, world, readme=options.readme, only=options.only)
+        browser.close()
+    return camera
+
+
+if __name__ == "__main__":
+    sys.exit(main())

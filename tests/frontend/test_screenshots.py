@@ -1,0 +1,35 @@
+"""Every page has a picture in `make screenshots`."""
+
+from collections.abc import Iterator
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.browser.screenshots import IN_BETWEEN, NO_PAGES, SHOTS
+
+
+def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
+    """Of the product's own addresses; the administration's, the API's and the style guide's are left out."""
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            if pattern.name:
+                yield pattern.name
+        elif not str(pattern.pattern).startswith(("admin/", "api/", "styleguide/")):
+            yield from names(pattern.url_patterns)
+
+
+def test_every_page_has_a_picture() -> None:
+    known = {shot.name for shot in SHOTS} | NO_PAGES | IN_BETWEEN
+    missing = set(names(get_resolver().url_patterns)) - known
+    assert not missing, (
+        "give these a Shot in tests/browser/screenshots.py, or say there that they are no pages"
+    )
+
+
+def test_no_picture_is_of_a_page_that_is_gone() -> None:
+    gone = {shot.name for shot in SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
+    assert not gone
+
+
+def test_no_picture_takes_the_place_of_another() -> None:
+    stems = [shot.stem for shot in SHOTS]
+    assert len(stems) == len(set(stems))
