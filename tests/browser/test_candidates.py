@@ -93,6 +93,19 @@ def test_slow_candidates_show_seven_lines_and_their_state(
     expect(page.locator("[data-live]")).to_have_text("7 candidates are here.")
 
 
+def test_a_digit_before_the_candidates_waits_for_them(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
+) -> None:
+    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.save()
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.field.fill("My cat sheds everywhere.")
+    bench.press("Control+Enter", "2")
+    expect(bench.field).to_have_value("")
+    expect(bench.field).not_to_have_value("", timeout=15_000)
+    expect(bench.field).to_have_value(bench.shown_candidates()[1])
+
+
 def test_no_more_new_sets_than_the_project_allows(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:

@@ -43,7 +43,7 @@ const composer = new Composer({
   submitOnEnter: data.submit_on_enter,
   shown: () => candidates.shown(),
   onChange,
-  onPick: (place) => candidates.pick(place),
+  onPick: (place) => candidates.pick(place) || candidates.wish(place),
   onSubmit: () => void submit(),
   onUndoTurn: () => void undo(),
 });
@@ -147,6 +147,7 @@ let aheadText = "";
 /** @param {"typed" | "picked" | "cleared"} why */
 function onChange(why) {
   if (why === "cleared") activity.note("clear");
+  if (why !== "picked") candidates.forgetWish();
   candidates.mark(composer.source);
   drafts.keep();
   composer.showDraft("");
@@ -196,6 +197,9 @@ function enqueue(item) {
   return outbox.enqueue({ ...item, assignment: assignment.id, url: location.pathname, made_at: Date.now() });
 }
 
+/** Of this turn alone: an earlier turn's must not speak during this one. @type {ReturnType<typeof setTimeout> | undefined} */
+let unsent;
+
 /** Another turn is written from now on. @param {{ text?: string, source?: Composer["source"], forget?: boolean }} [how] */
 function begin({ text = "", source = null, forget = false } = {}) {
   clearTimeout(ahead);
@@ -205,7 +209,8 @@ function begin({ text = "", source = null, forget = false } = {}) {
   composer.load(text, source);
   candidates.mark(source);
   show();
-  setTimeout(showWaiting, UNSENT_AFTER_MS);
+  clearTimeout(unsent);
+  unsent = setTimeout(showWaiting, UNSENT_AFTER_MS);
 }
 
 function sayOffline() {
@@ -437,7 +442,8 @@ function onDigit(event) {
   const digit = event.altKey ? /^Digit([1-9])$/.exec(event.code)?.[1] : /^[1-9]$/.exec(event.key)?.[0];
   if (!digit || event.defaultPrevented || isComposing(event) || event.ctrlKey || event.metaKey) return;
   if (document.querySelector("dialog:modal") || (isTyping(event.target) && !event.altKey)) return;
-  if (candidates.pick(Number(digit) - 1)) event.preventDefault();
+  const place = Number(digit) - 1;
+  if (candidates.pick(place) || candidates.wish(place)) event.preventDefault();
 }
 
 /** @typedef {"finish" | "save" | "giveBack" | "startOver"} Leaving */

@@ -43,6 +43,8 @@ export class Candidates {
   #skeleton;
   #isOpen = true;
   #isUnsent = false;
+  /** A place that was asked for before its candidates were there. @type {number | null} */
+  #wished = null;
   /** @type {import("./composer.js").Source | null} */
   #marked = null;
 
@@ -118,6 +120,7 @@ export class Candidates {
     this.#position = position;
     this.#isOpen = isOpen;
     this.#isUnsent = false;
+    this.#wished = null;
     this.#shownOrdinal = Math.max(0, this.#requests().length - 1);
     this.#marked = null;
     this.live.textContent = "";
@@ -219,6 +222,7 @@ export class Candidates {
 
   /** @param {number} place  from 0  @returns {boolean} whether there is such a candidate */
   pick(place) {
+    this.#wished = null;
     if (this.list.inert || !this.#isOpen) return false;
     if (this.#position === 0) {
       const idea = this.#ideas()[place];
@@ -230,6 +234,29 @@ export class Candidates {
     if (text === undefined || !request.candidate_set) return false;
     this.options.onPick(text, { set: request.candidate_set, place, text, ordinal: request.ordinal }, place);
     return true;
+  }
+
+  /**
+   * A place that is asked for while the set is on its way is picked when it comes; the digit is no word of the turn.
+   * @param {number} place  @returns {boolean} whether there is anything to wait for
+   */
+  wish(place) {
+    const request = this.#requests()[this.#shownOrdinal];
+    const isComing = request ? isLive(request) : !this.#isUnsent && navigator.onLine;
+    if (!isComing || !this.#isOpen || this.#position === 0 || place >= this.options.settings.candidates) return false;
+    this.#wished = place;
+    return true;
+  }
+
+  /** Something was written instead. */
+  forgetWish() {
+    this.#wished = null;
+  }
+
+  #grant() {
+    const request = this.#requests()[this.#shownOrdinal];
+    if (this.#wished === null || !request || isLive(request)) return;
+    this.pick(this.#wished);
   }
 
   /** Which candidate the text in the input was started from. @param {import("./composer.js").Source | null} source */
@@ -263,6 +290,7 @@ export class Candidates {
     else this.#showRequest(this.#requests()[this.#shownOrdinal]);
     this.#showMore();
     this.mark(this.#marked);
+    this.#grant();
   }
 
   #showMore() {
