@@ -1,0 +1,147 @@
+"""Bringing data in and taking it out, in a browser, with a worker that does it."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from dialogues.models import Dialogue
+from projects.models import Project
+from tests.browser.conftest import SignedIn
+
+ROWS = [
+    {"conversation": [{"utterance": "你好 <b>hi</b>"}, {"utterance": "Hello", "response_candidates": ["Hello", "Hm"]}]},
+    {"conversation": [{"utterance": "second"}]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Two dialogues and a broken line."""
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS) + "{broken\n")
+    return path
+
+
+@pytest.fixture
+def page(project: Project, eric: User, signs_in: SignedIn) -> Page:
+    page = signs_in(eric, accept_downloads=True)
+    page.goto(f"/p/{project.slug}/imports/")
+    return page
+
+
+def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    expect(page.locator("#look")).to_contain_text("This looks like diamante")
+    expect(page.locator("#look li").first).to_contain_text("你好 <b>hi</b>")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    expect(page.locator(".figures")).to_contain_text("2")
+    expect(page.locator(".refused tbody tr")).to_have_count(1)
+    expect(page.locator(".refused tbody td").first).to_have_text("3")
+    with page.expect_download() as table:
+        page.get_by_role("link", name="All as CSV").click()
+    assert "This is not JSON" in table.value.path().read_text()
+    page.get_by_role("link", name="See the dialogues").click()
+    expect(page.locator(".opening")).to_have_count(2)
+
+
+def test_another_format_says_at_once_what_would_be_wrong(page: Page, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    page.select_option("[name=format]", "csv")
+    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+
+
+def test_too_large_a_file_is_not_even_sent(page: Page, file: Path) -> None:
+    page.eval_on_selector("#import", "form => { form.dataset.most = 10 }")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
+    page.set_input_files("[name=file]", file)
+    expect(page.locator("[data-problem]")).to_contain_text("This file is larger than")
+    page.get_by_role("button", name="Import").click()
+    assert "POST" not in sent
+
+
+def test_a_refusal_of_the_server_is_told_beside_the_button(page: Page, project: Project, file: Path) -> None:
+    Project.objects.filter(pk=project.pk).update(archived_at="2026-01-01T00:00Z")
+    page.set_input_files("[name=file]", file)
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("[data-problem]")).to_contain_text("This project is archived.")
+    expect(page.get_by_role("button", name="Import")).to_be_enabled()
+
+
+def test_without_a_connection_nothing_is_lost(page: Page, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("[data-problem]")).to_contain_text("The server could not be reached")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    assert Dialogue.objects.count() == 2
+
+
+def test_an_export_says_what_leaves_runs_and_is_downloaded(page: Page, project: Project, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    page.goto(f"/p/{project.slug}/exports/")
+    expect(page.locator(".leaving strong")).to_have_text("0")
+    page.check("[name=include_unreviewed]")
+    expect(page.locator(".leaving strong")).to_have_text("2")
+    page.check("[value=sft]")
+    expect(page.locator("#command")).to_contain_text("--format sft")
+    assert "csrfmiddlewaretoken" not in page.evaluate(
+        "performance.getEntriesByType('resource').map(one => one.name).join()"
+    )
+    page.keyboard.press("Control+Enter")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    data = download.value.path().read_bytes()
+    assert hashlib.sha256(data).hexdigest() in page.content()
+    assert [json.loads(line)["completion"][0]["content"] for line in data.splitlines()] == ["Hello"]
+
+
+def test_the_command_is_copied(page: Page, project: Project) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/p/{project.slug}/exports/")
+    page.get_by_role("button", name="Copy the command").click()
+    expect(page.locator(".toast")).to_contain_text("Copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"python manage.py export_dataset {project.slug} \\\n")
+
+
+def test_it_all_works_without_scripts(project: Project, eric: User, signs_in: SignedIn, file: Path) -> None:
+    page = signs_in(eric, java_script_enabled=False)
+    page.goto(f"/p/{project.slug}/imports/")
+    page.set_input_files("[name=file]", file)
+    page.get_by_role("button", name="Import").click()
+    expect(page).to_have_url(re.compile(r"/imports/[0-9a-f-]{36}/$"))
+    done = page.get_by_text("Imported, without the rows below.")
+    for _attempt in range(20):
+        if done.is_visible():
+            break
+        page.wait_for_timeout(300)
+        page.reload()
+    expect(done).to_be_visible()
+    page.goto(f"/p/{project.slug}/exports/")
+    page.check("[name=include_unreviewed]")
+    page.get_by_role("button", name="Start the export").click()
+    expect(page).to_have_url(re.compile(r"/exports/[0-9a-f-]{36}/$"))
+
+
+def test_a_dialogue_opens_what_it_was_chosen_among(page: Page, project: Project, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    page.get_by_role("button", name="Import").click()
+    page.get_by_role("link", name="See the dialogues").click()
+    page.get_by_role("link", name="你好 <b>hi</b>").click()
+    candidate = page.locator(".shown-candidates li").nth(1)
+    expect(candidate).to_be_hidden()
+    page.get_by_text("2 candidates").click()
+    expect(candidate).to_have_text("Hm")
+    page.keyboard.press("u")
+    expect(page).to_have_url(re.compile(r"/dialogues/$"))
