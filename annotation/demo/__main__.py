@@ -1,9 +1,12 @@
-"""`python -m annotation.demo`: ask the shipped model what it says to the demo dialogues, and write candidates.json."""
+"""`python -m annotation.demo`: ask the shipped model what it says to the demo dialogues, and write candidates.json.
+
+Dialogues that have as many sets of candidates as they need keep them; --all asks for every one anew.
+"""
 
 import json
 import sys
 
-from annotation.demo.reading import CANDIDATES, Script, scripts
+from annotation.demo.reading import CANDIDATES, Script, other_candidates, scripts
 from generation.backends.replies import child_seed
 from generation.demo_model.corpus.reading import HERE as CORPUS
 from generation.protocol import BackendError, Message, ReplyRequest, load_backend
@@ -22,8 +25,12 @@ def questions(script: Script, seed: int) -> list[ReplyRequest]:
 
 def main() -> int:
     backend = load_backend("generation.backends.hf.HFBackend", {"model": str(CORPUS.parent / "model")})
+    known = {} if "--all" in sys.argv or not CANDIDATES.exists() else other_candidates()
     answers = {}
     for number, script in enumerate(scripts()):
+        if len(known.get(script.key, [])) == len(script.lines) - 1:
+            answers[script.key] = known[script.key]
+            continue
         made = backend.generate(questions(script, number))
         if failed := [one for one in made if isinstance(one, BackendError)]:
             sys.stderr.write(f"{script.key}: {failed[0].cause} {failed[0].remedy}\n")

@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
@@ -21,8 +21,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests import chromium
+from tests.browser.shots import README_SHOTS, SHOTS, Shot, World
 
 ROOT: Final = Path(__file__).parent.parent.parent
 DEFAULT: Final = ROOT / "test-results" / "screenshots"
@@ -31,176 +33,7 @@ LANGUAGES: Final = {"en": "en-US", "zh-hans": "zh-CN"}
 THEMES: Final = ("light", "dark")
 WIDTH, NARROW, WIDE = 1280, 360, 2560
 HEIGHT: Final = 800
-CANDIDATES_MS: Final = 240_000  # the first ones wait for the model to load
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What the addresses of the pages need."""
-
-    slug: str
-    open_assignment: int
-    vetoed_assignment: int
-    dialogue: int
-    to_review: int
-    job: str
-    exported: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """A picture. name: of the address, and of the file unless `file` says another. who: "" for a guest.
-
-    args: of the address. act: what is done before the picture. main: taken in three widths. whole: all of a page that
-    is longer than the window.
-    """
-
-    name: str
-    who: str = "ann"
-    args: Callable[[World], Sequence[object]] = lambda world: ()
-    act: Callable[[Page], object] = lambda page: None
-    file: str = ""
-    address: str = ""
-    main: bool = False
-    whole: bool = True
-
-    @property
-    def stem(self) -> str:
-        return (self.file or self.name).replace("_", "-")
-
-
-def in_project(world: World) -> Sequence[object]:
-    return (world.slug,)
-
-
-def write(page: Page) -> None:
-    """Wait for candidates, take one and change it."""
-    page.wait_for_selector("html[data-ready]")
-    page.wait_for_selector("#candidates [data-place]", timeout=CANDIDATES_MS)
-    page.keyboard.press("2")
-    page.locator("#words").press("End")
-    page.locator("#words").press_sequentially(" Haha!")
-    page.wait_for_timeout(400)
-
-
-def judge(page: Page) -> None:
-    """Stand on an utterance with a remark, a reason half written."""
-    page.wait_for_selector("html[data-ready]")
-    page.locator(".remark summary").nth(4).click()
-    page.fill("[name=remark-4]", "Answers a question that nobody asked.")
-    page.fill("#reason", "The topic changes in the middle without any reason.")
-    page.locator("#u4").scroll_into_view_if_needed()
-
-
-def open_keys(page: Page) -> None:
-    page.wait_for_selector("html[data-ready]")
-    page.keyboard.press("Escape")
-    page.locator("body").press("?")
-    page.wait_for_selector("#keys[open]")
-
-
-def open_tables(page: Page) -> None:
-    for summary in page.locator(".plot summary").all():
-        summary.click()
-    page.evaluate("scrollTo(0, 0)")
-
-
-SHOTS: Final = [
-    Shot("home", main=True),
-    Shot("home", who="mara", file="home-manager"),
-    Shot("home", who="newcomer", file="home-empty"),
-    Shot("project", who="mara", args=in_project, main=True),
-    Shot("project", who="ann", args=in_project, file="project-annotator"),
-    Shot("guidelines", args=in_project),
-    Shot("project_new", who="root"),
-    Shot("project_settings", who="mara", args=in_project),
-    Shot("members", who="mara", args=in_project),
-    Shot("jobs", who="eric", args=in_project),
-    Shot("job", who="eric", args=lambda world: (world.slug, world.job)),
-    Shot("queue", args=in_project, main=True),
-    Shot("queue", who="lina", args=in_project, file="queue-lina"),
-    Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=write, main=True, whole=False),
-    Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=open_keys, file="workbench-keys", whole=False),
-    Shot("workbench", args=lambda w: (w.slug, w.vetoed_assignment), file="workbench-finished", whole=False),
-    Shot("review", who="carlos", args=in_project, main=True),
-    Shot("review", who="reader", args=in_project, file="review-own"),
-    Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),
-    Shot("dialogues", who="eric", args=in_project),
-    Shot("dialogue", who="eric", args=lambda w: (w.slug, w.dialogue), main=True),
-    Shot("statistics", who="mara", args=in_project, main=True),
-    Shot("statistics", who="mara", args=in_project, act=open_tables, file="statistics-tables"),
-    Shot("statistics", who="mara", args=lambda world: ("empty",), file="statistics-empty"),
-    Shot("review", who="carlos", args=lambda world: ("empty",), file="review-empty"),
-    Shot("queue", args=lambda world: ("empty",), file="queue-empty"),
-    Shot("imports", who="eric", args=in_project),
-    Shot("import", who="eric", args=lambda w: (w.slug, w.job)),
-    Shot("exports", who="eric", args=in_project),
-    Shot("export", who="eric", args=lambda w: (w.slug, w.exported)),
-    Shot("profile"),
-    Shot("api_tokens", who="eric"),
-    Shot("account_login", who="", main=True),
-    Shot("account_signup", who=""),
-    Shot("account_reset_password", who=""),
-    Shot("account_reset_password_done", who=""),
-    Shot("account_inactive", who=""),
-    Shot("account_logout"),
-    Shot("account_email"),
-    Shot("account_change_password"),
-    Shot("account_reauthenticate"),
-    Shot("usersessions_list"),
-    Shot("mfa_index"),
-    Shot("mfa_activate_totp"),
-    Shot("socialaccount_connections"),
-    Shot("socialaccount_login_cancelled", who=""),
-    Shot("socialaccount_login_error", who=""),
-    Shot("error", address="/p/there-is-no-such-project/", file="error-404"),
-    Shot("error", address="/p/demo/statistics/", file="error-403"),
-]  # fmt: skip
-README_SHOTS: Final = {
-    ("workbench", "en", "light"), ("workbench", "zh-hans", "dark"),
-    ("statistics", "en", "light"), ("review-dialogue", "en", "light"),
-}  # fmt: skip
-# Addresses that are no page of their own: what buttons send to, files, answers for machines.
-NO_PAGES: Final = {
-    *(
-        "healthz",
-        "readyz",
-        "metrics",
-        "service_worker",
-        "set_language",
-        "set_theme",
-        "claim",
-        "resume",
-        "take_back",
-    ),
-    *("veto_read", "review_next", "review_verdict", "review_undo", "review_leave", "statistics_download"),
-    *("project_authoring", "project_plan", "project_archive", "guidelines_preview"),
-    *(
-        "member_add",
-        "member_invite",
-        "member_roles",
-        "member_remove",
-        "member_password",
-        "job_cancel",
-        "job_retry",
-    ),
-    *("import_look", "import_errors", "import_cancel", "import_retry", "revoke_api_token"),
-    *("export_file", "export_manifest", "export_remove", "export_cancel", "export_retry"),
-    *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
-}
-# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
-IN_BETWEEN: Final = {
-    *(
-        "account_set_password",
-        "account_email_verification_sent",
-        "account_confirm_email",
-        "account_confirm_login_code",
-    ),
-    *("account_reset_password_from_key", "account_reset_password_from_key_done", "socialaccount_signup"),
-    *("mfa_authenticate", "mfa_reauthenticate", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
-    "mfa_generate_recovery_codes",
-}
 
 
 def address_of(shot: Shot, world: World) -> str:
@@ -215,6 +48,7 @@ def fill() -> World:
 
     from accounts.models import User
     from annotation.models import Assignment
+    from annotation.services.assignment import resume
     from annotation.services.expert_review import claim_next_review
     from annotation.services.planning import create_project
     from dialogues.models import Dialogue
@@ -239,9 +73,14 @@ def fill() -> World:
     )
     run_job(job_id=export.job_id)
     anns = Assignment.objects.filter(annotator=people["ann"])
+    taken_up = [
+        resume(annotator=people[name], assignment_id=people[name].assignments.get(state="saved").pk)
+        for name in ("ann", "lina")
+    ]
     return World(
         slug="demo",
-        open_assignment=anns.get(state="saved").pk,
+        open_assignment=taken_up[0].pk,
+        chinese_assignment=taken_up[1].pk,
         vetoed_assignment=anns.get(dialogue__review_state="vetoed").pk,
         dialogue=Dialogue.objects.filter(review_state="passed", metadata={}).earliest("id").pk,
         to_review=claim.dialogue_id,
@@ -295,7 +134,10 @@ class Camera:
 
     def take(self, page: Page, shot: Shot, world: World, name: str) -> None:
         page.goto(address_of(shot, world))
-        shot.act(page)
+        try:
+            shot.act(page)
+        except PlaywrightError as error:
+            self.complaints.append(f"{name}: {error.message.splitlines()[0]}")
         width = page.viewport_size["width"] if page.viewport_size else 0
         if page.evaluate("document.documentElement.scrollWidth") > width:
             self.complaints.append(f"{name}: wider than its window")
@@ -315,7 +157,7 @@ def session_of(username: str, url: str) -> dict[str, str]:
     client.force_login(User.objects.get(username=username))
     session = client.session
     session["account_authentication_methods"] = [
-        {"method": "password", "at": time.time(), "username": username}
+        {"method": "password", "at": time.time(), "username": username, "reauthenticated": True}
     ]
     session.save()
     name = settings.SESSION_COOKIE_NAME

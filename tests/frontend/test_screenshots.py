@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from tests.browser.screenshots import IN_BETWEEN, NO_PAGES, SHOTS
+from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
@@ -20,9 +20,7 @@ def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
 def test_every_page_has_a_picture() -> None:
     known = {shot.name for shot in SHOTS} | NO_PAGES | IN_BETWEEN
     missing = set(names(get_resolver().url_patterns)) - known
-    assert not missing, (
-        "give these a Shot in tests/browser/screenshots.py, or say there that they are no pages"
-    )
+    assert not missing, "give these a Shot in tests/browser/shots.py, or say there that they are no pages"
 
 
 def test_no_picture_is_of_a_page_that_is_gone() -> None:
