@@ -25,7 +25,7 @@ MOST_FAILURES: Final = 5
 POSTGRES_SETTINGS: Final = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "200",
+    "max_connections": "500",
     "shared_buffers": "128MB",
     "wal_level": "minimal",
     "max_wal_senders": "0",

@@ -63,7 +63,7 @@ async def claim_and_write(client: httpx.AsyncClient, token: str) -> Counter[str]
 
 
 async def everybody(url: str, tokens: list[str]) -> list[Counter[str]]:
-    limits = httpx.Limits(max_connections=100)
+    limits = httpx.Limits(max_connections=ANNOTATORS)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
         return await asyncio.gather(*(claim_and_write(client, token) for token in tokens))
 

@@ -134,7 +134,10 @@ def test_ctrl_c_leaves_nothing_and_ends_with_130(project: Project, imports: Impo
     child = process(project, "--format", "sft", "--output", str(tmp_path / "o" / "out.jsonl"))
     while child.poll() is None and not list(tmp_path.glob("o/.out.jsonl.*")):
         time.sleep(0.005)
+    # Stopped while it is looked at, so that it cannot be done before the signal on a quiet machine.
+    child.send_signal(signal.SIGSTOP)
     child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGCONT)
     _out, said = child.communicate()
     assert (child.returncode, said.decode()) == (130, "CommandError: Stopped. No file was written.\n")
     assert list((tmp_path / "o").iterdir()) == []
