@@ -269,8 +269,7 @@ function onOutbox(event) {
 
 /** @param {outbox.Item} item  @param {any} answer */
 function onStored({ position }, { turn, request, assignment: now }) {
-  note("connection", null);
-  note("signed-out", null);
+  for (const cause of ["connection", "signed-out", "refused", "error"]) note(cause, null);
   setAssignment(now);
   if (undone.has(turn.id)) return;
   const shown = turns.find((one) => one.turn_id === turn.id);
@@ -333,7 +332,9 @@ async function onRefused() {
   await outbox.remove(unstored);
   const gone = new Set(unstored.map((item) => item.id));
   turns = turns.filter((turn) => !turn.turn_id || !gone.has(turn.turn_id));
-  const { code, message, remedy } = refused.problem;
+  const { code, message } = refused.problem;
+  // What the server says to do about it, this page does by itself.
+  const remedy = code === "written_elsewhere" ? words.synced : refused.problem.remedy;
   note("refused", {
     tone: "bad",
     text: message || words.refused,
