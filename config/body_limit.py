@@ -6,6 +6,7 @@ announced length is refused unread, one that was not announced when it is reache
 
 import json
 import re
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,7 @@ class BodyLimit:
         except OSError as error:
             if answering or not uploads.is_full_disk(error):
                 raise
+            traceback.clear_frames(error.__traceback__)  # Django's spooled file goes now, and its space is free
             body.refusal = uploads.disk_full()
         if body.refusal and not answering:
             await _refuse(body.refusal, send)

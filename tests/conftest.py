@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.utils import translation
 
 from accounts.models import User
 from annotation.models import Assignment
@@ -19,6 +20,13 @@ from tests.processes import Running, Stack, wait_until
 
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
+
+
+@pytest.fixture(autouse=True)
+def in_english() -> Iterator[None]:
+    """A request in another language, of a test before, leaves it behind in this thread."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture
