@@ -53,7 +53,9 @@ class BodyLimit:
         except OSError as error:
             if answering or not uploads.is_full_disk(error):
                 raise
-            traceback.clear_frames(error.__traceback__)  # Django's spooled file goes now, and its space is free
+            traceback.clear_frames(
+                error.__traceback__
+            )  # Django's spooled file goes now, and its space is free
             body.refusal = uploads.disk_full()
         if body.refusal and not answering:
             await _refuse(body.refusal, send)
