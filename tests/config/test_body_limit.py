@@ -33,7 +33,7 @@ def answer_to(
             await said.send_input({"type": "http.request", "body": b"x" * size, "more_body": more})
         start = await said.receive_output(timeout=10)
         body = await said.receive_output(timeout=10)
-        said.stop(exceptions=False)
+        await said.wait(timeout=10)
         return start["status"], json.loads(body["body"])
 
     return asyncio.run(talk())
