@@ -15,7 +15,7 @@ from accounts.rest.person import person
 from accounts.rest.shapes import Strict
 from annotation.models import ExpertReview, Verdict
 from annotation.selectors.reviews import dialogue_to_review, own_review, utterances_to_review, verdicts_of
-from annotation.serializers import UtteranceSerializer
+from annotation.serializers import BIGGEST_ID, UtteranceSerializer
 from annotation.services import expert_review
 from annotation.services.expert_review import MAX_REASON, Remark
 from dialogues.models import ReviewState
@@ -40,7 +40,13 @@ class VerdictInput(Strict):
 
 
 class ReviewClaimInput(Strict):
-    claim_id = serializers.UUIDField()
+    claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
+    skip = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=BIGGEST_ID,
+        help_text="A dialogue to be left for later: its claim is given back, and what comes after it is offered first.",
+    )
 
 
 class ReviewSerializer(serializers.ModelSerializer[ExpertReview]):

@@ -35,7 +35,7 @@ def disk_of(size: int, folder: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # a dying file may still be open
 
 
 def resize(folder: Path, size: int) -> None:

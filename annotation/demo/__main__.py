@@ -11,7 +11,7 @@ from generation.backends.replies import child_seed
 from generation.demo_model.corpus.reading import HERE as CORPUS
 from generation.protocol import BackendError, Message, ReplyRequest, load_backend
 
-COUNT = 7
+COUNT = 9  # two more than are shown: one may be what the script says anyway
 
 
 def questions(script: Script, seed: int) -> list[ReplyRequest]:

@@ -79,6 +79,6 @@ def _add(script: Script, line: str) -> None:
 
 
 def other_candidates() -> dict[str, list[list[str]]]:
-    """What the demo model said to each dialogue: seven texts for every turn after the opening."""
+    """What the demo model said to each dialogue: nine texts for every turn after the opening."""
     read: dict[str, list[list[str]]] = json.loads(CANDIDATES.read_text(encoding="utf-8"))
     return read

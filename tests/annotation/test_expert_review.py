@@ -5,11 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import Assignment, ExpertReview
 from annotation.selectors.queue import vetoed_assignments
+from annotation.selectors.reviews import Waiting, waiting_for
 from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue, take_back
 from annotation.services.expert_review import (
@@ -135,6 +137,8 @@ def test_the_author_reads_the_reason_but_not_the_name(
     assert "reviewer_id" in review.get_deferred_fields()
     acknowledge_veto(author=ann, dialogue_id=finished.pk)
     assert ExpertReview.objects.get(pk=review.pk).seen_by_author_at is not None
+    assert not vetoed_assignments(ann, project)
+    assert vetoed_assignments(ann, project, read=True).get() == back
 
 
 def test_a_verdict_sent_twice_is_one_verdict(finished: Dialogue, carlos: User) -> None:
@@ -192,3 +196,56 @@ def test_bobs_dialogue_and_anns_are_claimed_in_order(
     finish_dialogue(annotator=bob, assignment_id=bobs.pk)
     passes(carlos, claim_next_review(reviewer=carlos, project=project, claim_id=uuid4()).dialogue)
     assert claim_next_review(reviewer=carlos, project=project, claim_id=uuid4()).dialogue == bobs.dialogue
+
+
+@pytest.fixture
+def bobs(finished: Dialogue, bob: User, project: Project, writes: Callable[..., object]) -> Dialogue:
+    """A second dialogue, finished after Ann's."""
+    assignment = claim_next_task(annotator=bob, project=project, claim_id=uuid4())
+    for position in range(14):
+        writes(assignment, f"utterance {position}", position)
+    return finish_dialogue(annotator=bob, assignment_id=assignment.pk).dialogue
+
+
+def test_what_is_left_for_later_comes_after_the_others(
+    finished: Dialogue, bobs: Dialogue, carlos: User, project: Project
+) -> None:
+    def claim(skip: int | None = None) -> Dialogue:
+        return claim_next_review(reviewer=carlos, project=project, claim_id=uuid4(), skip=skip).dialogue
+
+    assert [claim(), claim(finished.pk), claim(bobs.pk)] == [finished, bobs, finished]
+
+
+def test_what_is_left_for_later_is_free_for_others(
+    finished: Dialogue, bobs: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
+    claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    claim_next_review(reviewer=carlos, project=project, claim_id=uuid4(), skip=finished.pk)
+    tina = joins("tina", project, Role.TRAINER)
+    assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == finished
+
+
+def test_every_waiting_dialogue_is_counted_once(
+    finished: Dialogue, bobs: Dialogue, ann: User, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
+    assert waiting_for(carlos, project) == Waiting(ready=2, own=0, judged=0, taken=0)
+    joins("ann", project, Role.ANNOTATOR, Role.CONTROLLER)
+    assert waiting_for(ann, project) == Waiting(ready=1, own=1, judged=0, taken=0)
+    claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    tina = joins("tina", project, Role.TRAINER)
+    assert waiting_for(tina, project) == Waiting(ready=1, own=0, judged=0, taken=1)
+    project.authoring.experts_required = 2
+    project.authoring.save()
+    passes(carlos, finished)
+    assert waiting_for(carlos, project) == Waiting(ready=1, own=0, judged=1, taken=0)
+    assert waiting_for(tina, project) == Waiting(ready=2, own=0, judged=0, taken=0)
+
+
+def test_a_claim_that_ran_out_is_free_for_others(
+    finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
+    claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    ExpertReview.objects.update(claimed_until=timezone.now())
+    tina = joins("tina", project, Role.TRAINER)
+    assert waiting_for(tina, project).ready == 1
+    assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == finished
