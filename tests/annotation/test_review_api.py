@@ -118,7 +118,7 @@ def test_the_author_neither_reads_nor_judges_it_here(
 @pytest.mark.parametrize("call", ["list", "claim", "read", "decide", "withdraw"])
 def test_annotators_have_no_part_in_it(client: Client, bob: User, finished: Dialogue, call: str) -> None:
     client.force_login(bob)
-    answers = {
+    answers: dict[str, Callable[[], Any]] = {
         "list": lambda: client.get(REVIEWS),
         "claim": lambda: send(client, REVIEWS, claim_id=str(uuid4())),
         "read": lambda: client.get(verdict_on(finished)),
