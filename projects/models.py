@@ -60,11 +60,12 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """A person's roles in a project."""
+    """A person's roles in a project, and the annotator group that they work in; empty: none."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     roles = ArrayField(models.CharField(max_length=12, choices=Role))
+    group = models.CharField(_("annotator group"), max_length=40, blank=True)
     joined_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

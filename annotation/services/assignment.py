@@ -86,7 +86,7 @@ def _next_task(annotator: User, project: Project) -> Task | None:
     return (
         Task.objects.select_for_update(skip_locked=True, of=("self",))
         .filter(~Exists(mine), project=project, open_slots__gt=0)
-        .order_by("priority", "id")
+        .order_by("rank", "id")
         .first()
     )
 
