@@ -46,6 +46,11 @@ class AuthoringSettings(WorkSettings):
     experts_required = models.PositiveSmallIntegerField(
         _("experts per dialogue"), default=1, validators=between(1, 9)
     )
+    review_imported = models.BooleanField(
+        _("experts also read imported dialogues"),
+        default=False,
+        help_text=_("Off: they read only what was written here. Imported dialogues stay unreviewed."),
+    )
 
     def __str__(self) -> str:
         return f"authoring settings of {self.project_id}"

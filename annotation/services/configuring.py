@@ -16,7 +16,7 @@ from projects.transitions import record
 EDITABLE = (
     "generator", "candidates", "min_rounds", "top_k", "temperature", "no_repeat_ngram_size", "max_new_tokens",
     "new_sets_per_turn", "generate_ahead", "max_utterance_length", "lease_minutes", "saved_days",
-    "open_tasks_per_person", "daily_goal", "experts_required",
+    "open_tasks_per_person", "daily_goal", "experts_required", "review_imported",
 )  # fmt: skip
 
 
