@@ -112,6 +112,8 @@ def process(project: Project, *args: str) -> subprocess.Popen[bytes]:
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell ignores Ctrl-C for what it runs in the background, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
