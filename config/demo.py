@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -11,12 +14,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from config import embedded
-from config.supervisor import Service, Supervisor, environment, tell
+from config.supervisor import GivenUp, Service, Supervisor, environment, tell
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
@@ -69,15 +74,58 @@ def ready_state(url: str) -> str | None:
 def free_port() -> int:
     """LAPIDARY_PORT, or the first free one from 8000 on."""
     wish = os.environ.get("LAPIDARY_PORT", "")
+    if wish and not (wish.isdecimal() and 0 < int(wish) < 65536):
+        raise SystemExit(f"LAPIDARY_PORT={wish} is no port. Choose one: LAPIDARY_PORT=8200 make demo")
     for port in [int(wish)] if wish else range(FIRST_PORT, FIRST_PORT + 100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((bind_address(), port))
-            except OSError:
-                continue
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    continue
+                raise SystemExit(cannot_listen(port, error)) from None
             return port
-    raise SystemExit(f"Port {wish or '8000 to 8099'} is taken. Choose another: make demo LAPIDARY_PORT=8200")
+    raise SystemExit(another_port(wish or f"{FIRST_PORT} to {FIRST_PORT + 99}"))
+
+
+def another_port(taken: str) -> str:
+    free = 8200 if taken != "8200" else 8300
+    return f"Port {taken} is taken by another program. Choose another: LAPIDARY_PORT={free} make demo"
+
+
+def cannot_listen(port: int, error: OSError) -> str:
+    cause = f"Cannot listen at {bind_address()}, port {port}: {error.strerror}."
+    return f"{cause} Choose others: LAPIDARY_BIND=127.0.0.1 LAPIDARY_PORT=8200 make demo"
+
+
+def remedy_for(reason: str, port: int) -> str:
+    """What to do about the last words of a service that cannot start."""
+    if "address already in use" in reason:
+        return another_port(str(port))
+    return "The lines above say more; `.venv/bin/python manage.py doctor` looks at everything."
+
+
+@contextlib.contextmanager
+def only_demo_of(var: Path) -> Iterator[TextIO]:
+    """Two demos in one folder would share workers' names and the scheduler's file: the second is told of the first.
+
+    Yields the locked file, for the address.
+    """
+    embedded.make_parents(var / "demo.lock")
+    with (var / "demo.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise SystemExit(already_running(lock.read())) from None
+        lock.truncate(0)
+        yield lock
+
+
+def already_running(url: str) -> str:
+    cause = f"The demo of this folder runs already{f', at {url}' if url else ' (it is just starting)'}."
+    return f"{cause} Ctrl-C stops it where it was started; another needs a folder: LAPIDARY_VAR=/tmp/other make demo"
 
 
 def bind_address() -> str:
@@ -105,21 +153,16 @@ def services(port: int, var: Path) -> list[Service]:
     # Open event streams must not keep the server from stopping.
     web += ["--port", str(port), "--timeout-graceful-shutdown", "5", "--no-access-log", "--lifespan", "off"]
     beat = ["--beat", "--schedule", str(var / "celerybeat-schedule")]
-    return [
-        Service("web", web, settings),
-        Service(
-            "default", [*celery, "-Q", "default", "-n", "default@%h", "--concurrency", "2", *beat], settings
-        ),
-        Service("gpu", [*celery, "-Q", "gpu", "-n", "gpu@%h", "--pool", "solo"], settings),
-    ]
+    commands = {
+        "web": web,
+        "default": [*celery, "-Q", "default", "-n", "default@%h", "--concurrency", "2", *beat],
+        "gpu": [*celery, "-Q", "gpu", "-n", "gpu@%h", "--pool", "solo"],
+    }
+    remedy = partial(remedy_for, port=port)
+    return [Service(name, command, settings, remedy=remedy) for name, command in commands.items()]
 
 
-def main() -> int:
-    begun = time.monotonic()
-    os.chdir(ROOT)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    var = Path(os.environ.get("LAPIDARY_VAR", str(ROOT / "var"))).resolve()
-    port = free_port()
+def run(port: int, var: Path, begun: float) -> int:
     try:
         logins = prepare()
         ready = Readiness(f"http://localhost:{port}", logins, begun)
@@ -130,10 +173,26 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         tell(f"{' '.join(error.cmd[1:])} failed; the lines above say why. `manage.py doctor` may know more.")
         return 1
+    except GivenUp as why:
+        tell(str(why))
+        return 1
     finally:
         embedded.stop_if_unused(var)
     tell("stopped")
     return 0
+
+
+def main() -> int:
+    begun = time.monotonic()
+    os.chdir(ROOT)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    var = Path(os.environ.get("LAPIDARY_VAR", str(ROOT / "var"))).resolve()
+    with only_demo_of(var) as lock:
+        port = free_port()
+        lock.write(f"http://localhost:{port}")
+        lock.flush()
+        return run(port, var, begun)
 
 
 if __name__ == "__main__":

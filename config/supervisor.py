@@ -1,15 +1,20 @@
-"""Runs several processes as one: prefixes their lines, restarts what dies, stops all of them together."""
+"""Runs several processes as one: prefixes their lines, restarts what dies, stops all of them together.
+
+A process that had run for a while is started again. One that cannot even start ends the whole: `GivenUp` says why.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +23,14 @@ from typing import IO, Final
 
 STOP_SECONDS: Final = 15.0
 SETTLED_SECONDS: Final = 30.0
-LONGEST_BACKOFF: Final = 30.0
+MOST_EARLY_DEATHS: Final = 3
+LAST_WORDS: Final = 40  # lines that are remembered of each process
+REASON: Final = re.compile(r"error|exception|refus|denied|cannot|in use|not found|killed", re.IGNORECASE)
 PR_SET_PDEATHSIG: Final = 1
+
+
+class GivenUp(Exception):
+    """A service ended again and again right after its start; the text names it, its reason and the remedy."""
 
 
 @dataclass(slots=True)
@@ -30,7 +41,10 @@ class Service:
     command: list[str]
     environment: Mapping[str, str]
     show: Callable[[str], bool] = field(default=lambda line: True)
+    remedy: Callable[[str], str] = field(default=lambda reason: "")
     process: subprocess.Popen[str] | None = None
+    reader: threading.Thread | None = None
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_WORDS))
     started_at: float = 0.0
     retry_at: float = 0.0
     deaths: int = 0
@@ -41,13 +55,26 @@ class Service:
             return
         if self.process is not None:
             self.deaths = 1 if now - self.started_at > SETTLED_SECONDS else self.deaths + 1
-            wait = min(LONGEST_BACKOFF, 0.5 * 2**self.deaths)
+            if self.deaths >= MOST_EARLY_DEATHS:
+                raise GivenUp(self.why(self.process.returncode))
+            wait = 0.5 * 2**self.deaths
             tell(f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s")
             self.process, self.retry_at = None, now + wait
         if now >= self.retry_at:
             self.start()
 
+    def why(self, status: int) -> str:
+        """One line: what ended how, the last line that names a reason, what to do."""
+        if self.reader:
+            self.reader.join(1.0)  # the pipe may hold the last words still
+        lines = [line for line in self.said if any(map(str.isalnum, line))]
+        reason = next((line for line in reversed(lines) if REASON.search(line)), lines[-1] if lines else "")
+        reason = reason.strip().rstrip(".") or "it said nothing"
+        ended = f"{self.name} ended {self.deaths} times right after its start (status {status})"
+        return f"{ended}: {reason}. {self.remedy(reason)}".rstrip()
+
     def start(self) -> None:
+        self.said.clear()
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -61,12 +88,15 @@ class Service:
             preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
         self.started_at = time.monotonic()
-        threading.Thread(target=self.print_lines, args=[self.process.stdout], daemon=True).start()
+        self.reader = threading.Thread(target=self.print_lines, args=[self.process.stdout], daemon=True)
+        self.reader.start()
 
     def print_lines(self, lines: IO[str]) -> None:
-        for line in lines:
-            if self.show(line):
-                tell(line.rstrip("\n"), prefix=self.name)
+        with lines:
+            for line in lines:
+                self.said.append(line.rstrip("\n"))
+                if self.show(line):
+                    tell(line.rstrip("\n"), prefix=self.name)
 
     def ask_to_stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -103,6 +133,7 @@ class Supervisor:
         self.signals += 1
 
     def run(self, each_round: Callable[[], None]) -> None:
+        """Returns when stopped by a signal; raises GivenUp. Everything has ended in both cases."""
         try:
             while not self.stopping:
                 for service in self.services:
@@ -132,7 +163,8 @@ def die_with_parent() -> None:
 
 
 def tell(text: str, prefix: str = "lapidary") -> None:
-    with contextlib.suppress(BrokenPipeError):
+    # A pipe that nobody reads, a terminal that was closed: what is to be stopped must be stopped all the same.
+    with contextlib.suppress(OSError):
         sys.stdout.write(f"{prefix:>8} | {text}\n" if prefix else f"{text}\n")
         sys.stdout.flush()
 

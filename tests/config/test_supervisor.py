@@ -1,6 +1,7 @@
 """The demo's supervisor, with real child processes."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -11,13 +12,22 @@ from pathlib import Path
 import psutil
 import pytest
 
+from config import supervisor
+from config.supervisor import MOST_EARLY_DEATHS, Service, environment
+
 CHECKOUT = Path(__file__).parent.parent.parent
 RUN = """
 import sys
-from config.supervisor import Service, Supervisor, environment
-services = [Service(name, [sys.executable, "-u", "-c", code], environment()) for name, code in {services!r}]
-Supervisor(services).run(lambda: None)
-print("all stopped", flush=True)
+from config.supervisor import GivenUp, Service, Supervisor, environment
+services = [
+    Service(name, [sys.executable, "-u", "-c", code], environment(), remedy=lambda reason: f"Mend {{reason[-5:]}}.")
+    for name, code in {services!r}
+]
+try:
+    Supervisor(services).run(lambda: None)
+    print("all stopped", flush=True)
+except GivenUp as why:
+    print("given up:", why, flush=True)
 """
 WAIT = "import time; print('up', flush=True); time.sleep(600)"
 IGNORING = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); "
@@ -25,14 +35,10 @@ STUBBORN = IGNORING + "time.sleep(600)"
 
 
 class Run:
-    def __init__(self, **services: str) -> None:
+    def __init__(self, out: int = subprocess.PIPE, **services: str) -> None:
         code = RUN.format(services=list(services.items()))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            cwd=CHECKOUT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            [sys.executable, "-c", code], cwd=CHECKOUT, stdout=out, stderr=subprocess.STDOUT, text=True
         )
 
     def line(self) -> str:
@@ -51,8 +57,8 @@ class Run:
 def run() -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
-    def begin(**services: str) -> Run:
-        runs.append(Run(**services))
+    def begin(out: int = subprocess.PIPE, **services: str) -> Run:
+        runs.append(Run(out, **services))
         return runs[-1]
 
     yield begin
@@ -88,6 +94,44 @@ def test_a_child_that_keeps_falling_over_is_started_less_and_less_often(run: Cal
     demo = run(web="raise SystemExit(3)")
     lines = [demo.line() for _ in range(2)]
     assert [line[-3:] for line in lines] == ["1 s", "2 s"]
+
+
+def test_a_child_that_never_gets_up_ends_everything_with_its_reason(run: Callable[..., Run]) -> None:
+    crash = "print('reading'); print('Error: no such model', flush=True); print('--', flush=True); raise SystemExit(3)"
+    demo = run(web=WAIT, gpu=crash)
+    assert "web | up" in demo.line() + demo.line() + demo.line()
+    children = demo.children()
+    *_, line = demo.rest().splitlines()
+    assert line == (
+        "given up: gpu ended 3 times right after its start (status 3): Error: no such model. Mend model."
+    )
+    assert gone(children)
+
+
+def test_a_child_that_had_run_for_a_while_is_forgiven_its_deaths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
+    web = Service("web", [sys.executable, "-c", "raise SystemExit(3)"], environment())
+    for _ in range(2 * MOST_EARLY_DEATHS):
+        web.start()
+        assert web.process
+        web.process.wait()
+        web.keep_alive()
+    assert web.deaths == 1
+
+
+def test_everything_stops_when_the_terminal_was_closed(run: Callable[..., Run]) -> None:
+    """Writing to it fails from then on, and the children must end all the same."""
+    terminal, ours = pty.openpty()
+    demo = run(ours, web=STUBBORN)
+    os.close(ours)
+    assert b"up" in os.read(terminal, 100)
+    children = demo.children()
+    os.close(terminal)
+    for _ in range(2):
+        demo.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+    demo.process.wait(5)
+    assert gone(children)
 
 
 def test_a_second_signal_does_not_wait(run: Callable[..., Run]) -> None:
