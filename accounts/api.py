@@ -15,7 +15,13 @@ from accounts.rest.pagination import NewestFirst, page_of
 from accounts.rest.person import person
 from accounts.rest.shapes import Strict, checked
 from accounts.selectors import token_of, tokens_of
-from accounts.services import MAX_TOKEN_DAYS, create_token, revoke_token, set_preferences
+from accounts.services import (
+    DEFAULT_TOKEN_DAYS,
+    MAX_TOKEN_DAYS,
+    create_token,
+    revoke_token,
+    set_preferences,
+)
 
 TAG = ["Account"]
 BIGGEST_ID = 2**63 - 1
@@ -54,11 +60,11 @@ class TokenInput(Strict):
         child=serializers.ChoiceField(choices=Scope.choices), allow_empty=False, max_length=len(Scope)
     )
     days = serializers.IntegerField(
-        required=False,
         allow_null=True,
         min_value=1,
         max_value=MAX_TOKEN_DAYS,
-        help_text="How long it is valid; null: until it is revoked.",
+        default=DEFAULT_TOKEN_DAYS,
+        help_text="How long it is valid. Only an explicit null makes one that never expires.",
     )
 
 

@@ -18,6 +18,7 @@ from accounts.models import ApiToken, Scope, User
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)
+DEFAULT_TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 3650
 MAX_LIVE_TOKENS = 100
 ONE_TIME_PASSWORD_DAYS = 14
@@ -37,12 +38,13 @@ def create_token(
     user: User,
     name: str,
     scopes: Sequence[str],
-    days: int | None = None,
+    days: int | None = DEFAULT_TOKEN_DAYS,
     request_id: UUID | None = None,
     by: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
     """Make a token and return it with its plain value, which is not stored and cannot be shown again.
 
+    days: None makes a token that never expires.
     request_id: the same again finds the first token and, as long as that was never used, gives it a new value.
     by: the token that asks for it, whose scopes and lifetime the new one cannot exceed.
     """

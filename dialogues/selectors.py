@@ -13,7 +13,7 @@ from accounts.errors import NotFound
 from accounts.models import User
 from dialogues.models import Action, Dialogue, RefusedRow, ReviewState, Utterance
 from dialogues.parsing import RowError
-from jobs.models import Job
+from jobs.models import Job, JobState
 from projects.models import Event, Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -111,6 +111,13 @@ def imports_of(project: Project) -> QuerySet[Job]:
     """The project's imports, the newest first."""
     rows = Job.objects.filter(project=project, kind="import").select_related("created_by", "project")
     return rows.order_by("-created_at", "-id")
+
+
+def phase_of(job: Job) -> str:
+    """What a running import does: "checking" is the first half of its bytes, "storing" the second. Else empty."""
+    if job.state != JobState.RUNNING or not job.total:
+        return ""
+    return "checking" if job.done * 2 < job.total else "storing"
 
 
 def import_for(user: User, import_id: UUID) -> Job:

@@ -16,7 +16,7 @@ from dialogues.models import (
     Utterance,
 )
 from dialogues.parsing import FORMATS
-from dialogues.selectors import as_error
+from dialogues.selectors import as_error, phase_of
 from jobs.models import Job, JobState
 
 FORMAT_NAMES = [(name, name) for name in FORMATS]
@@ -71,9 +71,10 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     size = serializers.IntegerField(source="parameters.size", help_text="Of the file, in bytes.")
     state = serializers.ChoiceField(choices=JobState.choices)
     done = serializers.IntegerField(
-        help_text="Bytes read so far: every byte is read twice, to check and to store."
+        help_text="Bytes of the file: checking is the first half of the way, storing the second."
     )
-    total = serializers.IntegerField(allow_null=True, help_text="Bytes to be read.")
+    total = serializers.IntegerField(allow_null=True, help_text="The size of the file.")
+    phase = serializers.SerializerMethodField(help_text="While it runs.")
     stored = serializers.IntegerField(source="result.stored", default=0)
     already_there = serializers.IntegerField(source="result.already_there", default=0)
     utterances = serializers.IntegerField(source="result.utterances", default=0)
@@ -91,9 +92,14 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = [
-            "id", "project", "name", "format", "on_error", "size", "state", "done", "total", "stored", "already_there",
-            "utterances", "refused", "same_as", "error", "remedy", "created_by", "created_at", "ended_at",
+            "id", "project", "name", "format", "on_error", "size", "state", "phase", "done", "total", "stored",
+            "already_there", "utterances", "refused", "same_as", "error", "remedy", "created_by",
+            "created_at", "ended_at",
         ]  # fmt: skip
+
+    @extend_schema_field(serializers.ChoiceField(choices=["checking", "storing", ""]))
+    def get_phase(self, job: Job) -> str:
+        return phase_of(job)
 
 
 class DialogueFilters(serializers.Serializer[Any]):

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.cache import cache
-from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper, F, FloatField, Q, QuerySet
+from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatField, Q, QuerySet
 from django.db.models.functions import Extract, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,6 +18,7 @@ from accounts.models import User
 from dialogues.models import Dialogue
 from generation.conversation import context_of, is_about
 from generation.models import CandidateRequest, Generator, RequestState
+from generation.percentiles import Percentiles
 from jobs.selectors import live_workers
 from projects.models import Project
 from projects.roles import CAPABILITIES, Capability
@@ -116,17 +117,6 @@ def _between_ms(start: datetime | None, end: datetime | None) -> int | None:
     return round((end - start).total_seconds() * 1000) if start and end else None
 
 
-class Percentile(Aggregate):
-    """percentile_cont: `share` between 0 and 1, interpolated."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
-
-    def __init__(self, expression: Any, share: float, **extra: Any) -> None:
-        super().__init__(expression, share=share, **extra)
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """How long annotators waited for the first candidates of a turn, and what generating ahead did for it.
@@ -162,8 +152,8 @@ def waiting_statistics(project: Project) -> Waiting:
         turns=Count("id", filter=wanted),
         ready=Count("id", filter=wanted & ready & ahead),
         on_the_way=Count("id", filter=wanted & ahead & ~ready),
-        p50_ms=Percentile("waited", 0.5, filter=wanted),
-        p95_ms=Percentile("waited", 0.95, filter=wanted),
+        percentiles=Percentiles("waited", [0.5, 0.95], filter=wanted),
         unseen=Count("id", filter=~wanted),
     )
-    return Waiting(**counted)
+    p50_ms, p95_ms = counted.pop("percentiles") or (None, None)
+    return Waiting(**counted, p50_ms=p50_ms, p95_ms=p95_ms)

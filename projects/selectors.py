@@ -17,6 +17,11 @@ def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
     roles = (
         Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
     )
+    return capabilities_with(user, roles)
+
+
+def capabilities_with(user: User, roles: Iterable[str]) -> frozenset[Capability]:
+    """What `user` may do where these are the person's roles."""
     granted = frozenset[Capability]().union(*(CAPABILITIES.get(role, frozenset()) for role in roles))
     return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
 

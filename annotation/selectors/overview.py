@@ -1,51 +1,112 @@
-"""Counts for somebody's start page, for many projects at once."""
+"""What is to be done in somebody's projects: the counts, and the order of the next steps that every page shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from annotation.models import HELD, Assignment, ExpertReview, Verdict
+from annotation.models import HELD, Assignment, ExpertReview, Task, Verdict
+from annotation.selectors.reviews import FOR_EXPERTS
 from dialogues.models import Dialogue, DialogueState, ReviewState
-from projects.models import Project
+from projects.models import Membership, Project, Protocol, Role
+from projects.roles import Capability
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
-    unreviewed: what anybody finished and no expert has judged."""
+    unreviewed: what waits for experts; passed, vetoed: what they decided; free: dialogues that nobody has claimed yet;
+    annotators: who could."""
 
     open: int = 0
     came_back: int = 0
     unreviewed: int = 0
+    passed: int = 0
+    vetoed: int = 0
+    free: int = 0
+    annotators: int = 0
+
+    @property
+    def reviewed(self) -> int:
+        return self.passed + self.vetoed
 
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
-    """By project id; two queries, however many projects."""
+    """By project id; four queries, however many projects."""
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
     vetoed = Q(Exists(unread), state="submitted", dialogue__review_state=ReviewState.VETOED)
-    mine = {
-        row["project"]: row
-        for row in Assignment.objects.filter(annotator=user, project__in=projects)
-        .values("project")
-        .annotate(open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed))
+    mine = Assignment.objects.filter(annotator=user, project__in=projects)
+    finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
+    waits = Q(review_state=ReviewState.UNREVIEWED)
+    counted = [
+        _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
+        _by_project(
+            finished,
+            unreviewed=Count("id", filter=waits & FOR_EXPERTS),
+            passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
+            vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
+        ),
+        _by_project(Task.objects.filter(project__in=projects, open_slots__gt=0), free=Count("id")),
+        _by_project(
+            Membership.objects.filter(project__in=projects, roles__contains=[Role.ANNOTATOR]),
+            annotators=Count("id"),
+        ),
+    ]
+    return {project.pk: Overview(**_together(counted, project.pk)) for project in projects}
+
+
+def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int]]:
+    counted = rows.order_by().values("project").annotate(**counts)
+    return {row.pop("project"): row for row in counted}
+
+
+def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, int]:
+    return {name: n for one in counted for name, n in one.get(project, {}).items()}
+
+
+class Step(StrEnum):
+    """Something to do in a project. The values are the names of the pages where it is done."""
+
+    WRITE = "queue"
+    REVIEW = "review"
+    EXPORT = "exports"
+    PLAN = "project_settings"
+    PEOPLE = "members"
+    STATISTICS = "statistics"
+    IMPORT = "imports"
+
+
+NEEDS = {
+    Step.WRITE: Capability.ANNOTATE,
+    Step.REVIEW: Capability.REVIEW,
+    Step.EXPORT: Capability.EXPORT,
+    Step.PLAN: Capability.CONFIGURE,
+    Step.PEOPLE: Capability.MANAGE_MEMBERS,
+    Step.STATISTICS: Capability.READ_STATISTICS,
+    Step.IMPORT: Capability.IMPORT,
+}
+
+
+def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Step]:
+    """What the person may do, the most urgent first: that one is the next step on every page.
+
+    Own work comes before others', what people wait for before what can wait: words before reviews, reviews before
+    exports, exports of what experts passed before making more.
+    """
+    urgent = {
+        Step.WRITE: bool(seen.open or seen.came_back or seen.free),
+        Step.REVIEW: bool(seen.unreviewed),
+        Step.EXPORT: bool(seen.passed),
+        Step.PEOPLE: not seen.annotators,
+        Step.PLAN: not seen.free,
+        Step.STATISTICS: True,
     }
-    waiting = dict(
-        Dialogue.objects.filter(
-            project__in=projects, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
-        )
-        .values_list("project")
-        .annotate(Count("id"))
-    )
-    none = {"open": 0, "came_back": 0}
-    return {
-        project.pk: Overview(
-            mine.get(project.pk, none)["open"],
-            mine.get(project.pk, none)["came_back"],
-            waiting.get(project.pk, 0),
-        )
-        for project in projects
-    }
+    plans = project.protocol == Protocol.AUTHORING and not seen.free
+    offered = [step for step in Step if NEEDS[step] in granted and (step != Step.PLAN or plans)]
+    first = [step for step in urgent if urgent[step]]
+    return [*(step for step in first if step in offered), *(step for step in offered if step not in first)]

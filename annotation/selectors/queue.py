@@ -3,11 +3,21 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+)
 from django.utils import timezone
 
 from accounts.models import User
 from annotation.models import HELD, Assignment, AssignmentState, ExpertReview, Task, Verdict
+from annotation.selectors.reviews import counting
 from dialogues.models import ReviewState, Utterance
 from projects.models import Project
 
@@ -44,7 +54,12 @@ def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
 
 
 def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    """What the person handed in, newest first; `is_being_judged` says that it cannot be taken back."""
     rows = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
+    judged = ~Q(dialogue__review_state=ReviewState.UNREVIEWED) | Q(
+        Exists(ExpertReview.objects.filter(counting(), dialogue=OuterRef("dialogue")))
+    )
+    rows = rows.annotate(is_being_judged=ExpressionWrapper(judged, output_field=BooleanField()))
     return _with_opening(rows).order_by("-submitted_at")
 
 

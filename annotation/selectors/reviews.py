@@ -10,20 +10,26 @@ from django.utils.translation import gettext as _
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
-from annotation.models import Assignment, ExpertReview
-from dialogues.models import Dialogue, DialogueState, ReviewState, Utterance
+from annotation.models import Assignment, ExpertReview, Verdict
+from dialogues.models import Dialogue, DialogueState, Origin, ReviewState, Utterance
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
 
+# The dialogues that wait for experts: those written here, and imported ones where the project's experts read them too.
+FOR_EXPERTS = Q(origin=Origin.AUTHORED) | Q(project__authoring__review_imported=True)
+
+VERDICT_OF = {ReviewState.PASSED: Verdict.PASS, ReviewState.VETOED: Verdict.VETO}
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Finished dialogues of a project by review state."""
+    """Finished dialogues of a project by review state. left_out: imported ones that experts do not read here."""
 
     unreviewed: int
     passed: int
     vetoed: int
+    left_out: int = 0
 
     @property
     def total(self) -> int:
@@ -55,7 +61,7 @@ def counting(now: datetime | None = None) -> Q:
 
 def unreviewed(project: Project) -> QuerySet[Dialogue]:
     return Dialogue.objects.filter(
-        project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
+        FOR_EXPERTS, project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
     )
 
 
@@ -97,8 +103,15 @@ def waiting_for(reviewer: User, project: Project) -> Waiting:
 
 def review_counts(project: Project) -> ReviewCounts:
     finished = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED)
-    states = {state: Count("id", filter=Q(review_state=state)) for state in ReviewState.values}
-    return ReviewCounts(**finished.aggregate(**states))
+    waits = Q(review_state=ReviewState.UNREVIEWED)
+    counted = finished.aggregate(
+        unreviewed=Count("id", filter=waits & FOR_EXPERTS),
+        passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
+        vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
+        every=Count("id"),
+    )
+    every = counted.pop("every")
+    return ReviewCounts(**counted, left_out=every - sum(counted.values()))
 
 
 def dialogue_to_review(reviewer: User, dialogue_id: int) -> Dialogue:
@@ -133,6 +146,20 @@ def last_words(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
     """The person's newest verdict on the dialogue, also one that was undone: its words go back into the form."""
     decided = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer).exclude(verdict="")
     return decided.order_by("-decided_at").first()
+
+
+def is_being_judged(dialogue: Dialogue) -> bool:
+    """An expert has judged it or is reading it, so that its author cannot take it back."""
+    if dialogue.review_state != ReviewState.UNREVIEWED:
+        return True
+    return ExpertReview.objects.filter(counting(), dialogue=dialogue).exists()
+
+
+def verdicts_on(dialogue: Dialogue) -> QuerySet[ExpertReview]:
+    """What decided about the dialogue, for its author: the reasons, not the names. Empty while it is undecided."""
+    verdict = VERDICT_OF.get(ReviewState(dialogue.review_state), "")
+    live = ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="")
+    return live.filter(verdict=verdict).defer("reviewer_id").order_by("decided_at")
 
 
 def readers_of(dialogue: Dialogue) -> int:

@@ -7,19 +7,19 @@ while no candidates came had none, and count as utterances only.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
-from django.db.models import Aggregate, Avg, Count, FloatField, Max, Min, Q, Sum
+from django.db.models import Avg, Count, Max, Min, Q, Sum
 from django.db.models.functions import Length, Trunc
 
 from accounts.models import User
 from annotation.models import Assignment, Turn
 from dialogues.models import Action, Dialogue, DialogueState, ReviewState, Split, Utterance
+from generation.percentiles import Percentiles
 from measures.proportion import Proportion, proportion
 from projects.models import Project
 
@@ -28,17 +28,6 @@ HAD_CANDIDATES = Q(candidate_set__isnull=False) & ~Q(action="")
 WIDEST_DISTANCE = 50  # characters; larger edits share the last bar
 # The longest spans that are counted by day, and by week; longer ones are counted by month.
 DAYS, WEEKS = timedelta(days=60), timedelta(weeks=60)
-
-
-class Percentiles(Aggregate):
-    """percentile_cont at several shares between 0 and 1, interpolated; the values are sorted once."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(ARRAY[%(shares)s]) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = ArrayField(FloatField())
-
-    def __init__(self, expression: str, shares: Sequence[float]) -> None:
-        super().__init__(expression, shares=", ".join(f"{share:g}" for share in shares))
 
 
 @dataclass(frozen=True, slots=True)

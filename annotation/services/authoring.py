@@ -13,11 +13,11 @@ from django.utils.translation import ngettext
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from annotation.models import ASSIGNMENT_MOVES, Assignment, AssignmentState, AuthoringSettings, Turn
-from annotation.selectors.reviews import counting
+from annotation.selectors.reviews import is_being_judged
 from annotation.services import drafts
 from annotation.services.assignment import hold, lock_assignment
 from annotation.services.turn_text import Provenance, checked_text, derive, normalised
-from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, ReviewState, Utterance
+from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, Utterance
 from generation import services as generation
 from generation.models import CandidateRequest
 from generation.protocol import Sampling
@@ -342,7 +342,7 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
             "not_finished", _("This dialogue is not finished."), _("Take it up again from your queue.")
         )
     dialogue = Dialogue.objects.select_for_update().get(pk=assignment.dialogue_id)
-    if dialogue.review_state != ReviewState.UNREVIEWED or dialogue.expert_reviews.filter(counting()).exists():
+    if is_being_judged(dialogue):
         raise Refusal(
             "under_review",
             _("An expert is already reading this dialogue."),

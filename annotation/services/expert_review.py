@@ -1,4 +1,4 @@
-"""Experts read every finished dialogue; one veto removes it from the data (Diamante, Appendix B.2)."""
+"""Experts read the dialogues that were written; one veto removes one from the data (Diamante, Appendix B.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,14 @@ from django.utils.translation import ngettext
 from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import ExpertReview, Verdict
-from annotation.selectors.reviews import check_not_own, claim_of, missing_dialogue, ready_for, unreviewed
+from annotation.selectors.reviews import (
+    check_not_own,
+    claim_of,
+    missing_dialogue,
+    ready_for,
+    review_counts,
+    unreviewed,
+)
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project
 from projects.roles import Capability
@@ -100,11 +107,13 @@ def _nothing_to_review(project: Project) -> Refusal:
             _("Try again later."),
             details={"claimed": waiting},
         )
-    return Refusal(
-        "nothing_to_review",
-        _("Every finished dialogue has been reviewed."),
-        _("New ones appear as they are finished."),
-    )
+    counts = review_counts(project)
+    none, every = _("No dialogue is finished yet."), _("Every finished dialogue has been reviewed.")
+    if counts.left_out:
+        none = _("No dialogue that was written here is finished yet.")
+        every = _("Every dialogue that was written here has been reviewed.")
+    message = every if counts.reviewed else none
+    return Refusal("nothing_to_review", message, _("New ones appear as they are finished."))
 
 
 @transaction.atomic

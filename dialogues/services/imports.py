@@ -128,7 +128,7 @@ def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
         return asdict(
             Report(dialogues=earlier.dialogues, already_there=earlier.stored, same_as=earlier.same_as)
         )
-    progress.start(total=2 * job.parameters["size"], unit="bytes")
+    progress.start(total=job.parameters["size"], unit="bytes")
     try:
         report, broken = _check(job, progress)
         _store(job, progress, report, broken)
@@ -181,7 +181,7 @@ def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
                     raise _unreadable(result, report)
                 if result.external_id:
                     broken.add(result.external_id)
-            progress.at(reader.position)
+            progress.at(reader.position // 2)
     if (report.refused and job.parameters["on_error"] == "stop") or not report.dialogues:
         raise _refused(report)
     return report, frozenset(broken)
@@ -222,7 +222,7 @@ def _store(job: Job, progress: Progress, report: Report, broken: frozenset[str])
             report.utterances += stored.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
-            progress.at(job.parameters["size"] + reader.position)
+            progress.at((job.parameters["size"] + reader.position) // 2)
     report.dialogues = report.stored + report.already_there
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from accounts.models import ApiToken, Scope, Theme, User
-from accounts.services import create_token, revoke_token, set_preferences
+from accounts.services import DEFAULT_TOKEN_DAYS, create_token, revoke_token, set_preferences
 from frontend.pages import signed_in
 from frontend.preferences import THEME_COOKIE
 
@@ -71,7 +71,7 @@ class TokenForm(forms.Form):
         choices=LIFETIMES,
         coerce=int,
         empty_value=None,
-        initial="90",
+        initial=str(DEFAULT_TOKEN_DAYS),
         required=False,
     )
     # A form sent twice is one token, whose last value works.

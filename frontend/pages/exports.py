@@ -13,7 +13,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -24,6 +24,7 @@ from accounts.rest.streams import StreamedFile
 from dialogues.models import Split
 from frontend.pages import signed_in
 from frontend.pages.imports import rendered
+from frontend.pages.project_steps import steps_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -72,7 +73,7 @@ def export_list(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("part") == "preview":
         form = ExportForm(request.GET)
         form.is_valid()
-        return render(request, "exports/preview.html", _previewed(project, form.cleaned_data))
+        return render(request, "exports/preview.html", _previewed(user, project, form.cleaned_data))
     return _listed(request, project, ExportForm())
 
 
@@ -96,19 +97,26 @@ def _listed(request: HttpRequest, project: Project, form: ExportForm, status: in
         "chosen_format": form["format"].value(),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
-        **_previewed(project, form.cleaned_data if form.is_bound else chosen),
+        **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
     }
     return render(request, "exports/list.html", context, status=status)
 
 
-def _previewed(project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What would leave, why the rest would not, and the same on the command line."""
+def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What would leave, why the rest would not, and the same on the command line.
+
+    next_step: where nothing would leave, what every page names as the person's next step, unless that is here.
+    """
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
     unreviewed = bool(chosen.get("include_unreviewed"))
     format = chosen.get("format") or Shape.DIAMANTE.value
+    seen = preview(project, checked_filters(splits, unreviewed))
+    steps = [] if seen.leaving else steps_in(user, project)
+    here = reverse("exports", args=[project.slug])
     return {
         "project": project,
-        "preview": preview(project, checked_filters(splits, unreviewed)),
+        "preview": seen,
+        "next_step": next((step for step in steps[:1] if step.url != here), None),
         "unreviewed": unreviewed,
         "no_split": not splits,
         "command": command_for(project.slug, format, splits, unreviewed),

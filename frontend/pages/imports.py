@@ -21,7 +21,14 @@ from accounts.models import User
 from accounts.rest.streams import StreamedText
 from dialogues.api import errors_as_csv
 from dialogues.parsing import FORMATS, Limits, guess, sample
-from dialogues.selectors import as_error, import_for, imports_of, missing_import, refused_rows_of
+from dialogues.selectors import (
+    as_error,
+    import_for,
+    imports_of,
+    missing_import,
+    phase_of,
+    refused_rows_of,
+)
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
 from dialogues.services.refused import ROWS_KEPT
@@ -169,7 +176,7 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
         "job": job,
         "live": job.state in LIVE_STATES,
         "result": job.result,
-        "is_checking": bool(job.total) and job.done * 2 < (job.total or 0),
+        "is_checking": phase_of(job) == "checking",
         "format": FORMATS.get(job.parameters["format"]),
         "errors": [as_error(row) for row in errors],
         "page": errors,

@@ -47,12 +47,13 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug)
     granted = capabilities_of(user, project)
     seen = overviews(user, [project]).get(project.pk, Overview())
+    steps = next_steps(project, granted, seen)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Overview"),
         "roles": [Role(role).label for role in memberships_by_project(user, [project]).get(project.pk, [])],
-        "steps": next_steps(project, granted, seen),
-        "missing": missing_steps(project, granted) if Capability.CONFIGURE in granted else [],
+        "steps": steps,
+        "missing": missing_steps(project, granted, seen, steps) if Capability.CONFIGURE in granted else [],
         "configures": Capability.CONFIGURE in granted,
         "description": to_html(project.description),
         "members": members_of(project).count() if Capability.MANAGE_MEMBERS in granted else None,

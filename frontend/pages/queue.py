@@ -31,7 +31,7 @@ from frontend.pages import signed_in
 from frontend.paging import keyset_page
 from projects.models import Project
 from projects.roles import Capability
-from projects.selectors import capabilities_of, project_for
+from projects.selectors import project_for
 
 CAME_BACK_SHOWN = 30
 FINISHED_SHOWN = 20
@@ -82,7 +82,6 @@ def _render(
     context: dict[str, Any] = {
         "project": project,
         "title": _("Queue"),
-        "annotates": Capability.ANNOTATE in capabilities_of(user, project),
         "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
         "came_back": vetoed_assignments(user, project)[:CAME_BACK_SHOWN],
         "read_before": vetoed_assignments(user, project, read=True)[:CAME_BACK_SHOWN],

@@ -249,3 +249,17 @@ def test_the_form_of_a_token_sent_twice_makes_one(client: Client, ann: User) -> 
     pages = [client.post(reverse("api_tokens"), form).content.decode() for _time in range(2)]
     assert ApiToken.objects.count() == 1
     assert all("lap_" in page for page in pages)
+
+
+def test_a_token_lives_for_ninety_days_unless_it_is_said_to_live_for_ever(client: Client, ann: User) -> None:
+    client.force_login(ann)
+    lives = []
+    for more in ({}, {"days": None}):
+        sent = {"id": str(uuid4()), "name": "x", "scopes": ["read"], **more}
+        answer = client.post("/api/v1/tokens/", sent, content_type="application/json")
+        assert answer.status_code == 201, answer.content
+        lives.append(ApiToken.objects.get(pk=answer.json()["id"]).expires_at)
+    first, second = lives
+    assert first is not None
+    assert abs(first - timezone.now() - timedelta(days=90)) < timedelta(minutes=1)
+    assert second is None

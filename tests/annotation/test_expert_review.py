@@ -10,10 +10,12 @@ from django.utils import timezone
 from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import Assignment, ExpertReview
+from annotation.selectors.overview import overviews
 from annotation.selectors.queue import vetoed_assignments
-from annotation.selectors.reviews import Waiting, waiting_for
+from annotation.selectors.reviews import Waiting, is_being_judged, review_counts, verdicts_on, waiting_for
 from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue, take_back
+from annotation.services.configuring import update_authoring
 from annotation.services.expert_review import (
     Remark,
     acknowledge_veto,
@@ -21,7 +23,7 @@ from annotation.services.expert_review import (
     decide,
     withdraw_verdict,
 )
-from dialogues.models import Dialogue, ReviewState
+from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Event, Project, Role
 
 
@@ -249,3 +251,52 @@ def test_a_claim_that_ran_out_is_free_for_others(
     tina = joins("tina", project, Role.TRAINER)
     assert waiting_for(tina, project).ready == 1
     assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == finished
+
+
+@pytest.fixture
+def imported(project: Project) -> Dialogue:
+    return Dialogue.objects.create(
+        project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, split="train"
+    )
+
+
+def test_imported_dialogues_are_read_only_where_the_project_wants_it(
+    imported: Dialogue, carlos: User, mara: User, project: Project
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    assert refused.value.message == "No dialogue that was written here is finished yet."
+    assert waiting_for(carlos, project) == Waiting(ready=0, own=0, judged=0, taken=0)
+    assert (review_counts(project).total, review_counts(project).left_out) == (0, 1)
+    assert overviews(carlos, [project])[project.pk].unreviewed == 0
+    update_authoring(project=project, actor=mara, changes={"review_imported": True})
+    assert overviews(carlos, [project])[project.pk].unreviewed == 1
+    assert (review_counts(project).unreviewed, review_counts(project).left_out) == (1, 0)
+    assert claim_next_review(reviewer=carlos, project=project, claim_id=uuid4()).dialogue == imported
+
+
+def test_an_imported_dialogue_that_was_judged_counts(
+    imported: Dialogue, carlos: User, project: Project
+) -> None:
+    passes(carlos, imported)
+    counts = review_counts(project)
+    assert (counts.passed, counts.left_out) == (1, 0)
+
+
+def test_before_anything_is_finished_nothing_is_said_to_be_reviewed(project: Project, carlos: User) -> None:
+    with pytest.raises(Refusal) as refused:
+        claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    assert refused.value.message == "No dialogue is finished yet."
+
+
+def test_the_author_is_told_what_decided_without_names(
+    finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
+    assert not is_being_judged(finished)
+    assert list(verdicts_on(finished)) == []
+    passes(joins("tina", project, Role.TRAINER), finished)
+    veto(carlos, finished, "contradicts itself")
+    finished.refresh_from_db()
+    assert is_being_judged(finished)
+    assert [review.reason for review in verdicts_on(finished)] == ["contradicts itself"]
+    assert "reviewer_id" in verdicts_on(finished)[0].get_deferred_fields()

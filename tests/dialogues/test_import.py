@@ -30,6 +30,11 @@ def texts() -> list[str]:
 # --- what is stored ---
 
 
+def test_progress_is_told_in_bytes_of_the_file(imported: Import) -> None:
+    job = imported(chats("hi", "ho"))
+    assert (job.done, job.total) == (job.parameters["size"], job.parameters["size"])
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_example_of_every_format_is_imported(imported: Import, format: str) -> None:
     job = imported(FORMATS[format].example, format)

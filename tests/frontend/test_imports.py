@@ -172,6 +172,8 @@ def test_a_running_import_renews_itself_and_says_what_it_does(send: Send, erics_
     page = page_of(erics_browser, job)
     assert 'hx-trigger="every 1s"' in page
     assert "Nothing is stored yet" in page
+    shown = erics_browser.get(f"/api/v1/imports/{job.pk}/").json()
+    assert (shown["phase"], shown["done"], shown["total"]) == ("checking", 30, 100)
     Job.objects.update(done=70)
     live = erics_browser.get(reverse("import", args=["chit-chat", job.pk]) + "?part=live")
     assert "What is stored stays" in html(live)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 import dialogues.tasks  # noqa: F401  registers what carries the job out
 from accounts.errors import Refusal
 from dialogues.parsing import FORMATS, Limits
-from dialogues.selectors import import_errors
+from dialogues.selectors import import_errors, phase_of
 from dialogues.services.imports import ERRORS_KEPT, start_import
 from jobs.models import Job, JobState
 from jobs.services import run_job
@@ -108,7 +108,7 @@ class Command(BaseCommand):
         if not job.total or (not terminal and time.monotonic() - self._shown < LOG_EVERY):
             return
         self._shown = time.monotonic()
-        phase = _("Checking") if job.done * 2 < job.total else _("Storing")
+        phase = _("Checking") if phase_of(job) == "checking" else _("Storing")
         line = f"{phase} {100 * job.done // job.total:3d} %, " + _("%(n)d stored") % {
             "n": job.result.get("stored", 0)
         }
