@@ -101,7 +101,8 @@ class Dialogue(models.Model):
 class CandidateSet(models.Model):
     """The candidates of one turn, in the order in which they are displayed.
 
-    candidates: list of {"text", "seed", "tokens", "logprob", "score"}; a source is named by its place in it, from 0.
+    candidates: list of {"text", "seed", "tokens", "logprob", "score", "warmth"} (see generation/protocol.py); a source
+    is named by its place in it, from 0.
     One row holds the whole set, since it is written once and always read whole.
     """
 

@@ -135,6 +135,7 @@ class KeptCandidateSerializer(serializers.Serializer[Any]):
     tokens = serializers.IntegerField(allow_null=True)
     logprob = serializers.FloatField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
+    warmth = serializers.FloatField(default=1.0)
 
 
 class SpokenSerializer(serializers.ModelSerializer[Utterance]):

@@ -95,13 +95,15 @@ class ReplyRequest:
 class Reply:
     """tokens: how many the model wrote, the end of the utterance not counted; logprob: their summed
     log-probability under the model itself (temperature 1, nothing cut, in nats, the end counted), None where
-    a server does not say; score: of a preference head, None without one."""
+    a server does not say; score: of a preference head, None without one; warmth: the factor on the temperature of
+    its first tokens, above 1 where the plain draws repeated each other and another reply was wanted."""
 
     text: str
     seed: int
     tokens: int
     logprob: float | None = None
     score: float | None = None
+    warmth: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

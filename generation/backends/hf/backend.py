@@ -20,6 +20,8 @@ from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
 from generation.backends.replies import DistinctReplies, child_seed, clean_reply
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
 
+WARMTHS = (1.0, 1.5, 3.0, 6.0)  # by round: a model that is sure of itself repeats the same few replies
+
 logger = logging.getLogger(__name__)
 
 
@@ -36,9 +38,9 @@ class HFBackend:
     dtype "auto" is float32 on a CPU and the saved one elsewhere. max_context: tokens of context, the oldest
     utterances are dropped beyond it. cache_conversations, cache_bytes: how many encoded conversations are kept for
     their next turn. threads: of PyTorch, for the whole process. batch_requests: decoded together at most.
-    extra_rounds: how often missing replies (repeats, empty ones) are drawn again. chat: use the tokenizer's chat
-    template; None = if it has one. block_context_ngrams: also block n-grams that occur in the context, as
-    transformers does. Off by default: in a dialogue it forbids "do you like" for good once it was said, and breaks
+    extra_rounds: how often missing replies (repeats, empty ones) are drawn again, with ever warmer beginnings.
+    chat: use the tokenizer's chat template; None = if it has one. block_context_ngrams: also block n-grams that occur
+    in the context, as transformers does. Off by default: in a dialogue it forbids "do you like" for good once it was said, and breaks
     off words of languages whose tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
     """
 
@@ -52,7 +54,7 @@ class HFBackend:
         cache_bytes: int = 1 << 30,
         threads: int | None = None,
         batch_requests: int = 16,
-        extra_rounds: int = 3,
+        extra_rounds: int = 5,
         chat: bool | None = None,
         system_prompt: str = "",
         block_context_ngrams: bool = False,
@@ -189,7 +191,7 @@ class HFBackend:
         contexts = engine.encode([prompt for _, prompt in sound])
         found = [DistinctReplies(request.count) for request, _ in sound]
         drawn = [0] * len(sound)
-        for _ in range(1 + self.extra_rounds):
+        for round in range(1 + self.extra_rounds):
             wanting = [index for index, replies in enumerate(found) if replies.missing]
             if not wanting:
                 break
@@ -198,18 +200,23 @@ class HFBackend:
                 request, missing = sound[index][0], found[index].missing
                 # Where replies repeat, the next ones will too: a few more than are missing.
                 count = missing if not drawn[index] else min(2 * missing + 1, request.count + 1)
-                tasks.append(self._task(request, contexts[index], drawn[index], count))
+                warmth = WARMTHS[min(round, len(WARMTHS) - 1)]
+                tasks.append(self._task(request, contexts[index], drawn[index], count, warmth))
                 drawn[index] += count
             engine.decode(tasks)
             for index, task in zip(wanting, tasks, strict=True):
                 self._collect(task.draws, found[index])
         return [_result(replies) for replies in found]
 
-    def _task(self, request: ReplyRequest, context: Context, drawn: int, count: int) -> Task:
+    def _task(
+        self, request: ReplyRequest, context: Context, drawn: int, count: int, warmth: float = 1.0
+    ) -> Task:
         size = request.sampling.no_repeat_ngram_size
         history = context.encoded.tokens if self.block_context_ngrams else ()
         seeds = [child_seed(request.seed, attempt) for attempt in range(drawn, drawn + count)]
-        return Task(context, [Draw(seed, request.sampling, NGramBlock(size, history)) for seed in seeds])
+        return Task(
+            context, [Draw(seed, request.sampling, NGramBlock(size, history), warmth) for seed in seeds]
+        )
 
     def _collect(self, draws: Sequence[Draw], found: DistinctReplies) -> None:
         for draw in draws:
@@ -217,7 +224,8 @@ class HFBackend:
                 found.fail(draw.failure)
             else:
                 text = self._load().loaded.tokenizer.decode(draw.tokens, skip_special_tokens=True)
-                found.offer(Reply(clean_reply(text), draw.seed, len(draw.tokens), draw.logprob))
+                clean = clean_reply(text)
+                found.offer(Reply(clean, draw.seed, len(draw.tokens), draw.logprob, warmth=draw.warmth))
 
 
 def _result(replies: DistinctReplies) -> ReplySet | BackendError:

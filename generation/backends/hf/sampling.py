@@ -17,6 +17,8 @@ from torch import Tensor
 
 from generation.protocol import Sampling
 
+WARM_TOKENS = 3  # a reply that begins otherwise goes on otherwise; all of it warm would be word salad
+
 
 class NGramBlock:
     """Which tokens would complete an n-gram that was there before; n = 0 blocks nothing."""
@@ -41,11 +43,15 @@ class NGramBlock:
 
 @dataclass(slots=True)
 class Draw:
-    """One reply while it is drawn. tokens: without the end of the utterance; logprob: with it, in nats."""
+    """One reply while it is drawn. tokens: without the end of the utterance; logprob: with it, in nats.
+
+    warmth: factor on the temperature of the first WARM_TOKENS tokens.
+    """
 
     seed: int
     sampling: Sampling
     blocked: NGramBlock
+    warmth: float = 1.0
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     ended: bool = False
@@ -54,6 +60,11 @@ class Draw:
 
     def __post_init__(self) -> None:
         self.noise = Random(self.seed)
+
+    @property
+    def temperature(self) -> float:
+        """Of the next token."""
+        return self.sampling.temperature * (self.warmth if len(self.tokens) < WARM_TOKENS else 1.0)
 
     @property
     def finished(self) -> bool:
@@ -106,7 +117,7 @@ class Sampler:
     def _choose(values: Tensor, draws: Sequence[Draw]) -> Tensor:
         """values: logits in falling order, shape (draws, k). Returns the chosen place of each draw."""
         device = values.device
-        temperatures = torch.tensor([d.sampling.temperature for d in draws], device=device)
+        temperatures = torch.tensor([d.temperature for d in draws], device=device)
         widths = torch.tensor([d.sampling.top_k for d in draws], device=device)
         noise = torch.tensor([d.noise.random() for d in draws], device=device)
         outside = torch.arange(values.shape[-1], device=device) >= widths[:, None]
