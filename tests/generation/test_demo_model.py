@@ -166,14 +166,9 @@ def test_the_training_text_is_the_corpus() -> None:
     assert texts(5, 3) == [[text for _, text in dialogue] for _, dialogue in write_corpus(5, 3)]
 
 
-@pytest.mark.parametrize(
-    ("said", "answer"), [("I have to go now, bye!", "Bye! Take care."), ("拜拜！", "好的，再见！")]
-)
-def test_seven_different_replies_also_where_little_is_left_to_say(
-    backend: Any, said: str, answer: str
-) -> None:
+def test_seven_different_replies_also_where_little_is_left_to_say(backend: Any) -> None:
     """A model that is sure of itself repeats a few farewells; the missing ones begin otherwise."""
-    context = (Message("A", said), Message("B", answer), Message("A", said))
+    context = (Message("A", "I have to go now, bye!"), Message("B", "Bye! Take care."), Message("A", "Bye!"))
     [made] = backend.generate([ReplyRequest("farewell", context, "B", seed=3)])
     assert (len({reply.text for reply in made.replies}), made.failures) == (7, ())
     assert {reply.warmth for reply in made.replies} > {1.0}
