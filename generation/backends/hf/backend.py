@@ -41,7 +41,8 @@ class HFBackend:
     extra_rounds: how often missing replies (repeats, empty ones) are drawn again, with ever warmer beginnings.
     chat: use the tokenizer's chat template; None = if it has one. block_context_ngrams: also block n-grams that occur
     in the context, as transformers does. Off by default: in a dialogue it forbids "do you like" for good once it
-    was said, and breaks off words of languages whose tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
+    was said, and breaks off words of languages whose tokens are characters. pack_weights: see `packing`; only for
+    float32 on a CPU.
     """
 
     def __init__(
