@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * What is being written: the field, the candidate that the text was started from, what changed against it, and how
- * long it took. The action that is shown is derived from the text exactly as the server derives it
- * (annotation/services/turn_text.py).
+ * What is being written: the field, the candidate that the text was started from, and what changed against it. The
+ * action that is shown is derived from the text exactly as the server derives it (annotation/services/turn_text.py).
  */
 import { fill } from "./api.js";
 import { isComposing, matches } from "./shortcuts.js";
+
+export { Activity } from "./drafts.js";
 
 /**
  * @typedef {{ set: number, place: number, text: string, ordinal: number }} Source
@@ -14,8 +15,6 @@ import { isComposing, matches } from "./shortcuts.js";
  *   ordinal: number }} Derived
  */
 
-const IDLE_AFTER_MS = 30_000;
-const LONGEST_TRACE = 400;
 const UNDO_TAKES_MS = 40;
 const NEARLY_FULL = 0.8;
 const COSTLY = 4_000_000; // cells of the table of distances; more would be felt while typing
@@ -102,63 +101,6 @@ export function distance(before, after) {
     row = next;
   }
   return row[b.length];
-}
-
-// ---- time ------------------------------------------------------------------------------------------------------------
-
-/** Time with and without input since the turn was shown, and what was clicked when. */
-export class Activity {
-  active = 0;
-  idle = 0;
-  /** @type {Record<string, unknown>[]} */
-  trace = [];
-  last = performance.now();
-  away = document.hidden;
-  inputs = 0; // since the lease was renewed
-
-  constructor() {
-    for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "touchmove"]) {
-      addEventListener(name, () => this.touch(), { capture: true, passive: true });
-    }
-    document.addEventListener("visibilitychange", () => {
-      this.pass();
-      this.away = document.hidden;
-    });
-  }
-
-  touch() {
-    this.inputs += 1;
-    this.pass();
-  }
-
-  /** Book the time since the last input: the first 30 s as active, the rest, and all of it in another tab, as idle. */
-  pass() {
-    const now = performance.now();
-    const gap = now - this.last;
-    const active = this.away ? 0 : Math.min(gap, IDLE_AFTER_MS);
-    this.active += active;
-    this.idle += gap - active;
-    this.last = now;
-  }
-
-  /** @param {string} kind  @param {Record<string, unknown>} [more] */
-  note(kind, more) {
-    this.pass();
-    if (this.trace.length < LONGEST_TRACE) this.trace.push({ at: Math.round(this.active + this.idle), kind, ...more });
-  }
-
-  /** A new turn is shown. @param {{ active_ms: number, idle_ms: number, trace: any[] }} [kept]  of before a reload */
-  begin(kept) {
-    this.active = kept?.active_ms ?? 0;
-    this.idle = kept?.idle_ms ?? 0;
-    this.trace = kept?.trace ?? [];
-    this.last = performance.now();
-  }
-
-  report() {
-    this.pass();
-    return { active_ms: Math.round(this.active), idle_ms: Math.round(this.idle), trace: this.trace };
-  }
 }
 
 // ---- the field -------------------------------------------------------------------------------------------------------

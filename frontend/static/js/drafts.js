@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * Unsent words are kept twice: in this browser at every keystroke, on the server when the typing rests, so that another
- * device finds them. The server counts versions; when another tab or device has saved since, the person chooses.
+ * Unsent work, words or answers, is kept twice: in this browser at every change, on the server when the person rests, so
+ * that another device finds it. The server counts versions; when another tab or device has saved since, the person
+ * chooses. The time that the work takes is measured and kept with it.
  */
 import { call, isPassing, isSignedOut, Problem } from "./api.js";
 import { owner } from "./outbox.js";
@@ -11,11 +12,15 @@ import { owner } from "./outbox.js";
  * @typedef {{ position: number, text: string, source: Source | null }} Words
  * @typedef {{ position: number, text: string, version: number, saved_at?: string, candidate_set?: number | null,
  *   source?: number | null }} Stored  as the server has it
- * @typedef {Words & { version: number, dirty: boolean, activity: { active_ms: number, idle_ms: number, trace: any[] } }} Local
+ * @typedef {{ active_ms: number, idle_ms: number, trace: any[] }} Time
+ * @typedef {Words & { version: number, dirty: boolean, activity: Time }} Local
+ * @typedef {{ answers: { dialogue: Record<string, any>, utterances: Record<string, Record<string, any>> }, note: string }} Labels
  */
 
 const REST_MS = 500;
 const RETRY_MS = 5000;
+const IDLE_AFTER_MS = 30_000;
+const LONGEST_TRACE = 400;
 
 /** @param {string} kind  @param {number} assignment */
 const keyOf = (kind, assignment) => `lapidary.${kind}.${owner}.${assignment}`;
@@ -49,6 +54,40 @@ export function setAside(assignment, texts) {
   remember(keyOf("aside", assignment), texts.length > 0 ? texts : null);
 }
 
+/**
+ * What drafts of one kind are. body: what is sent of what is read; print: equal for equal drafts, "" for an empty one;
+ * said: what a person would have to choose between.
+ * @typedef {{ address: string, body: (words: any) => any, print: (body: any) => string, said: (body: any) => string }} Kind
+ */
+
+/** @type {Kind} */
+const TURN = {
+  address: "assignments",
+  body: ({ position, text, source }) => ({
+    ...{ position, text },
+    ...{ candidate_set: source?.set ?? null, source: source?.place ?? null },
+  }),
+  print: ({ position, text, candidate_set = null, source = null }) =>
+    text === "" ? "" : JSON.stringify([position, text, candidate_set, source]),
+  said: ({ text }) => text.trim(),
+};
+
+/** @param {Labels} labels  the order of the keys says nothing */
+function printOfLabels({ answers, note }) {
+  const flat = Object.entries({ "": answers.dialogue, ...answers.utterances }).flatMap(([place, given]) =>
+    Object.entries(given).map(([question, value]) => JSON.stringify([place, question, value])),
+  );
+  return flat.length > 0 || note.trim() ? JSON.stringify([flat.sort(), note]) : "";
+}
+
+/** @type {Kind} */
+export const LABELS = {
+  address: "labelling",
+  body: ({ answers, note }) => ({ answers, note }),
+  print: printOfLabels,
+  said: printOfLabels,
+};
+
 export class Drafts {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -58,37 +97,46 @@ export class Drafts {
   /** Saving waits: a turn is on its way, or the person is choosing between two texts. */
   held = false;
 
+  #ended = new AbortController();
+
   /**
-   * @param {{ assignment: number, stored: Stored | null, read: () => Words, time: () => Local["activity"],
-   *   onState: (state: "saved" | "local") => void, onConflict: (theirs: Stored) => void, onOther: () => void, onSignedOut: () => void }} options
-   *   onOther: another device wrote, nothing was written here
+   * @param {{ assignment: number, stored: any, read: () => any, time: () => Time,
+   *   onState: (state: "saved" | "local") => void, onConflict: (theirs: any) => void, onOther: () => void,
+   *   onSignedOut: () => void }} options
+   *   stored: as the server has it, or null; read: what is there now; onOther: another device wrote, nothing was
+   *   written here
+   * @param {Kind} [kind]
    */
-  constructor(options) {
+  constructor(options, kind = TURN) {
     this.options = options;
+    this.kind = kind;
     this.version = options.stored?.version ?? 0;
-    this.#known = fingerprint(
-      options.stored?.position ?? 0,
-      options.stored?.text ?? "",
-      options.stored?.candidate_set,
-      options.stored?.source,
-    );
-    document.addEventListener("visibilitychange", () => document.hidden && this.#isDirty() && void this.#save());
-    addEventListener("online", () => this.rest());
+    this.#known = options.stored ? kind.print(options.stored) : "";
+    const { signal } = this.#ended;
+    const onHidden = () => document.hidden && this.#isDirty() && void this.#save();
+    document.addEventListener("visibilitychange", onHidden, { signal });
+    addEventListener("online", () => this.rest(), { signal });
   }
 
-  /** What this browser kept. @returns {Local | null} */
+  /** Another piece of work is shown from now on. @param {{ forget?: boolean }} [how]  forget: this one was sent */
+  end({ forget = false } = {}) {
+    this.held = true;
+    this.#ended.abort();
+    clearTimeout(this.#timer);
+    if (forget) remember(keyOf("draft", this.options.assignment), null);
+  }
+
+  /** What this browser kept. @returns {any} what `read` gave, with version, dirty and activity; or null */
   local() {
     return recall(keyOf("draft", this.options.assignment));
   }
 
   #read() {
-    const { position, text, source } = this.options.read();
-    return { position, text, candidate_set: source?.set ?? null, source: source?.place ?? null };
+    return this.kind.body(this.options.read());
   }
 
   #isDirty() {
-    const { position, text, candidate_set, source } = this.#read();
-    return fingerprint(position, text, candidate_set, source) !== this.#known;
+    return this.kind.print(this.#read()) !== this.#known;
   }
 
   /** At every change. */
@@ -108,10 +156,10 @@ export class Drafts {
     this.#timer = setTimeout(() => void this.#save(), after);
   }
 
-  /** The words were sent, or taken back: the server's draft is another now. @param {number} version  @param {Words} words */
+  /** The words were sent, or taken back: the server's draft is another now. @param {number} version  @param {any} words */
   moved(version, words) {
     this.version = Math.max(this.version, version);
-    this.#known = fingerprint(words.position, words.text, words.source?.set, words.source?.place);
+    this.#known = this.kind.print(this.kind.body(words));
     this.keep();
   }
 
@@ -121,22 +169,20 @@ export class Drafts {
     this.#saving = true;
     const sent = this.#read();
     try {
-      const stored = await call("PUT", `/assignments/${this.options.assignment}/draft/`, {
-        ...sent,
-        version: this.version,
-      });
+      const address = `/${this.kind.address}/${this.options.assignment}/draft/`;
+      const stored = await call("PUT", address, { ...sent, version: this.version });
       this.version = Math.max(this.version, stored.version);
-      this.#known = fingerprint(sent.position, sent.text, sent.candidate_set, sent.source);
-      this.options.onState("saved");
+      this.#known = this.kind.print(sent);
+      if (!this.#ended.signal.aborted) this.options.onState("saved");
     } catch (error) {
-      this.#failed(error, sent);
+      if (!this.#ended.signal.aborted) this.#failed(error, sent);
     } finally {
       this.#saving = false;
     }
-    this.keep();
+    if (!this.#ended.signal.aborted) this.keep();
   }
 
-  /** @param {unknown} error  @param {{ position: number, text: string }} sent */
+  /** @param {unknown} error  @param {any} sent */
   #failed(error, sent) {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();
@@ -144,11 +190,12 @@ export class Drafts {
     if (error instanceof Problem && error.code === "draft_conflict") this.#settle(error.body.draft, sent);
   }
 
-  /** Nobody needs to choose between some words and none. @param {Stored} theirs  @param {{ text: string }} sent */
+  /** Nobody needs to choose between some words and none. @param {any} theirs  @param {any} sent */
   #settle(theirs, sent) {
-    const isChoice = theirs.text.trim() !== "" && theirs.text !== sent.text;
+    const { said } = this.kind;
+    const isChoice = said(theirs) !== "" && said(theirs) !== said(sent);
     if (!isChoice) this.version = theirs.version;
-    else if (sent.text.trim() === "") this.options.onOther();
+    else if (said(sent) === "") this.options.onOther();
     else {
       this.held = true;
       this.options.onConflict(theirs);
@@ -163,7 +210,59 @@ export class Drafts {
   }
 }
 
-/** @param {number} position  @param {string} text  @param {number | null} [set]  @param {number | null} [place] */
-function fingerprint(position, text, set = null, place = null) {
-  return text === "" ? "" : JSON.stringify([position, text, set, place]);
+// ---- time ------------------------------------------------------------------------------------------------------------
+
+/** Time with and without input since the work was shown, and what was clicked when. */
+export class Activity {
+  active = 0;
+  idle = 0;
+  /** @type {Record<string, unknown>[]} */
+  trace = [];
+  last = performance.now();
+  away = document.hidden;
+  inputs = 0; // since the lease was renewed
+
+  constructor() {
+    for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "touchmove"]) {
+      addEventListener(name, () => this.touch(), { capture: true, passive: true });
+    }
+    document.addEventListener("visibilitychange", () => {
+      this.pass();
+      this.away = document.hidden;
+    });
+  }
+
+  touch() {
+    this.inputs += 1;
+    this.pass();
+  }
+
+  /** Book the time since the last input: the first 30 s as active, the rest, and all of it in another tab, as idle. */
+  pass() {
+    const now = performance.now();
+    const gap = now - this.last;
+    const active = this.away ? 0 : Math.min(gap, IDLE_AFTER_MS);
+    this.active += active;
+    this.idle += gap - active;
+    this.last = now;
+  }
+
+  /** @param {string} kind  @param {Record<string, unknown>} [more] */
+  note(kind, more) {
+    this.pass();
+    if (this.trace.length < LONGEST_TRACE) this.trace.push({ at: Math.round(this.active + this.idle), kind, ...more });
+  }
+
+  /** Another piece of work is shown. @param {Time} [kept]  of before a reload */
+  begin(kept) {
+    this.active = kept?.active_ms ?? 0;
+    this.idle = kept?.idle_ms ?? 0;
+    this.trace = kept?.trace ?? [];
+    this.last = performance.now();
+  }
+
+  report() {
+    this.pass();
+    return { active_ms: Math.round(this.active), idle_ms: Math.round(this.idle), trace: this.trace };
+  }
 }

@@ -2,18 +2,20 @@
 /**
  * What was submitted and is not stored by the server yet. On every page.
  *
- * Items lie in IndexedDB, so they survive a reload and a crash. Those of one assignment are sent strictly in order, by
- * one tab at a time (Web Locks), again and again until the server has answered; every item carries an id of its own, so
- * a second send changes nothing. A refusal stops that assignment's items until the workbench has shown it.
- * What the server has confirmed since a page was made is kept too: a page that comes from the cache is out of date.
+ * Items lie in IndexedDB, so they survive a reload and a crash. Those of one lane (an assignment; for labels, a project)
+ * are sent strictly in order, by one tab at a time (Web Locks), again and again until the server has answered; every item
+ * carries an id of its own, so a second send changes nothing. A refusal stops that assignment's items until the workbench
+ * has shown it. What the server has confirmed since a page was made is kept too: a page that comes from the cache is out
+ * of date.
  */
 import { call, fill, isPassing, isSignedOut, Problem } from "./api.js";
 
 /**
  * @typedef {{ code: string, message: string, remedy: string, body: Record<string, any> }} Refused
  * @typedef {{
- *   id: string, kind: "turn" | "undo", owner: number, assignment: number, url: string, position: number, text: string,
- *   sent: Record<string, unknown>, made_at: number, attempts: number, problem?: Refused, seq?: number,
+ *   id: string, kind: "turn" | "undo" | "labels", owner: number, assignment: number, url: string, position: number,
+ *   text: string, sent: Record<string, unknown>, made_at: number, attempts: number, lane?: string,
+ *   problem?: Refused, seq?: number,
  * }} Item  sent: the body of the request
  * @typedef {{ assignment: number, touched_at: string, position: number, turn: Record<string, any> | null, seq?: number }}
  *   Confirmed  turn: null where it was undone
@@ -28,7 +30,7 @@ const LONGEST_WAIT_MS = 30_000;
 const WORTH_SAYING_MS = 1500;
 const FORGET_AFTER_MS = 14 * 86_400_000;
 const PAGES_CACHE = "lapidary";
-const ADDRESSES = { turn: "turns", undo: "undo" };
+const ADDRESSES = { turn: "assignments/{n}/turns", undo: "assignments/{n}/undo", labels: "labelling/{n}/submissions" };
 
 const badge = document.getElementById("outbox");
 export const owner = Number(badge?.dataset.user ?? 0);
@@ -141,12 +143,17 @@ export async function items(assignment) {
   return rows.filter((item) => isMine(item) && (assignment === undefined || item.assignment === assignment));
 }
 
-/** The first item to be sent, its attempt counted, so that `withdraw` knows. @param {number} assignment */
-function take(assignment) {
+/** @param {Item} item */
+const laneOf = (item) => item.lane ?? String(item.assignment);
+
+/** The first item to be sent, its attempt counted, so that `withdraw` knows. @param {string} lane */
+function take(lane) {
   return transact((outbox, _confirmed, /** @type {(item?: Item) => void} */ result) =>
     read(outbox, (/** @type {Item[]} */ rows) => {
-      const item = rows.find((row) => isMine(row) && row.assignment === assignment);
-      if (!item || item.problem) return;
+      const own = rows.filter((row) => isMine(row) && laneOf(row) === lane);
+      const refused = new Set(own.filter((row) => row.problem).map((row) => row.assignment));
+      const item = own.find((row) => !refused.has(row.assignment));
+      if (!item) return;
       item.attempts += 1;
       outbox.put(item);
       result(item);
@@ -190,7 +197,7 @@ export async function enqueue(made) {
   const item = { ...made, owner, attempts: 0 };
   await transact((outbox) => outbox.add(item));
   tell({ kind: "queued", item });
-  void send(item.assignment);
+  void send(laneOf(item));
 }
 
 /** Take an item back that was never sent. @param {string} id  @returns {Promise<boolean>} false: it is on its way */
@@ -227,34 +234,50 @@ let nextTry;
 export async function flush() {
   clearTimeout(nextTry);
   const waiting = (await items()).filter((item) => !item.problem);
-  for (const assignment of new Set(waiting.map((item) => item.assignment))) void send(assignment);
+  for (const lane of new Set(waiting.map(laneOf))) void send(lane);
 }
 
-/** @param {number} assignment */
-async function send(assignment) {
-  const work = () => drain(assignment);
+/** @param {string} lane */
+async function send(lane) {
+  const work = () => drain(lane);
   try {
-    await (navigator.locks ? navigator.locks.request(`lapidary-outbox-${assignment}`, work) : work());
+    await (navigator.locks ? navigator.locks.request(`lapidary-outbox-${lane}`, work) : work());
   } catch (error) {
     retryLater(error);
   }
 }
 
-/** @param {number} assignment  one after the other, until none is left, one is refused or none gets through */
-async function drain(assignment) {
-  for (let item = await take(assignment); item; item = await take(assignment)) {
+/** @param {string} lane  one after the other, until none is left or none gets through */
+async function drain(lane) {
+  for (let item = await take(lane); item; item = await take(lane)) {
     try {
-      const answer = await call("POST", `/assignments/${assignment}/${ADDRESSES[item.kind]}/`, item.sent);
+      const address = `/${fill(ADDRESSES[item.kind], { n: item.assignment })}/`;
+      const answer = await call("POST", address, bodyOf(item));
       await settle(item, answer);
       failures = 0;
       signedOut = false;
-      tell({ kind: item.kind === "turn" ? "stored" : "undone", item, answer });
+      tell({ kind: item.kind === "undo" ? "undone" : "stored", item, answer });
     } catch (error) {
       if (isPassing(error) || isSignedOut(error)) throw error;
-      await refuse(item, /** @type {Problem} */ (error));
-      return;
+      const problem = /** @type {Problem} */ (error);
+      if (problem.code === "too_early") await sendAgain(item, Number(problem.body.details?.seconds ?? 1));
+      else await refuse(item, problem);
     }
   }
+}
+
+/** Labels say how long they have waited: the server counts the reading time up to when they were made. @param {Item} item */
+function bodyOf({ kind, sent, made_at }) {
+  return kind === "labels" ? { ...sent, waited_ms: Math.max(0, Date.now() - made_at) } : sent;
+}
+
+/**
+ * A clock that runs a little faster than the server's: the submission counts as made when the time is over.
+ * @param {Item} item  @param {number} seconds
+ */
+async function sendAgain(item, seconds) {
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000 + 50));
+  await transact((outbox) => outbox.put({ ...item, made_at: Date.now() }));
 }
 
 /** @param {Item} item  @param {Problem} problem */
