@@ -1,6 +1,7 @@
 """REST API of annotation: projects' tasks, and the annotator's own work. Every view is one call of a service."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from accounts.rest.shapes import checked
 from annotation import serializers as shapes
 from annotation.models import Assignment, AssignmentState
 from annotation.selectors.assignments import assignment_for, assignments_of
+from annotation.selectors.queue import today_of
 from annotation.selectors.workbench import latest_request, openings_of, utterances_of
 from annotation.services import assignment as holding
 from annotation.services import authoring, drafts, planning
@@ -201,15 +203,23 @@ class ActionView(APIView):
     write_scope = Scope.ANNOTATE
     service: ClassVar[Callable[..., Assignment]]
     takes_reason: ClassVar[bool] = False
+    tells_today: ClassVar[bool] = False
 
     def act(self, request: Request, pk: int) -> Response:
         sent = checked(shapes.ReasonInput, request) if self.takes_reason else {}
         type(self).service(annotator=person(request), assignment_id=pk, **sent)
-        return Response(shapes.of_assignment(assignment_for(person(request), pk)))
+        row = assignment_for(person(request), pk)
+        today = {"today": asdict(today_of(person(request), row.project))} if self.tells_today else {}
+        return Response(shapes.of_assignment(row) | today)
 
 
 def action(
-    name: str, service: Callable[..., Assignment], doc: str, *, takes_reason: bool = False
+    name: str,
+    service: Callable[..., Assignment],
+    doc: str,
+    *,
+    takes_reason: bool = False,
+    tells_today: bool = False,
 ) -> URLPattern:
     """The address of one service function that takes annotator and assignment_id (and a reason)."""
 
@@ -221,9 +231,10 @@ def action(
         operation_id=f"assignments_{name.replace('-', '_')}",
         description=doc,
         request=shapes.ReasonInput if takes_reason else None,
-        responses={200: shapes.AssignmentShort},
+        responses={200: shapes.AssignmentAndToday if tells_today else shapes.AssignmentShort},
     )(post)
     members = {"service": staticmethod(service), "takes_reason": takes_reason, "post": described}
+    members["tells_today"] = tells_today
     view = cast(type[ActionView], type(f"{name.title().replace('-', '')}View", (ActionView,), members))
     return path(f"assignments/<int:pk>/{name}/", view.as_view())
 
@@ -252,8 +263,18 @@ urlpatterns = [
     path("assignments/<int:pk>/ahead/", AheadView.as_view()),
     path("assignments/<int:pk>/reset/", ResetView.as_view()),
     path("assignments/<int:pk>/restore/", RestoreView.as_view()),
-    action("finish", authoring.finish_dialogue, "Hand the dialogue in. Code: too_short (rounds, needed)."),
-    action("take-back", authoring.take_back, "Open a finished dialogue again. Code: under_review."),
+    action(
+        "finish",
+        authoring.finish_dialogue,
+        "Hand the dialogue in. Code: too_short (rounds, needed).",
+        tells_today=True,
+    ),
+    action(
+        "take-back",
+        authoring.take_back,
+        "Open a finished dialogue again. Code: under_review.",
+        tells_today=True,
+    ),
     action("save", holding.save_for_later, "Keep the dialogue for some days."),
     action("resume", holding.resume, "Take saved, expired or given-back work up again. Code: lease_gone."),
     action("renew", holding.renew_lease, "Renew the lease while the person is active."),

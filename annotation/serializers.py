@@ -118,6 +118,15 @@ class AssignmentShort(serializers.Serializer[Any]):
     draft_version = serializers.IntegerField()
 
 
+class TodaySerializer(serializers.Serializer[Any]):
+    finished = serializers.IntegerField(help_text="Dialogues that you handed in today.")
+    goal = serializers.IntegerField()
+
+
+class AssignmentAndToday(AssignmentShort):
+    today = TodaySerializer()
+
+
 class WorkDialogue(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     utterances = UtteranceSerializer(many=True)

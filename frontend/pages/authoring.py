@@ -17,8 +17,10 @@ from annotation.api import full
 from annotation.models import Assignment, AssignmentState, Topic
 from annotation.selectors.assignments import assignment_for, missing_assignment
 from annotation.selectors.queue import Today, today_of
+from annotation.selectors.reviews import is_being_judged, verdicts_on
 from annotation.services import assignment as holding
 from annotation.services import authoring
+from dialogues.models import ReviewState
 from frontend.pages import signed_in
 from projects.models import DialogueLanguage, Project
 
@@ -50,6 +52,7 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "today": today,
         "dialogue_lang": lang_of(assignment.project),
         "draft": draft.get("text", ""),
+        "verdicts": verdicts_on(assignment.dialogue) if decision_on(assignment) else [],
         "modules": AT_ONCE,
         "data": data_of(user, assignment, shown, today),
     }
@@ -66,6 +69,7 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
         "lang": lang_of(assignment.project),
         "closed": assignment.state in CLOSED,
         "today": {"finished": today.finished, "goal": today.goal},
+        "decision": decision_on(assignment),
         "words": words(),
         "files": [static(name) for name in ON_NEED],
         "urls": {
@@ -74,6 +78,14 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
             "login": reverse("account_login"),
         },
     }
+
+
+def decision_on(assignment: Assignment) -> str:
+    """What experts made of a finished dialogue: passed, vetoed, reading; empty where its author may take it back."""
+    dialogue = assignment.dialogue
+    if assignment.state != AssignmentState.SUBMITTED or not is_being_judged(dialogue):
+        return ""
+    return "reading" if dialogue.review_state == ReviewState.UNREVIEWED else dialogue.review_state
 
 
 def assignment_in(user: User, slug: str, assignment_id: int) -> Assignment:
@@ -178,6 +190,17 @@ def words() -> dict[str, Any]:
         "unsent": _(
             "Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."
         ),
+        "unsent_offline": _("No connection. Candidates come when it is back."),
+        "unsent_offline_remedy": _("Go on writing by yourself if you like: nothing is lost."),
+        "slow_queued": [
+            ngettext(
+                "Taking longer than usual: {n} worker is there and has not begun it yet · {s} s",
+                "Taking longer than usual: {n} workers are there, none has begun it yet · {s} s",
+                n,
+            )
+            for n in (1, 2)
+        ],
+        "slow_running": _("Taking longer than usual: a worker has begun and not finished yet · {s} s"),
         "unreachable": _("The server cannot be reached. Candidates come when it answers again."),
         "more_sets_none": _("No more new sets in this turn."),
         # notices
@@ -204,6 +227,12 @@ def words() -> dict[str, Any]:
         "state_submitted": _("This dialogue is finished."),
         "state_submitted_remedy": _("You can take it back as long as no expert reads it."),
         "submitted_action": _("Take it back"),
+        "state_reading": _("This dialogue is finished, and an expert is reading it."),
+        "state_reading_remedy": _("It cannot be taken back any more; the verdict appears in your queue."),
+        "state_passed": _("Experts passed this dialogue."),
+        "state_passed_remedy": _("It is in the data and cannot be taken back."),
+        "state_vetoed": _("An expert vetoed this dialogue."),
+        "state_vetoed_remedy": _("It is out of the data and cannot be taken back. The reason is above."),
         "state_released": _("You gave this dialogue back."),
         "state_released_remedy": _("You can take it up again as long as nobody else has."),
         "released_action": _("Take it up again"),
@@ -214,6 +243,12 @@ def words() -> dict[str, Any]:
         "synced": _("Another tab or device wrote in this dialogue. This is what is stored now."),
         "finish_unsent": _("There are unsent words in the input. Submit or clear them, then finish."),
         "undo_nothing": _("There is no turn to undo."),
+        "too_early": [
+            ngettext(
+                "{n} more round, then it can be finished.", "{n} more rounds, then it can be finished.", n
+            )
+            for n in (1, 2)
+        ],
         # leaving a dialogue
         "sending_first": _("Your last turns are being sent first."),
         "not_sent": _("Your last turns are not sent yet. Try again when the connection is back."),
@@ -222,6 +257,7 @@ def words() -> dict[str, Any]:
         "put_back": _("Put back"),
         "finished_rounds": [ngettext("{n} round, handed in.", "{n} rounds, handed in.", n) for n in (1, 2)],
         "finished_today": _("{n} of {goal} today."),
+        "today": _("%(n)s of %(goal)s today") % {"n": "{n}", "goal": "{goal}"},
         "goal_reached": _("That is today's goal. Well done."),
         "failed_action": _("That did not work. Nothing was changed."),
     }

@@ -1,12 +1,15 @@
 """Writing a dialogue from the first key to the last."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, Turn
+from annotation.services.authoring import finish_dialogue
+from annotation.services.expert_review import decide
 from dialogues.models import Action, Utterance
 from generation.models import Generator
 from projects.models import Project
@@ -44,6 +47,7 @@ def test_seven_rounds_by_keyboard_only(
         bench.stored(turn + 1)
     bench.press("Control+Shift+Enter")
     expect(page.get_by_text("7 rounds, handed in.")).to_be_visible()
+    expect(page.locator("#today")).to_have_text("1 of 20 today")
     written = Assignment.objects.get(annotator=ann)
     assert written.state == AssignmentState.SUBMITTED
     assert utterances(written) == bench.says()
@@ -300,3 +304,45 @@ def test_unsent_words_are_not_left_behind_by_finishing(
     expect(bench.note).to_contain_text("There are unsent words in the input.")
     bench.press("Escape", "Control+Shift+Enter")
     expect(page.get_by_text("1 round, handed in.")).to_be_visible()
+
+
+def test_finishing_too_early_says_how_much_is_missing(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
+) -> None:
+    for position in range(10):
+        writes(anns_assignment, f"utterance {position}", position)
+    bench = Bench.open(signs_in(ann), anns_assignment).press("Control+Shift+Enter")
+    expect(bench.note).to_contain_text("2 more rounds, then it can be finished.")
+
+
+def test_what_was_handed_in_today_is_counted_by_the_server(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
+) -> None:
+    for position in range(14):
+        writes(anns_assignment, f"utterance {position}", position)
+    page, other = signs_in(ann), signs_in(ann)
+    for browser in (page, other):
+        bench = Bench.open(browser, anns_assignment)
+    for browser in (page, other):  # both hand in the same one
+        bench = Bench(browser).press("Control+Shift+Enter")
+        expect(browser.locator("#finished")).to_be_visible()
+        expect(browser.locator("#today")).to_have_text("1 of 20 today")
+    bench.page.locator("#take-back").click()
+    expect(bench.page.locator("#today")).to_have_text("0 of 20 today")
+
+
+def test_a_vetoed_dialogue_says_why_and_offers_no_way_back(
+    anns_assignment: Assignment,
+    ann: User,
+    carlos: User,
+    signs_in: SignedIn,
+    writes: Callable[..., object],
+) -> None:
+    for position in range(14):
+        writes(anns_assignment, f"utterance {position}", position)
+    dialogue = finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk).dialogue
+    decide(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason="It wanders.")
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    expect(bench.notices).to_contain_text("An expert vetoed this dialogue.")
+    expect(bench.notices.get_by_role("button")).to_have_count(0)
+    expect(bench.page.get_by_text("It wanders.")).to_be_in_viewport()

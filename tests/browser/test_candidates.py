@@ -3,15 +3,17 @@
 import os
 import signal
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.models import Assignment
 from dialogues.models import Action
-from generation.models import Generator
+from generation.models import CandidateRequest, Generator
 from jobs.models import Worker
 from tests.browser.bench import Bench, actions
 from tests.browser.conftest import SignedIn
@@ -91,6 +93,38 @@ def test_slow_candidates_show_seven_lines_and_their_state(
     expect(page.locator("[data-status]")).to_contain_text("Being generated")
     bench.candidates()
     expect(page.locator("[data-live]")).to_have_text("7 candidates are here.")
+
+
+def test_a_new_set_is_waited_for_without_saying_that_the_first_is_here(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits(OPENING)
+    live = page.locator("[data-live]")
+    expect(live).to_have_text("7 candidates are here.")
+    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.save()
+    bench.press("Alt+r")
+    expect(page.locator("#candidates .skeleton")).to_be_visible()
+    expect(live).to_be_empty()
+
+
+def test_a_long_wait_says_what_is_known(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, no_worker: Running
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    lost = Worker.objects.create(name="lost a moment ago", queues=["gpu"])
+    cache.clear()
+    bench.type(OPENING).submit().stored(1)
+    status = page.locator("[data-status]")
+    expect(status).to_contain_text("Waiting for the model")
+    CandidateRequest.objects.update(wanted_at=timezone.now() - timedelta(seconds=8))
+    expect(status).to_contain_text("Taking longer than usual: 1 worker is there and has not begun it yet")
+    lost.delete()
+    cache.clear()
+    expect(page.locator("[data-message]")).to_contain_text("No worker is running")
 
 
 def test_a_digit_before_the_candidates_waits_for_them(

@@ -58,6 +58,22 @@ def test_three_submissions_offline_survive_a_reload_and_arrive_in_order(
     bench.candidates()
 
 
+def test_an_opening_that_waits_to_be_sent_says_when_candidates_come(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment).kept_for_offline()
+    title, message = page.locator("#candidates-title"), page.locator("#candidates [data-message]")
+    expect(title).to_have_text("Ideas for the opening")
+    page.context.set_offline(True)
+    bench.type(OPENING).submit()
+    for _time in ("sent", "loaded anew"):
+        expect(title).to_have_text("Candidates")
+        expect(message).to_contain_text("Candidates come when it is back. Go on writing by yourself")
+        expect(bench.places).to_have_count(0)
+        bench.reload()
+
+
 def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:

@@ -166,3 +166,30 @@ def test_everything_on_the_workbench_can_be_reached_with_the_tab_key(
         reached.add(page.evaluate("document.activeElement.innerText.trim()"))
     assert all(any(text in one for one in reached) for text in shown)
     assert any(text.startswith("Submit") for text in reached)
+
+
+def test_at_360_px_the_tab_of_the_page_is_in_view(signs_in: SignedIn, project: Project, mara: User) -> None:
+    page = signs_in(mara, viewport={"width": 360, "height": 800})
+    page.goto("/p/chit-chat/settings/")
+    expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_at_360_px_the_buttons_of_the_workbench_stay_in_one_row(
+    anns_assignment: Assignment,
+    ann: User,
+    signs_in: SignedIn,
+    writes: Callable[..., object],
+    language: str,
+) -> None:
+    User.objects.filter(pk=ann.pk).update(language=language)
+    for position in range(14):
+        writes(anns_assignment, f"utterance {position}", position)
+    bench = Bench.open(signs_in(ann, viewport={"width": 360, "height": 800}), anns_assignment)
+    expect(bench.page.locator("#finish")).to_be_visible()
+    buttons = bench.page.locator(".composer .form-actions .button:visible")
+    boxes = [button.bounding_box() for button in buttons.all()]
+    assert len(boxes) == 5
+    assert len({round(box["y"]) for box in boxes if box}) == 1
+    assert max(box["x"] + box["width"] for box in boxes if box) <= 360
+    assert not [one for one in buttons.all() if one.evaluate("it => it.scrollWidth > it.clientWidth + 1")]

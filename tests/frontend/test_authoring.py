@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -15,8 +16,11 @@ from django.test import Client
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState
 from annotation.services.assignment import release
+from annotation.services.authoring import finish_dialogue
 from annotation.services.drafts import save_draft
+from annotation.services.expert_review import Remark, claim_next_review, decide
 from annotation.services.planning import create_project
+from dialogues.models import Dialogue
 from frontend.pages.authoring import AT_ONCE, ON_NEED, words
 from projects.models import DialogueLanguage
 
@@ -178,6 +182,51 @@ def test_the_service_worker_is_served_for_the_whole_site_and_never_from_a_cache(
     assert answer.headers["Service-Worker-Allowed"] == "/"
     assert answer.headers["Cache-Control"] == "no-cache"
     assert settings.STATIC_URL == "/static/"  # which the worker keeps
+
+
+@pytest.fixture
+def finished(anns_assignment: Assignment, writes: Callable[..., object]) -> Dialogue:
+    for position in range(14):
+        writes(anns_assignment, f"utterance {position}", position)
+    return finish_dialogue(annotator=anns_assignment.annotator, assignment_id=anns_assignment.pk).dialogue
+
+
+def test_a_finished_dialogue_can_be_taken_back_until_an_expert_has_it(
+    anns_browser: Client, anns_assignment: Assignment, finished: Dialogue, carlos: User
+) -> None:
+    assert data_in(anns_browser.get(address(anns_assignment)).content)["decision"] == ""
+    assert "/take-back/" in anns_browser.get("/p/chit-chat/queue/").content.decode()
+    claim_next_review(reviewer=carlos, project=finished.project, claim_id=uuid4())
+    assert data_in(anns_browser.get(address(anns_assignment)).content)["decision"] == "reading"
+    assert "/take-back/" not in anns_browser.get("/p/chit-chat/queue/").content.decode()
+
+
+@pytest.mark.parametrize(("verdict", "decision"), [("veto", "vetoed"), ("pass", "passed")])
+def test_the_author_reads_the_verdict_and_its_reasons_and_no_name(
+    anns_browser: Client,
+    anns_assignment: Assignment,
+    finished: Dialogue,
+    carlos: User,
+    verdict: str,
+    decision: str,
+) -> None:
+    User.objects.filter(pk=carlos.pk).update(display_name="Carlos the Expert")
+    decide(
+        reviewer=carlos,
+        dialogue_id=finished.pk,
+        review_id=uuid4(),
+        verdict=verdict,
+        reason="It <b>wanders</b>.",
+        remarks=[Remark(3, "Who is that?")],
+    )
+    page = anns_browser.get(address(anns_assignment)).content
+    assert data_in(page)["decision"] == decision
+    said = page.decode().split('id="verdicts"')[1].split("</section>")[0]
+    assert "It &lt;b&gt;wanders&lt;/b&gt;." in said
+    assert "Turn 4:" in said
+    assert "Who is that?" in said
+    assert "Carlos" not in page.decode()
+    assert "carlos" not in page.decode()
 
 
 def test_an_unknown_dialogue_says_so(anns_browser: Client, anns_assignment: Assignment) -> None:

@@ -81,7 +81,7 @@ const bench = {
   project: assignment.project,
   words,
   urls: data.urls,
-  today: data.today,
+  showToday,
   composer,
   isBusy,
   adopt,
@@ -107,6 +107,11 @@ function show() {
   buttons.undo.disabled = !isOpen || turns.length === 0;
 }
 
+/** As the server counts it. @param {{ finished: number, goal: number }} today */
+function showToday({ finished, goal }) {
+  byId("today").textContent = fill(words.today, { n: finished, goal });
+}
+
 /** @param {unknown} error  @param {string} [cause] */
 function sayError(error, cause = "error") {
   if (error instanceof Problem)
@@ -120,10 +125,12 @@ function showState() {
   isOpen = state === "active" || state === "saved" || state === "expired";
   note("state", null);
   if (state === "active") return;
-  const text = fill(words[`state_${state}`], { when });
+  // What experts have judged or are reading cannot be taken back.
+  const said = (state === "submitted" && data.decision) || state;
+  const text = fill(words[`state_${said}`], { when });
   const run = () => void ending().then(({ takeUp }) => takeUp(bench, state === "submitted" ? "take-back" : "resume"));
-  const actions = isOpen ? [] : [{ label: words[`${state}_action`], run }];
-  note("state", { tone: "", text, remedy: words[`state_${state}_remedy`], actions });
+  const actions = isOpen || said !== state ? [] : [{ label: words[`${state}_action`], run }];
+  note("state", { tone: "", text, remedy: words[`state_${said}_remedy`], actions });
 }
 
 /** A turn that this browser has sent off and the server has not confirmed. @param {number} position */
@@ -210,7 +217,7 @@ function begin({ text = "", source = null, forget = false } = {}) {
   candidates.mark(source);
   show();
   clearTimeout(unsent);
-  unsent = setTimeout(showWaiting, UNSENT_AFTER_MS);
+  unsent = setTimeout(showWaiting, navigator.onLine ? UNSENT_AFTER_MS : 0);
 }
 
 function sayOffline() {
@@ -468,6 +475,9 @@ function wire() {
   buttons.finish.addEventListener("click", () => {
     if (composer.text) composer.show(words.finish_unsent);
     else void leave("finish");
+  });
+  byId("too-early").addEventListener("click", () => {
+    composer.show(fill(words.too_early, { n: settings.min_rounds - Math.floor(turns.length / 2) }));
   });
   for (const control of document.querySelectorAll("[data-ending]")) {
     control.addEventListener("click", () => {

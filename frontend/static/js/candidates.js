@@ -16,6 +16,7 @@ import { call, fill, isPassing, isSignedOut, Problem } from "./api.js";
 
 const SKELETON_AFTER_MS = 180; // a set that is there at once shows without a flash
 const AT_ONCE_MS = 150;
+const SLOW_MS = { queued: 8000, running: 20_000 };
 const IDEAS_SHOWN = 7;
 
 /** @param {number} ms */
@@ -285,6 +286,7 @@ export class Candidates {
     this.list.inert = false;
     this.message.hidden = true;
     this.status.className = "";
+    this.live.textContent = "";
     this.#showSets();
     if (isOpening) this.#showIdeas();
     else this.#showRequest(this.#requests()[this.#shownOrdinal]);
@@ -359,7 +361,8 @@ export class Candidates {
   #showWaiting(request) {
     const { words, settings } = this.options;
     if (!request && this.#isUnsent) {
-      this.#say(words.unsent, "", "warn");
+      if (navigator.onLine) this.#say(words.unsent, "", "warn");
+      else this.#say(words.unsent_offline, words.unsent_offline_remedy, "warn");
       return;
     }
     if (request && request.workers_alive === 0) {
@@ -375,9 +378,12 @@ export class Candidates {
     }
     const waited = request?.waited_ms ?? 0;
     const kind = request?.state === "running" ? "running" : "queued";
+    const slow = request && waited >= SLOW_MS[kind] ? words[`slow_${kind}`] : "";
     // Whole seconds, and none at first: a number that runs draws the eye away from the writing.
     this.status.textContent =
-      waited < 1000 ? words[kind] : fill(words[`${kind}_for`], { s: Math.floor(waited / 1000) });
+      waited < 1000
+        ? words[kind]
+        : fill(slow || words[`${kind}_for`], { n: request?.workers_alive, s: Math.floor(waited / 1000) });
   }
 
   /** The turn before waits to be sent, so nobody has been asked yet. */
@@ -393,10 +399,10 @@ export class Candidates {
     this.message.hidden = false;
     this.message.className = `alert ${tone}`;
     const [causeWords, remedyWords] = this.message.querySelectorAll("[data-cause], [data-remedy]");
+    this.status.textContent = "";
     if (causeWords.textContent === cause && remedyWords.textContent === remedy) return;
     causeWords.textContent = cause;
     remedyWords.textContent = remedy;
-    this.status.textContent = "";
   }
 
   /** @param {{ text: string, lang: string, title?: string }[]} rows */

@@ -81,6 +81,7 @@ export class Conversation {
     byId("task").textContent = isOpen ? fill(task, { speaker }) : "";
     byId("writes").textContent = fill(words.writes, { speaker });
     byId("finish").hidden = !isEnough || !isOpen;
+    byId("too-early").hidden = isEnough || !isOpen;
   }
 }
 

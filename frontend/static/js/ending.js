@@ -7,7 +7,7 @@ import { toast } from "./toast.js";
 /**
  * @typedef {{
  *   id: number, project: string, words: Record<string, string>, urls: Record<string, string>,
- *   today: { finished: number, goal: number }, isBusy: () => boolean, leave: (assignment: any) => void,
+ *   showToday: (today: { finished: number, goal: number }) => void, isBusy: () => boolean, leave: (assignment: any) => void,
  *   adopt: (full: any) => void, sayError: (error: unknown) => void,
  * }} Bench
  */
@@ -34,10 +34,10 @@ const act = ({ id }, action, body = {}) => call("POST", `/assignments/${id}/${ac
 /** @param {Bench} bench */
 export async function finish(bench) {
   if (!(await allSent(bench))) return;
-  const { words, today } = bench;
-  const now = await act(bench, "finish");
+  const { words } = bench;
+  const { today, ...now } = await act(bench, "finish");
   bench.leave(now);
-  today.finished += 1;
+  bench.showToday(today);
   const n = Math.floor(now.utterance_count / 2);
   const said = [
     fill(words.finished_rounds, { n }),
@@ -70,14 +70,14 @@ async function next({ project, urls }) {
 /** @param {Bench} bench */
 async function takeBack(bench) {
   dialog("finished").close();
-  bench.today.finished -= 1;
   await takeUp(bench, "take-back");
 }
 
 /** Take up what was given back, finished or lost. @param {Bench} bench  @param {"resume" | "take-back"} how */
 export async function takeUp(bench, how) {
   try {
-    await act(bench, how);
+    const { today } = await act(bench, how);
+    if (today) bench.showToday(today);
     bench.adopt(await call("GET", `/assignments/${bench.id}/`));
     note("refused", null);
   } catch (error) {
