@@ -186,7 +186,8 @@ def main() -> int:
     begun = time.monotonic()
     os.chdir(ROOT)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.default_int_handler)
     var = Path(os.environ.get("LAPIDARY_VAR", str(ROOT / "var"))).resolve()
     with only_demo_of(var) as lock:
         port = free_port()

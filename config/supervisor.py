@@ -123,11 +123,14 @@ class Supervisor:
         self.services = services
         self.signals = 0
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self.note)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+                signal.signal(number, self.note)
+        # A closed terminal signals its first process only, and that may be `make`, which tells nobody.
+        self.terminal = sys.stdout.isatty() and signal.getsignal(signal.SIGHUP) == self.note
 
     @property
     def stopping(self) -> bool:
-        return self.signals > 0
+        return self.signals > 0 or (self.terminal and not sys.stdout.isatty())
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
         self.signals += 1

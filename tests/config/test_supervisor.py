@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from config import supervisor
-from config.supervisor import MOST_EARLY_DEATHS, Service, environment
+from config.supervisor import MOST_EARLY_DEATHS, STOP_SECONDS, Service, environment
 
 CHECKOUT = Path(__file__).parent.parent.parent
 RUN = """
@@ -119,19 +119,30 @@ def test_a_child_that_had_run_for_a_while_is_forgiven_its_deaths(monkeypatch: py
     assert web.deaths == 1
 
 
-def test_everything_stops_when_the_terminal_was_closed(run: Callable[..., Run]) -> None:
-    """Writing to it fails from then on, and the children must end all the same."""
+@pytest.mark.parametrize("hangs_up", [True, False], ids=["told", "not told"])
+def test_everything_stops_when_the_terminal_was_closed(run: Callable[..., Run], hangs_up: bool) -> None:
+    """Writing to it fails from then on; and where `make` is its first process, only `make` is told."""
     terminal, ours = pty.openpty()
-    demo = run(ours, web=STUBBORN)
+    demo = run(ours, web=STUBBORN if hangs_up else WAIT)
     os.close(ours)
     assert b"up" in os.read(terminal, 100)
     children = demo.children()
     os.close(terminal)
-    for _ in range(2):
-        demo.process.send_signal(signal.SIGHUP)
+    for _ in range(2 * hangs_up):
         time.sleep(0.5)
-    demo.process.wait(5)
+        demo.process.send_signal(signal.SIGHUP)
+    demo.process.wait(STOP_SECONDS + 5)
     assert gone(children)
+
+
+def test_nohup_keeps_it_running(run: Callable[..., Run]) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    demo = run(web=WAIT)
+    signal.signal(signal.SIGHUP, before)
+    demo.line()
+    demo.process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        demo.process.wait(1)
 
 
 def test_a_second_signal_does_not_wait(run: Callable[..., Run]) -> None:
