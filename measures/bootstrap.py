@@ -1,0 +1,89 @@
+"""95 % intervals by drawing the items again (percentile bootstrap; Efron, 1979), for 100,000 items in a second.
+
+Items that look the same are counted once: a resample is a row of weights over the distinct ones, and a statistic is a
+function of such rows. Its value on the data itself is the same function of the true counts.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from measures.estimate import Estimate
+
+REPLICATES = 1000
+SEED = 20_171_205
+CELLS = 4_000_000  # weights held at a time: 32 MB
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Statistic = Callable[[Floats], Floats]
+"""Weights of shape (resamples, patterns) to one value a resample, NaN where it is undefined."""
+
+
+def distinct(rows: Ints) -> tuple[Ints, Ints]:
+    """The different rows of an (items, columns) table, and how many items show each."""
+    if rows.shape[0] == 0:
+        return rows, np.zeros(0, np.int64)
+    patterns, counts = np.unique(rows, axis=0, return_counts=True)
+    return patterns, counts.astype(np.int64)
+
+
+def resamples(counts: Ints, *, replicates: int = REPLICATES, seed: int = SEED) -> Iterator[Floats]:
+    """Blocks of weights, (≤ replicates, patterns): each row is n items drawn with replacement.
+
+    counts: shape (patterns,), how many of the n items show each pattern.
+    """
+    rng, n, width = np.random.default_rng(seed), int(counts.sum()), counts.size
+    block = max(1, CELLS // max(1, width))
+    few = width * 8 < n
+    owners = np.empty(0, np.int64) if few else np.repeat(np.arange(width), counts)
+    for start in range(0, replicates, block):
+        size = min(block, replicates - start)
+        if few:
+            yield rng.multinomial(n, counts / n, size=size).astype(np.float64)
+        else:
+            draws = (np.bincount(owners[rng.integers(0, n, n)], minlength=width) for _ in range(size))
+            yield np.stack(list(draws)).astype(np.float64)
+
+
+def bootstrapped(
+    statistic: Statistic,
+    counts: Ints,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    left_out: int = 0,
+) -> Estimate:
+    """The statistic of the items and its interval; None where undefined, no interval from fewer than two items."""
+    n = int(counts.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(counts[None, :].astype(np.float64))[0]) if n else float("nan")
+        if not np.isfinite(value):
+            return Estimate(None, None, None, n, left_out)
+        if n < 2 or replicates == 0:
+            return Estimate(value, None, None, n, left_out)
+        drawn = np.concatenate(
+            [statistic(block) for block in resamples(counts, replicates=replicates, seed=seed)]
+        )
+    low, high = percentiles(drawn)
+    return Estimate(value, low, high, n, left_out)
+
+
+def percentiles(drawn: Floats) -> tuple[float, float] | tuple[None, None]:
+    """The middle 95 % of resampled values; None when most resamples leave the statistic undefined."""
+    known = drawn[np.isfinite(drawn)]
+    if known.size * 2 < drawn.size:
+        return None, None
+    low, high = np.percentile(known, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def bootstrapped_mean(values: Floats, *, seed: int = SEED, left_out: int = 0) -> Estimate:
+    """Mean of one value an item, shape (items,), with its interval; None without items."""
+    return bootstrapped(
+        lambda weights: (weights @ values) / weights.sum(axis=1),
+        np.ones(values.size, np.int64),
+        seed=seed,
+        left_out=left_out,
+    )

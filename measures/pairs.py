@@ -1,0 +1,103 @@
+"""Two raters at a time: confusion matrices and Cohen's κ."""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from measures.bootstrap import Floats, Ints
+from measures.estimate import Estimate, undefined
+from measures.proportion import Z_95
+from measures.ratings import Ratings
+
+Weights = Literal["none", "linear", "quadratic"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairConfusion:
+    """counts: shape (categories, categories): items that `one` (rows) and `other` (columns) rated so."""
+
+    one: Hashable
+    other: Hashable
+    counts: Ints
+
+
+def cohen_kappa(counts: Ints, *, weights: Weights = "none") -> Estimate:
+    """Chance-corrected agreement of two raters (Cohen, 1960), weighted by distance of the categories (Cohen, 1968).
+
+    counts: confusion matrix, shape (categories, categories), in their order. The interval is κ ± 1.96 standard errors
+    (Fleiss, Cohen and Everitt, 1969). None without items, or when both use one and the same category throughout.
+    """
+    n = int(counts.sum())
+    if n == 0:
+        return undefined(0)
+    shares, agreed = counts / n, _agreement_weights(counts.shape[0], weights)
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    observed, expected = float((shares * agreed).sum()), float(rows @ agreed @ columns)
+    if np.count_nonzero(rows * columns) and np.isclose(expected, 1.0, rtol=0, atol=1e-12):
+        return undefined(n)
+    kappa = (observed - expected) / (1 - expected)
+    means = (agreed @ columns)[:, None] + (rows @ agreed)[None, :]
+    spread = (shares * (agreed - means * (1 - kappa)) ** 2).sum() - (kappa - expected * (1 - kappa)) ** 2
+    half = Z_95 * float(np.sqrt(max(0.0, spread) / n)) / (1 - expected)
+    return Estimate(kappa, max(-1.0, kappa - half), min(1.0, kappa + half), n)
+
+
+def confusion_between(ratings: Ratings, one: Hashable, other: Hashable) -> Ints:
+    """Shape (categories, categories): the items that both rated, `one` in rows. Raises ValueError for a stranger."""
+    strangers = [name for name in (one, other) if name not in ratings.raters]
+    if strangers:
+        raise ValueError(f"{strangers[0]!r} is none of the raters.")
+    table = np.full((2, len(ratings.items)), -1, np.int64)
+    for row, name in enumerate((one, other)):
+        theirs = ratings.rater == ratings.raters.index(name)
+        table[row, ratings.item[theirs]] = ratings.code[theirs]
+    both = table[:, (table >= 0).all(axis=0)]
+    width = len(ratings.categories)
+    return np.bincount(both[0] * width + both[1], minlength=width**2).reshape(width, width).astype(np.int64)
+
+
+def confusion_of_pairs(counts: Ints) -> Ints:
+    """Shape (categories, categories), symmetric: every pair of ratings of an item, each counted both ways.
+
+    counts: shape (items, categories). An item with n ratings adds n (n - 1).
+    """
+    return counts.T @ counts - np.diag(counts.sum(axis=0))
+
+
+def confusion_by_pair(ratings: Ratings) -> tuple[PairConfusion, ...]:
+    """One confusion matrix for every two raters who share an item, in the order of ratings.raters."""
+    width, people = len(ratings.categories), len(ratings.raters)
+    keys: list[Ints] = [
+        ((ratings.rater[i] * people + ratings.rater[j]) * width + ratings.code[i]) * width + ratings.code[j]
+        for i, j in _shared(ratings)
+    ]
+    found, times = np.unique(np.concatenate(keys or [np.zeros(0, np.int64)]), return_counts=True)
+    tables: dict[int, Ints] = {}
+    for key, count in zip(found.tolist(), times.tolist(), strict=True):
+        pair, cell = divmod(key, width**2)
+        tables.setdefault(pair, np.zeros((width, width), np.int64))[divmod(cell, width)] = count
+    return tuple(
+        PairConfusion(ratings.raters[pair // people], ratings.raters[pair % people], table)
+        for pair, table in tables.items()
+    )
+
+
+def _shared(ratings: Ratings) -> Iterator[tuple[Ints, Ints]]:
+    """Places of two ratings of one item, the earlier rater first: distance by distance in the sorted table."""
+    order = np.lexsort((ratings.rater, ratings.item))
+    item = ratings.item[order]
+    for gap in range(1, item.size):
+        same = np.flatnonzero(item[gap:] == item[:-gap])
+        if same.size == 0:
+            return
+        yield order[same], order[same + gap]
+
+
+def _agreement_weights(width: int, weights: Weights) -> Floats:
+    """1 on the diagonal, 0 for the furthest pair of categories (for every other one without weights)."""
+    if weights == "none":
+        return np.eye(width)
+    gap = np.abs(np.subtract.outer(np.arange(width), np.arange(width))) / max(1, width - 1)
+    return 1 - gap if weights == "linear" else 1 - gap**2
