@@ -26,7 +26,7 @@ LIFETIMES = [
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
     ("365", gettext_lazy("1 year")),
-    ("", gettext_lazy("Until it is revoked")),
+    ("never", gettext_lazy("Until it is revoked")),
 ]
 
 
@@ -69,10 +69,8 @@ class TokenForm(forms.Form):
     days = forms.TypedChoiceField(
         label=gettext_lazy("Valid for"),
         choices=LIFETIMES,
-        coerce=int,
-        empty_value=None,
+        coerce=lambda days: None if days == "never" else int(days),
         initial=str(DEFAULT_TOKEN_DAYS),
-        required=False,
     )
     # A form sent twice is one token, whose last value works.
     request_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4, required=False)

@@ -43,9 +43,8 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
     context = {
         "project": assignment.project,
         "utterances": shown["dialogue"]["utterances"],
-        "round_words": words()["round"].format(
-            n=position // 2 + 1, needed=assignment.project.authoring.min_rounds
-        ),
+        "round_words": round_words(assignment, position // 2),
+        "closed": assignment.state in CLOSED,
         "rounds_done": position // 2,
         "least_rounds": assignment.project.authoring.min_rounds,
         "writes_words": words()["writes"].format(speaker="AB"[position % 2]),
@@ -78,6 +77,14 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
             "login": reverse("account_login"),
         },
     }
+
+
+def round_words(assignment: Assignment, rounds: int) -> str:
+    """The heading before any script has run."""
+    said = words()
+    if assignment.state in CLOSED:
+        return str(said["rounds_closed"][rounds != 1].format(n=rounds))
+    return str(said["round"].format(n=rounds + 1, needed=assignment.project.authoring.min_rounds))
 
 
 def decision_on(assignment: Assignment) -> str:
@@ -139,6 +146,7 @@ def words() -> dict[str, Any]:
     return {
         "round": _("Round {n} of {needed}"),
         "round_over": _("Round {n}"),
+        "rounds_closed": [ngettext("{n} round", "{n} rounds", n) for n in (1, 2)],
         "writes": _("{speaker} writes"),
         "task_opening": _("Write an opening as A: concrete, about anything people talk about."),
         "task_turn": _("Continue as {speaker}: pick a candidate, revise it, or write your own."),

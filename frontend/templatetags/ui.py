@@ -170,6 +170,7 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
         "live": live,
         "waiting_for_worker": job.state == JobState.QUEUED and not urls.pop("worker_alive", True),
         "unit": UNITS.get(job.unit, job.unit),
+        "is_short": bool(job.total) and (live or job.done != job.total),
         "percent": round(100 * job.done / job.total) if job.total else None,
         **urls,
     }

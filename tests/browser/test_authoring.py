@@ -327,7 +327,9 @@ def test_what_was_handed_in_today_is_counted_by_the_server(
         bench = Bench(browser).press("Control+Shift+Enter")
         expect(browser.locator("#finished")).to_be_visible()
         expect(browser.locator("#today")).to_have_text("1 of 20 today")
+    expect(bench.page.locator("#candidates")).to_be_hidden()
     bench.page.locator("#take-back").click()
+    expect(bench.page.locator("#candidates")).to_be_visible()
     expect(bench.page.locator("#today")).to_have_text("0 of 20 today")
 
 
@@ -346,3 +348,5 @@ def test_a_vetoed_dialogue_says_why_and_offers_no_way_back(
     expect(bench.notices).to_contain_text("An expert vetoed this dialogue.")
     expect(bench.notices.get_by_role("button")).to_have_count(0)
     expect(bench.page.get_by_text("It wanders.")).to_be_in_viewport()
+    expect(bench.page.locator("#round")).to_have_text("7 rounds")
+    expect(bench.page.locator("#candidates")).to_be_hidden()

@@ -1,10 +1,15 @@
 """Every page has a picture in `make screenshots`."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVIEST = 300_000  # bytes
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
@@ -31,3 +36,13 @@ def test_no_picture_is_of_a_page_that_is_gone() -> None:
 def test_no_picture_takes_the_place_of_another() -> None:
     stems = [shot.stem for shot in SHOTS]
     assert len(stems) == len(set(stems))
+
+
+def test_every_picture_of_the_documents_is_there_and_light() -> None:
+    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for shown in re.findall(r"!\[[^]]*\]\(([^)#:]+)\)", document.read_text()):
+            picture = document.parent / shown
+            assert picture.is_file(), (
+                f"{document.name} shows {shown}: python -m tests.browser.screenshots --readme"
+            )
+            assert picture.stat().st_size < HEAVIEST, shown

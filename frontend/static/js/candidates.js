@@ -287,6 +287,7 @@ export class Candidates {
     this.message.hidden = true;
     this.status.className = "";
     this.live.textContent = "";
+    this.options.panel.hidden = !this.#isOpen; // a closed dialogue has nothing to choose
     this.#showSets();
     if (isOpening) this.#showIdeas();
     else this.#showRequest(this.#requests()[this.#shownOrdinal]);

@@ -73,9 +73,12 @@ export class Conversation {
     const { words, leastRounds } = this.options;
     const [speaker, rounds] = [speakerOf(position), Math.floor(position / 2)];
     const isEnough = rounds >= leastRounds;
-    byId("round").textContent = fill(isEnough ? words.round_over : words.round, { n: rounds + 1, needed: leastRounds });
+    const round = isEnough ? words.round_over : words.round;
+    byId("round").textContent = isOpen
+      ? fill(round, { n: rounds + 1, needed: leastRounds })
+      : fill(words.rounds_closed, { n: rounds });
     for (const [n, cell] of [...document.querySelectorAll("#steps i")].entries()) {
-      cell.className = n < rounds ? "done" : n === rounds ? "now" : "";
+      cell.className = n < rounds ? "done" : n === rounds && isOpen ? "now" : "";
     }
     const task = position === 0 ? words.task_opening : isEnough ? words.task_enough : words.task_turn;
     byId("task").textContent = isOpen ? fill(task, { speaker }) : "";
