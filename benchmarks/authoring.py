@@ -1,6 +1,6 @@
 """Claiming and writing through HTTP: throughput and latency by number of annotators and size of the project.
 
-    python -m benchmarks.authoring [--json] [--seconds 10] [--sizes 1000 100000] [--annotators 1 20 50]
+    python -m benchmarks.authoring [--json] [--seconds 10] [--sizes 1000 100000] [--annotators 1 20 50] [--pools 20]
 
 One web server with two processes, scripted candidates, client on the same machine. Each annotator claims a dialogue,
 sends its opening, gives it back, and claims the next. Bound: a request that only reads the clock (/healthz).
@@ -13,8 +13,10 @@ import asyncio
 import json
 import statistics
 import tempfile
+import threading
 import time
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,13 +24,21 @@ import httpx
 
 from benchmarks.database import scratch_database, set_up
 
+WEB = "bench-web"
+OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()"
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Milliseconds per request at the client, and pairs of claim + submit a second over all annotators."""
+    """Milliseconds per request at the client, and pairs of claim + submit a second over all annotators.
 
+    pool: connections that each web process may share, 0 = one for each request; connections: most seen in PostgreSQL.
+    """
+
+    pool: int
     size: int
     annotators: int
+    connections: int
     pairs_per_second: float
     claim_p50: float
     claim_p95: float
@@ -73,11 +83,37 @@ async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float
         return claims, submits, time.perf_counter() - started
 
 
-def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
-    claims, submits, took = asyncio.run(crowd(url, tokens, seconds))
+class Connections:
+    """Counts what the web server has open in PostgreSQL, ten times a second, and keeps the most. A context manager."""
+
+    def __enter__(self) -> Connections:
+        self.most, self.over = 0, threading.Event()
+        self.thread = threading.Thread(target=self.count)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def count(self) -> None:
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            while not self.over.wait(0.1):
+                cursor.execute(OTHERS, [WEB])
+                self.most = max(self.most, cursor.fetchone()[0])
+        connection.close()
+
+
+def measure(url: str, tokens: list[str], pool: int, size: int, seconds: float) -> Load:
+    with Connections() as connections:
+        claims, submits, took = asyncio.run(crowd(url, tokens, seconds))
     return Load(
+        pool,
         size,
         len(tokens),
+        connections.most,
         round(len(submits) / took, 1),
         *(round(quantile(claims, share), 1) for share in (0.5, 0.95, 0.99)),
         *(round(quantile(submits, share), 1) for share in (0.5, 0.95, 0.99)),
@@ -123,25 +159,27 @@ def grow_to(size: int) -> None:
         plan_dialogues(project=Project.objects.get(slug="bench"), actor=None, count=missing, plan_id=uuid4())
 
 
-def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, object]:
+def run(sizes: list[int], annotators: list[int], seconds: float, pools: list[int]) -> dict[str, object]:
     from tests.processes import Stack
 
     loads: list[Load] = []
     with scratch_database(), tempfile.TemporaryDirectory() as folder:
         tokens = people(max(annotators))
         with Stack.on_this_database(Path(folder)) as stack:
-            stack.web(workers=2)
             stack.worker()
-            for size in sorted(sizes):
+            for size, pool in product(sorted(sizes), pools):
                 grow_to(size)
-                loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
-            floor = bound(stack.url)
+                stack.environment = {"DATABASE_POOL": str(pool), "PGAPPNAME": WEB}
+                web = stack.web(workers=2)
+                loads += [measure(stack.url, tokens[:count], pool, size, seconds) for count in annotators]
+                floor = bound(stack.url)
+                web.stop()
     return summary(loads, floor)
 
 
 def summary(loads: list[Load], floor: float) -> dict[str, object]:
     small, large = loads[0].size, loads[-1].size
-    p95 = {(load.size, load.annotators): load.claim_p95 for load in loads}
+    p95 = {(load.size, load.annotators): load.claim_p95 for load in loads if load.pool == loads[-1].pool}
     ratios = {
         f"claim_p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2)
         for count in {load.annotators for load in loads}
@@ -153,13 +191,15 @@ def show(figures: dict[str, object]) -> None:
     loads = figures["loads"]
     assert isinstance(loads, list)
     print(
-        f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'claim p50/95/99 ms':>22} {'submit p50/95/99 ms':>22}"
+        f"{'pool':>4} {'dialogues':>10} {'people':>6} {'pairs/s':>8} {'claim p50/95/99 ms':>22}"
+        f" {'submit p50/95/99 ms':>22} {'connections':>12}"
     )
     for row in loads:
         claim = "/".join(f"{row[f'claim_p{n}']:.0f}" for n in (50, 95, 99))
         submit = "/".join(f"{row[f'submit_p{n}']:.0f}" for n in (50, 95, 99))
         print(
-            f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {claim:>22} {submit:>22}"
+            f"{row['pool']:>4} {row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {claim:>22}"
+            f" {submit:>22} {row['connections']:>12}"
         )
     for name, value in figures.items():
         if name != "loads":
@@ -173,10 +213,13 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
     parser.add_argument("--seconds", type=float, default=10, help="per measurement")
+    parser.add_argument(
+        "--pools", type=int, nargs="+", default=[20], help="sizes of DATABASE_POOL to compare"
+    )
     parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     set_up()
-    figures = run(options.sizes, options.annotators, options.seconds)
+    figures = run(options.sizes, options.annotators, options.seconds, options.pools)
     if options.json:
         print(json.dumps(figures))
     else:

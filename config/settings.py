@@ -1,6 +1,8 @@
 """All settings, read from the environment (twelve-factor). `manage.py doctor` explains what is wrong with them."""
 
+import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
@@ -51,7 +53,24 @@ if PRODUCTION:
 # Without DATABASE_URL / REDIS_URL an embedded PostgreSQL / Redis is started under VAR (config/embedded.py).
 DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(VAR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(VAR)
-DATABASES = {"default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
+# The web server gives every request a thread of its own, so a connection that stays open would never be found again.
+IN_WEB_SERVER = "config.asgi" in sys.modules
+DATABASES: dict[str, Any] = {
+    "default": dj_database_url.parse(
+        DATABASE_URL, conn_max_age=0 if IN_WEB_SERVER else 60, conn_health_checks=True
+    )
+}
+# Its requests share this many connections per process; 0 = each opens and closes its own. Workers and commands have one
+# connection per process anyway, and a pool must not be forked.
+DATABASE_POOL = env.int("DATABASE_POOL", default=20)
+if IN_WEB_SERVER and DATABASE_POOL:
+    # Seconds: a request waits this long for a connection; after a restart of PostgreSQL attempts stay close together.
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": min(2, DATABASE_POOL),
+        "max_size": DATABASE_POOL,
+        "timeout": 10.0,
+        "reconnect_timeout": 5.0,
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {

@@ -1,0 +1,60 @@
+"""What servers and workers import first, each in an interpreter of its own: pytest has imported everything already."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent.parent
+HEAVY = "sorted({'torch', 'transformers'} & set(sys.modules))"
+
+
+def python(code: str, **changes: str) -> str:
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", **changes}
+    run = subprocess.run(
+        [sys.executable, "-W", "error::ImportWarning", "-c", code],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["config.asgi", "config.celery", "config.settings"])
+def test_an_entry_point_can_be_imported_first(module: str) -> None:
+    assert python(f"import sys, {module}; print({HEAVY})") == "[]"
+
+
+def test_the_addresses_and_every_page_behind_them_can_be_imported_first() -> None:
+    code = f"import django, sys; django.setup(); import config.urls; print({HEAVY})"
+    assert python(code) == "[]"
+
+
+def test_a_worker_finds_its_tasks_before_anything_else_is_imported() -> None:
+    code = "from config.celery import app; app.loader.import_default_modules(); print(*sorted(app.tasks))"
+    found = python(code).split()
+    assert {"generation.tasks.take_over_lost_requests", "jobs.tasks.take_over_lost_jobs"} <= set(found)
+
+
+def pool_of(code: str, **changes: str) -> str:
+    return python(
+        code + "; from django.db import connection as c; print(c.pool and c.pool.max_size)", **changes
+    )
+
+
+def test_the_web_server_shares_its_connections() -> None:
+    assert pool_of("import config.asgi", DATABASE_POOL="7") == "7"
+
+
+def test_the_web_server_can_do_without_a_pool() -> None:
+    assert pool_of("import config.asgi", DATABASE_POOL="0") == "None"
+
+
+@pytest.mark.parametrize("code", ["import config.celery", "import django; django.setup()"])
+def test_workers_and_commands_have_no_pool(code: str) -> None:
+    """Celery forks, and a pool's connections and threads do not survive that."""
+    assert pool_of(code, DATABASE_POOL="7") == "None"
