@@ -1,0 +1,141 @@
+"""What a schema consists of. `reading.read` makes it from content, and only that: here everything is right already."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from annotation.schemas.conditions import Condition, references
+
+Value = int | str | list[int | str]
+
+
+class Kind(StrEnum):
+    CHOICE = "choice"
+    CHOICES = "choices"  # several
+    SCALE = "scale"  # one of ordered options, whose values are integers
+    SLIDER = "slider"  # without a value at the start
+    TEXT = "text"
+
+
+class Scope(StrEnum):
+    DIALOGUE = "dialogue"
+    UTTERANCE = "utterance"
+
+
+class Nugget(StrEnum):
+    """What an option says of an utterance in UCH (DCH §3.5)."""
+
+    TRIGGER = "trigger"
+    REGULAR = "regular"
+    GOAL = "goal"
+    NONE = "none"
+
+
+WITH_OPTIONS = frozenset({Kind.CHOICE, Kind.CHOICES, Kind.SCALE})
+AGREED = frozenset({Kind.CHOICE, Kind.SCALE})
+MAX_LENGTH = 10_000  # characters of an answer in words
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    en: str
+    zh: str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """key: of the keyboard; empty: the page gives one. speakers: whose utterances it is offered for; empty: all."""
+
+    value: int | str
+    text: Text
+    key: str = ""
+    speakers: tuple[str, ...] = ()
+    nugget: Nugget | None = None
+    guideline: Text | None = None
+    examples: tuple[Text, ...] = ()
+
+    def is_for(self, speaker: str | None) -> bool:
+        return not self.speakers or speaker in self.speakers
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """Where `when` holds the answer is `value`, whatever was given."""
+
+    when: Condition
+    value: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """when: shown only then. speakers: asked only of their utterances; empty: all. agree: compared between people.
+
+    runs: consecutive equal labels of one speaker are one nugget. low, high: what the ends of a slider say.
+    """
+
+    key: str
+    scope: Scope
+    kind: Kind
+    text: Text
+    options: tuple[Option, ...] = ()
+    when: Condition | None = None
+    required: bool | Condition = True
+    speakers: tuple[str, ...] = ()
+    sets: tuple[Implied, ...] = ()
+    agree: bool = True
+    runs: bool = False
+    low: Text | None = None
+    high: Text | None = None
+    min: int = 0
+    max: int = 100
+    max_length: int = MAX_LENGTH
+    guideline: Text | None = None
+
+    def options_for(self, speaker: str | None) -> tuple[Option, ...]:
+        return tuple(option for option in self.options if option.is_for(speaker))
+
+    def is_for(self, speaker: str | None) -> bool:
+        """Whether it is ever asked of this speaker's utterances; of a dialogue always."""
+        if self.scope is Scope.DIALOGUE:
+            return True
+        asked = not self.speakers or speaker in self.speakers
+        return asked and (not self.options or any(option.is_for(speaker) for option in self.options))
+
+    def value_references(self) -> set[str]:
+        """The questions on whose answers this one's answer rests."""
+        conditions = [implied.when for implied in self.sets] + ([self.when] if self.when else [])
+        return set[str]().union(*(references(condition) for condition in conditions))
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The questions in the order in which they are asked, and `content`: the same as canonical JSON."""
+
+    questions: tuple[Question, ...]
+    content: dict[str, Any] = field(compare=False, repr=False, default_factory=dict)
+    sha256: str = field(compare=False, repr=False, default="")
+
+    @cached_property
+    def by_key(self) -> dict[str, Question]:
+        return {question.key: question for question in self.questions}
+
+    @cached_property
+    def settling_order(self) -> tuple[Question, ...]:
+        """Every question after those that its answer rests on."""
+        return tuple(self.by_key[key] for key in in_order(self.questions))
+
+    def of_scope(self, scope: Scope) -> list[Question]:
+        return [question for question in self.questions if question.scope is scope]
+
+
+def in_order(questions: Iterable[Question]) -> list[str]:
+    """Keys sorted by what rests on what; those on a circle, and what rests on them, are left out."""
+    waiting = {question.key: question.value_references() for question in questions}
+    done: dict[str, None] = {}
+    while ready := [key for key, needed in waiting.items() if needed <= done.keys()]:
+        for key in ready:
+            done[key] = None
+            del waiting[key]
+    return list(done)
