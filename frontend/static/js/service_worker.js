@@ -5,7 +5,7 @@
  */
 
 const CACHE = "lapidary";
-const PAGE = /^\/p\/[^/]+\/a\/\d+\/$/;
+const PAGE = /^\/p\/[^/]+\/(a\/\d+|label(\/\d+)?)\/$/;
 const KEPT_PAGES = 12;
 const PATIENCE_MS = 5000; // a network that is there in name only
 
@@ -16,10 +16,13 @@ const PATIENCE_MS = 5000; // a network that is there in name only
  */
 const worker = /** @type {any} */ (globalThis);
 
-/** @param {Request | string} request  @param {Response} answer */
-async function keep(request, answer) {
+/** All labelling pages of a project are one: its script finds the dialogue of the address. @param {string} url */
+const placeOf = (url) => url.replace(/(\/label\/)\d+\/$/, "$1");
+
+/** @param {string} url  @param {Response} answer */
+async function keep(url, answer) {
   const cache = await caches.open(CACHE);
-  await cache.put(request, answer);
+  await cache.put(placeOf(url), answer);
   const pages = (await cache.keys()).filter((one) => PAGE.test(new URL(one.url).pathname));
   for (const old of pages.slice(0, -KEPT_PAGES)) await cache.delete(old);
 }
@@ -34,7 +37,7 @@ async function networkFirst(request, waitUntil) {
     if (isWhole(answer)) waitUntil(keep(request.url, answer.clone()));
     return answer;
   });
-  const kept = await caches.match(request.url, { cacheName: CACHE, ignoreVary: true });
+  const kept = await caches.match(placeOf(request.url), { cacheName: CACHE, ignoreVary: true });
   if (!kept) return fromNetwork;
   const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
   const first = await Promise.race([fromNetwork.catch(() => undefined), tooLate]);
@@ -48,7 +51,7 @@ async function keepAll({ keep: files, page }) {
   const missing = [];
   for (const url of files) if (!(await cache.match(url, { ignoreVary: true }))) missing.push(url);
   await Promise.all(missing.map(async (url) => keepIfWhole(url, await fetch(url))));
-  if (!(await cache.match(page, { ignoreVary: true })))
+  if (!(await cache.match(placeOf(page), { ignoreVary: true })))
     await keepIfWhole(page, await fetch(page, { credentials: "same-origin" }));
 }
 
