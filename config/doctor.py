@@ -18,6 +18,8 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from config import embedded
 from embedded.home import EmbeddedError
@@ -51,10 +53,14 @@ def embedded_servers() -> Iterable[Finding]:
         embedded.use(home, settings.VAR)
     except (EmbeddedError, OSError) as error:
         yield Finding(
-            "problem", f"The embedded PostgreSQL and Redis do not start: {error}", f"See {home.log}."
+            "problem",
+            _("The embedded PostgreSQL and Redis do not start: {error}").format(error=error),
+            _("See {log}.").format(log=home.log),
         )
     else:
-        yield Finding("ok", f"Embedded PostgreSQL and Redis run; their data are in {home.root}.")
+        yield Finding(
+            "ok", _("Embedded PostgreSQL and Redis run; their data are in {folder}.").format(folder=home.root)
+        )
 
 
 def database() -> Iterable[Finding]:
@@ -62,12 +68,22 @@ def database() -> Iterable[Finding]:
         connection.ensure_connection()
         version = connection.cursor().execute("SHOW server_version").fetchone()[0]
     except DatabaseError as error:
-        yield Finding("problem", f"The database does not answer: {first_line(error)}", "Check DATABASE_URL.")
+        yield Finding(
+            "problem",
+            _("The database does not answer: {error}").format(error=first_line(error)),
+            _("Start PostgreSQL, or correct DATABASE_URL."),
+        )
         return
     if int(version.split(".")[0]) < OLDEST_POSTGRES:
-        yield Finding("problem", f"PostgreSQL {version} is too old.", f"Use {OLDEST_POSTGRES} or newer.")
+        yield Finding(
+            "problem",
+            _("PostgreSQL {version} is too old.").format(version=version),
+            _("Use {version} or newer.").format(version=OLDEST_POSTGRES),
+        )
     else:
-        yield Finding("ok", f"The database answers: PostgreSQL {version.split()[0]}.")
+        yield Finding(
+            "ok", _("The database answers: PostgreSQL {version}.").format(version=version.split()[0])
+        )
 
 
 def migrations() -> Iterable[Finding]:
@@ -76,16 +92,20 @@ def migrations() -> Iterable[Finding]:
         pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError:
         yield Finding(
-            "problem", "Migrations cannot be looked at without the database.", "See the line above."
+            "problem",
+            _("Migrations cannot be looked at without the database."),
+            _("Mend the database first."),
         )
         return
     if pending:
-        names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in pending[:3])
+        names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _backwards in pending[:3])
         yield Finding(
-            "problem", f"{len(pending)} migrations are pending: {names} …", "Run: manage.py migrate"
+            "problem",
+            _("Migrations are pending ({count}): {names}").format(count=len(pending), names=names),
+            _("Run: manage.py migrate"),
         )
     else:
-        yield Finding("ok", "Every migration is applied.")
+        yield Finding("ok", _("Every migration is applied."))
 
 
 def broker() -> Iterable[Finding]:
@@ -95,16 +115,24 @@ def broker() -> Iterable[Finding]:
             persistent = client.info("persistence").get("aof_enabled")
     except redis.RedisError as error:
         yield Finding(
-            "problem", f"The broker (Redis) does not answer: {first_line(error)}", "Check REDIS_URL."
+            "problem",
+            _("The broker (Redis) does not answer: {error}").format(error=first_line(error)),
+            _("Start Redis, or correct REDIS_URL."),
         )
         return
-    yield Finding("ok", f"The broker answers: Redis {server['redis_version']}.")
+    yield Finding("ok", _("The broker answers: Redis {version}.").format(version=server["redis_version"]))
     if policy != "noeviction":
         yield Finding(
-            "warning", f"Redis may drop waiting tasks ({policy}).", "Set: maxmemory-policy noeviction"
+            "warning",
+            _("Redis may drop waiting tasks ({policy}).").format(policy=policy),
+            _("Set: {setting}").format(setting="maxmemory-policy noeviction"),
         )
     if not persistent:
-        yield Finding("warning", "Redis forgets waiting tasks when it restarts.", "Set: appendonly yes")
+        yield Finding(
+            "warning",
+            _("Redis forgets waiting tasks when it restarts."),
+            _("Set: {setting}").format(setting="appendonly yes"),
+        )
 
 
 def workers() -> Iterable[Finding]:
@@ -113,29 +141,45 @@ def workers() -> Iterable[Finding]:
             names = sorted(live_workers(queue).values_list("name", flat=True))
         except DatabaseError:
             yield Finding(
-                "problem", f"Workers of {queue!r} are unknown until the database is in order.", "See above."
+                "problem",
+                _("Workers of the queue {queue} are unknown without the database.").format(queue=queue),
+                _("Mend the database first."),
             )
             continue
         if names:
-            yield Finding("ok", f"Queue {queue!r} is served by {len(names)}: {', '.join(names)}.")
+            yield Finding(
+                "ok",
+                _("The queue {queue} is served by: {names}.").format(queue=queue, names=", ".join(names)),
+            )
         else:
-            yield Finding("problem", f"No worker is alive for the queue {queue!r}.", f"Start one: {command}")
+            yield Finding(
+                "problem",
+                _("No worker is alive for the queue {queue}.").format(queue=queue),
+                _("Start one: {command}").format(command=command),
+            )
 
 
 def generators() -> Iterable[Finding]:
     """Load every configured model in a process of its own: this one must never import torch."""
     if find_spec("torch") is None:
         yield Finding(
-            "warning", "Models cannot be checked here: torch is not installed.", "Run doctor on a worker."
+            "warning",
+            _("Models cannot be checked here: torch is not installed."),
+            _("Run doctor on a worker."),
         )
         return
     chosen: dict[str, tuple[str, Mapping[str, object]]] = {
-        "the default model": (HF, {"model": settings.GENERATION_MODEL})
+        _("The default model (GENERATION_MODEL)"): (HF, {"model": settings.GENERATION_MODEL})
     }
     try:
-        chosen |= {f"the model {row.slug!r}": (row.backend, row.options) for row in Generator.objects.all()}
+        chosen |= {
+            _("The model {name}").format(name=row.slug): (row.backend, row.options)
+            for row in Generator.objects.all()
+        }
     except DatabaseError:
-        yield Finding("warning", "Only the default model is checked: the others are listed in the database.")
+        yield Finding(
+            "warning", _("Only the default model is checked: the others are listed in the database.")
+        )
     for name, (backend, options) in chosen.items():
         yield check_model(name, backend, options)
 
@@ -148,14 +192,22 @@ def check_model(name: str, backend: str, options: Mapping[str, object]) -> Findi
         )
         answer = json.loads(run.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        return Finding("problem", f"{name} did not load in {MODEL_SECONDS} s.", "Choose a smaller model.")
+        return Finding(
+            "problem",
+            _("{model} did not load in {seconds} s.").format(model=name, seconds=MODEL_SECONDS),
+            _("Choose a smaller model."),
+        )
     except (IndexError, ValueError):
         return Finding(
-            "problem", f"{name} does not load: {last_line(run.stderr)}", "See the log of a worker."
+            "problem",
+            _("{model} does not load: {error}").format(model=name, error=last_line(run.stderr)),
+            _("See the log of a worker."),
         )
     if cause := answer.get("cause"):
-        return Finding("problem", f"{name} cannot be used: {cause}", answer["remedy"])
-    return Finding("ok", f"{name} can be used: {answer['version']}.")
+        return Finding(
+            "problem", _("{model} cannot be used: {cause}").format(model=name, cause=cause), answer["remedy"]
+        )
+    return Finding("ok", _("{model} can be used: {version}.").format(model=name, version=answer["version"]))
 
 
 def public_url() -> Iterable[Finding]:
@@ -163,34 +215,50 @@ def public_url() -> Iterable[Finding]:
     origin = f"{url.scheme}://{url.netloc}"
     if url.scheme not in {"http", "https"} or not url.hostname:
         yield Finding(
-            "problem", f"PUBLIC_URL is no web address: {settings.PUBLIC_URL!r}", "https://your.host"
+            "problem",
+            _("PUBLIC_URL is no web address: {url}").format(url=settings.PUBLIC_URL),
+            _("Set: {setting}").format(setting="PUBLIC_URL=https://…"),
         )
         return
-    yield Finding("ok", f"The public address is {settings.PUBLIC_URL}.")
+    yield Finding("ok", _("The public address is {url}.").format(url=settings.PUBLIC_URL))
     if url.hostname not in settings.ALLOWED_HOSTS and "*" not in settings.ALLOWED_HOSTS:
-        yield Finding("problem", f"Requests to {url.hostname} are refused.", "Add it to ALLOWED_HOSTS.")
+        yield Finding(
+            "problem",
+            _("Requests to {host} are refused.").format(host=url.hostname),
+            _("Add it to {setting}.").format(setting="ALLOWED_HOSTS"),
+        )
     if origin not in settings.CSRF_TRUSTED_ORIGINS:
-        yield Finding("problem", f"Forms sent from {origin} are refused.", "Add it to CSRF_TRUSTED_ORIGINS.")
+        yield Finding(
+            "problem",
+            _("Forms sent from {origin} are refused.").format(origin=origin),
+            _("Add it to {setting}.").format(setting="CSRF_TRUSTED_ORIGINS"),
+        )
     if url.path.strip("/"):
-        yield Finding("problem", "PUBLIC_URL has a path.", "Give Lapidary a host name of its own.")
+        yield Finding("problem", _("PUBLIC_URL has a path."), _("Give Lapidary a host name of its own."))
     if url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1"}:
         yield Finding(
-            "warning", "Passwords cross the network unencrypted.", "Put TLS in front; PUBLIC_URL=https://…"
+            "warning",
+            _("Passwords cross the network unencrypted."),
+            _("Put TLS in front and set PUBLIC_URL=https://…"),
         )
 
 
 def secrets() -> Iterable[Finding]:
     if settings.DEBUG:
-        yield Finding("warning", "DEBUG is on: error pages show settings and data.", "Set: DEBUG=0")
+        yield Finding(
+            "warning",
+            _("DEBUG is on: error pages show settings and data."),
+            _("Set: {setting}").format(setting="DEBUG=0"),
+        )
     if os.environ.get("SECRET_KEY"):
         weak = len(settings.SECRET_KEY) < 50
         yield (
-            Finding("problem", "SECRET_KEY is short.", "Use 50 random characters or more.")
+            Finding("problem", _("SECRET_KEY is short."), _("Use 50 random characters or more."))
             if weak
-            else Finding("ok", "SECRET_KEY comes from the environment.")
+            else Finding("ok", _("SECRET_KEY comes from the environment."))
         )
     else:
-        yield Finding("ok", f"SECRET_KEY is kept in {settings.VAR / 'secret.key'}.")
+        yield Finding("ok", _("SECRET_KEY is kept in {file}.").format(file=settings.VAR / "secret.key"))
 
 
 def disk() -> Iterable[Finding]:
@@ -198,18 +266,23 @@ def disk() -> Iterable[Finding]:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         if not os.access(existing, os.W_OK):
             yield Finding(
-                "problem", f"{folder} cannot be written.", "Change its owner, or LAPIDARY_VAR / FILES_ROOT."
+                "problem",
+                _("{folder} cannot be written.").format(folder=folder),
+                _("Change its owner, or set LAPIDARY_VAR or FILES_ROOT."),
             )
             continue
         free = shutil.disk_usage(existing).free / GIGABYTE
+        size = f"{free:.1f} GB" if free >= 1 else f"{free * 1024:.0f} MB"
         state: State = "problem" if free < 1 else "warning" if free < 5 else "ok"
-        remedy = "" if state == "ok" else "Free some space: exports and imports need it."
-        yield Finding(state, f"{free:.1f} GB are free for {folder}.", remedy)
+        remedy = "" if state == "ok" else _("Free some space: exports and imports need it.")
+        yield Finding(state, _("{size} free for {folder}.").format(size=size, folder=folder), remedy)
 
 
 def static_files() -> Iterable[Finding]:
     if settings.PRODUCTION and not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
-        yield Finding("problem", "Styles and scripts are not collected.", "Run: manage.py collectstatic")
+        yield Finding(
+            "problem", _("Styles and scripts are not collected."), _("Run: manage.py collectstatic")
+        )
 
 
 CHECKS: Final[tuple[Callable[[], Iterable[Finding]], ...]] = (
@@ -222,6 +295,17 @@ def examine(*, quick: bool = False) -> Iterable[Finding]:
     for check in CHECKS:
         if not (quick and check is generators):
             yield from check()
+
+
+def terminal_language() -> str:
+    """The language of the terminal where it is one of ours, else English: nobody is signed in here."""
+    locale = next(
+        (os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), ""
+    )
+    try:
+        return translation.get_supported_language_variant(translation.to_language(locale.partition(".")[0]))
+    except LookupError:
+        return "en"
 
 
 def as_json(findings: Iterable[Finding]) -> str:

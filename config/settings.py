@@ -53,6 +53,14 @@ if PRODUCTION:
 # Without DATABASE_URL / REDIS_URL an embedded PostgreSQL / Redis is started under VAR (config/embedded.py).
 DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(VAR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(VAR)
+for name, url, schemes, example in [
+    ("DATABASE_URL", DATABASE_URL, {"postgresql", "postgres"}, "postgresql://name:password@host/database"),
+    ("REDIS_URL", REDIS_URL, {"redis", "rediss", "unix"}, "redis://host:6379/0"),
+]:
+    if urlsplit(url).scheme not in schemes:
+        raise ImproperlyConfigured(
+            f"{name} is not understood. Write it as {example}, or leave it out for the embedded one."
+        )
 # The web server gives every request a thread of its own, so a connection that stays open would never be found again.
 IN_WEB_SERVER = "config.asgi" in sys.modules
 DATABASES: dict[str, Any] = {

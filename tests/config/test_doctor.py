@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
 from config import doctor
 from config.doctor import Finding
 from generation.models import BackendKind, Generator
 from jobs.services import beat
+from tests.disks import disk_of
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
@@ -51,7 +54,7 @@ def test_lines_for_people_say_the_remedy() -> None:
     run = run_doctor("--quick", REDIS_URL="redis://localhost:1/0")
     (line,) = [line for line in run.stdout.splitlines() if "broker" in line]
     assert line.startswith("PROBLEM")
-    assert line.endswith("Check REDIS_URL.")
+    assert line.endswith("Start Redis, or correct REDIS_URL.")
 
 
 @pytest.mark.django_db
@@ -106,3 +109,40 @@ def test_the_doctor_itself_loads_no_torch() -> None:
         [sys.executable, "-c", code], cwd=CHECKOUT, env=environment, capture_output=True, text=True
     )
     assert run.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("DATABASE_URL", "mysql://host/name"), ("REDIS_URL", "localhost:6379")]
+)
+def test_an_address_of_another_kind_is_one_line_with_an_example(name: str, value: str) -> None:
+    run = run_doctor("--quick", **{name: value})
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{name} is not understood. Write it as ")
+    assert len(run.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"), [("zh_CN.UTF-8", "zh-hans"), ("en_GB.UTF-8", "en"), ("C", "en"), ("", "en")]
+)
+def test_it_speaks_the_language_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, locale: str, language: str
+) -> None:
+    for variable in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("LANG", locale)
+    assert doctor.terminal_language() == language
+
+
+def test_little_space_is_said_in_megabytes(settings: Settings, tmp_path: Path) -> None:
+    with disk_of(20 * 1024**2, tmp_path / "small") as small:
+        settings.VAR = settings.FILES_ROOT = small
+        (finding,) = doctor.disk()
+    assert (finding.state, finding.what) == ("problem", f"20 MB free for {small}.")
+
+
+@pytest.mark.django_db
+def test_a_migration_that_was_not_applied_is_named(settings: Settings) -> None:
+    MigrationRecorder(connection).record_unapplied("jobs", "0002_job_language")
+    (finding,) = doctor.migrations()
+    assert (finding.state, finding.remedy) == ("problem", "Run: manage.py migrate")
+    assert "jobs.0002_job_language" in finding.what

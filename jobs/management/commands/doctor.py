@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from config import doctor
 
@@ -20,6 +22,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        with translation.override(doctor.terminal_language()):
+            self.say(**options)
+
+    def say(self, **options: Any) -> None:
         findings = []
         for finding in doctor.examine(quick=options["quick"]):
             findings.append(finding)
@@ -29,4 +35,4 @@ class Command(BaseCommand):
             self.stdout.write(doctor.as_json(findings))
         problems = sum(finding.state == "problem" for finding in findings)
         if problems:
-            raise CommandError(f"{problems} to mend")
+            raise CommandError(_("{count} to mend").format(count=problems))
