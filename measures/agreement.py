@@ -94,7 +94,8 @@ def krippendorff_alpha(
     None when all ratings are one value. Raises ValueError when interval has no values.
     """
     rated, left_out = _rated_twice(counts)
-    patterns, items = distinct(rated)
+    shown, items = distinct(rated)
+    patterns = shown.astype(np.float64)
     disagreement = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}[level]
     if level == "interval" and values is None:
         raise ValueError("Krippendorff's α for an interval scale needs the values of the categories.")
@@ -107,7 +108,7 @@ def krippendorff_alpha(
     return bootstrapped(alpha, items, replicates=replicates, seed=seed, left_out=left_out)
 
 
-def _nominal(weights: Floats, patterns: Ints, scale: Floats) -> tuple[Floats, Floats]:
+def _nominal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Observed and expected share of unequal pairs, shape (resamples,)."""
     raters, margins = patterns.sum(axis=1), weights @ patterns
     total = margins.sum(axis=1)
@@ -116,17 +117,17 @@ def _nominal(weights: Floats, patterns: Ints, scale: Floats) -> tuple[Floats, Fl
     return weights @ unequal / total, expected
 
 
-def _interval(weights: Floats, patterns: Ints, scale: Floats) -> tuple[Floats, Floats]:
-    """Observed and expected squared difference of a pair; the scale is centred against cancellation."""
-    raters, margins = patterns.sum(axis=1), weights @ patterns
-    total = margins.sum(axis=1)
-    scale = scale - (scale.min() + scale.max()) / 2 if scale.size else scale
-    within = 2 * (raters * (patterns @ scale**2) - (patterns @ scale) ** 2) / (raters - 1)
-    expected = 2 * (total * (margins @ scale**2) - (margins @ scale) ** 2) / (total * (total - 1))
-    return weights @ within / total, _unless_one_value(expected, margins)
+def _interval(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Observed and expected squared difference of a pair; the scale is centred and shrunk to a width of 1."""
+    centred = (scale - (scale.min() + scale.max()) / 2) / max(float(np.ptp(scale)), 1e-300)
+    raters, sums, squares = (patterns @ np.stack([np.ones(scale.size), centred, centred**2], axis=1)).T
+    within = 2 * (raters * squares - sums**2) / (raters - 1)
+    observed, total, all_sums, all_squares = (weights @ np.stack([within, raters, sums, squares], axis=1)).T
+    expected = 2 * (total * all_squares - all_sums**2) / (total * (total - 1))
+    return observed / total, np.where(expected > 1e-12, expected, 0.0)
 
 
-def _ordinal(weights: Floats, patterns: Ints, scale: Floats) -> tuple[Floats, Floats]:
+def _ordinal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """As for an interval scale, on the mid-ranks of the categories: Krippendorff's ordinal distance is their gap."""
     raters, margins = patterns.sum(axis=1), weights @ patterns
     total = margins.sum(axis=1)

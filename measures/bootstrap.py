@@ -13,6 +13,7 @@ from measures.estimate import Estimate
 
 REPLICATES = 1000
 SEED = 20_171_205
+WIDE = 32  # columns; wider rows rarely repeat and take long to compare
 CELLS = 4_000_000  # weights held at a time: 32 MB
 
 Floats = NDArray[np.float64]
@@ -22,9 +23,9 @@ Statistic = Callable[[Floats], Floats]
 
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """The different rows of an (items, columns) table, and how many items show each."""
-    if rows.shape[0] == 0:
-        return rows, np.zeros(0, np.int64)
+    """The different rows of an (items, columns) table, and how many items show each; wide rows stay as they are."""
+    if rows.shape[0] == 0 or rows.shape[1] > WIDE:
+        return rows, np.ones(rows.shape[0], np.int64)
     patterns, counts = np.unique(rows, axis=0, return_counts=True)
     return patterns, counts.astype(np.int64)
 

@@ -35,7 +35,7 @@ def cohen_kappa(counts: Ints, *, weights: Weights = "none") -> Estimate:
     shares, agreed = counts / n, _agreement_weights(counts.shape[0], weights)
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     observed, expected = float((shares * agreed).sum()), float(rows @ agreed @ columns)
-    if np.count_nonzero(rows * columns) and np.isclose(expected, 1.0, rtol=0, atol=1e-12):
+    if np.isclose(expected, 1.0, rtol=0, atol=1e-12):
         return undefined(n)
     kappa = (observed - expected) / (1 - expected)
     means = (agreed @ columns)[:, None] + (rows @ agreed)[None, :]

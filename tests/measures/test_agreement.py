@@ -93,12 +93,27 @@ def test_cohens_kappa_of_two_readers() -> None:
     assert (kappa.value or 0) - kappa.low == pytest.approx(1.96 * 0.0537, abs=0.0005)
 
 
-def test_weights_forgive_near_misses() -> None:
-    near, far = np.array([[5, 5, 0], [0, 5, 5], [0, 0, 5]]), np.array([[5, 0, 5], [5, 5, 0], [0, 0, 5]])
-    assert cohen_kappa(near).value == pytest.approx(cohen_kappa(near, weights="none").value)
-    for weights in ("linear", "quadratic"):
-        one, other = (cohen_kappa(table, weights=weights).value for table in (near, far))
-        assert (one or 0) > (other or 0)
+def test_the_quadratic_kappa_is_the_concordance_of_the_numbers() -> None:
+    table = np.array([[10, 3, 1], [2, 12, 6], [0, 2, 9]])
+    x, y = np.repeat(np.indices((3, 3)).reshape(2, -1), table.ravel(), axis=1)
+    concordance = 2 * np.cov(x, y, ddof=0)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2)
+    assert cohen_kappa(table, weights="quadratic").value == pytest.approx(concordance)
+
+
+def test_the_linear_kappa_joins_the_cuts_between_categories() -> None:
+    table = np.array([[10, 3, 1], [2, 12, 6], [0, 2, 9]])
+    above = below = 0.0
+    for cut in (1, 2):
+        parts = [table[:cut, :cut], table[:cut, cut:], table[cut:, :cut], table[cut:, cut:]]
+        shares = np.array([part.sum() for part in parts]).reshape(2, 2) / table.sum()
+        chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
+        above, below = above + float(np.trace(shares)) - chance, below + 1 - chance
+    assert cohen_kappa(table, weights="linear").value == pytest.approx(above / below)
+
+
+def test_cohens_kappa_of_nothing_and_of_one_category_is_none() -> None:
+    assert cohen_kappa(np.zeros((2, 2), int)).value is None
+    assert cohen_kappa(np.array([[4, 0], [0, 0]])).value is None
 
 
 @pytest.mark.parametrize(
