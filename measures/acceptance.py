@@ -14,6 +14,8 @@ from scipy.special import gammaln
 from measures.bootstrap import Floats
 from measures.estimate import Estimate, undefined
 
+ROUNDING = 1e-8  # a probability this close to the limit is the limit, and outside
+
 Share = Fraction | Decimal | str | float
 
 
@@ -54,7 +56,7 @@ def batch_accuracy(correct: int, sample: int, population: int, *, confidence: fl
     _check(correct, sample, population)
     if sample == 0:
         return undefined(0)
-    tail = (1 - confidence) / 2
+    tail = (1 - confidence) / 2 * (1 + ROUNDING)
     least, most = correct, population - (sample - correct)
     low = _first(least, most, lambda k: _at_least(correct, sample, k, population) > tail)
     high = _last(least, most, lambda k: _at_most(correct, sample, k, population) > tail)

@@ -31,11 +31,16 @@ def test_the_interval_is_what_enumeration_finds(population: int, data: st.DataOb
     correct = data.draw(st.integers(0, sample))
     batches = np.arange(population + 1)
     fitting = batches[
-        (hypergeom.sf(correct - 1, population, batches, sample) > 0.025)
-        & (hypergeom.cdf(correct, population, batches, sample) > 0.025)
+        (hypergeom.sf(correct - 1, population, batches, sample) > 0.025 * (1 + 1e-8))
+        & (hypergeom.cdf(correct, population, batches, sample) > 0.025 * (1 + 1e-8))
     ]
     found = batch_accuracy(correct, sample, population)
     assert (found.low, found.high) == (fitting.min() / population, fitting.max() / population)
+
+
+def test_a_batch_as_likely_as_the_limit_is_outside() -> None:
+    # With 39 of 40 correct, a single sample is wrong with probability 1/40 = 0.025 exactly.
+    assert batch_accuracy(0, 1, 40).high == 38 / 40
 
 
 def test_the_curve_equals_scipys_and_10_000_simulated_batches() -> None:
