@@ -1,8 +1,9 @@
-"""Presets: ready-made projects, as data. Each is a module of this package."""
+"""Presets: ready-made projects, as data."""
 
 from annotation.presets import diamante
-from annotation.presets.preset import Preset, TopicIdea
+from annotation.presets.labelling import LABELLING
+from annotation.presets.preset import LabellingDefaults, Preset, TopicIdea
 
-PRESETS: dict[str, Preset] = {"diamante": diamante.PRESET}
+PRESETS: dict[str, Preset] = {"diamante": diamante.PRESET, **LABELLING}
 
-__all__ = ["PRESETS", "Preset", "TopicIdea"]
+__all__ = ["PRESETS", "LabellingDefaults", "Preset", "TopicIdea"]

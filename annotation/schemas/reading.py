@@ -1,7 +1,6 @@
 """From content, which anybody may have written, to a Schema: everything wrong with it is said at once."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,7 +33,9 @@ MAX_PARTS = 100  # of one condition
 MAX_NESTING = 12  # conditions within conditions
 SHORT = 2_000  # characters of a question or an option
 
-KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+# Keys are also names of fields in JavaScript objects, which have some of their own.
+BORN = "constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toLocaleString|toString|valueOf"
+KEY = re.compile(rf"(?!(?:{BORN})$)[A-Za-z][A-Za-z0-9_-]{{0,39}}")
 KEYBOARD = re.compile(r"[!-.0-~]")  # one visible ASCII character; "/" opens the browser's search
 EVERY = ("key", "scope", "kind", "text", "when", "required", "sets", "agree", "guideline")
 BY_SCOPE = {Scope.UTTERANCE: ("speakers", "runs"), Scope.DIALOGUE: ()}
@@ -129,19 +130,29 @@ def _options(fields: Fields, kind: Kind | None) -> tuple[Option, ...]:
     path = (*fields.path, "options")
     options = [_option(row, (*path, n), fields.found, kind) for n, row in enumerate(rows)]
     made = [(n, option) for n, option in enumerate(options) if option]
-    # 1 and "1" would be told apart by nobody who reads an export.
-    _refuse_twice(fields.found, path, "value", [(n, str(option.value)) for n, option in made])
-    _refuse_twice(fields.found, path, "key", [(n, option.key.lower()) for n, option in made if option.key])
+    _refuse_twins(fields.found, path, made)
     return tuple(option for option in options if option)
 
 
-def _refuse_twice(found: Found, path: Path, name: str, values: list[tuple[int, str]]) -> None:
-    seen = Counter[str]()
-    for n, value in values:
-        seen[value] += 1
-        if seen[value] == 2:
-            said = _("“%(value)s” is there twice.") % {"value": brief(value)}
-            found.add((*path, n, name), said, _("Give every option one of its own."))
+def _refuse_twins(found: Found, path: Path, options: list[tuple[int, Option]]) -> None:
+    for place, (n, option) in enumerate(options):
+        before = [earlier for _n, earlier in options[:place]]
+        # 1 and "1" would be told apart by nobody who reads an export.
+        if any(str(earlier.value) == str(option.value) for earlier in before):
+            _refuse_twice(found, (*path, n, "value"), str(option.value))
+        rivals = [earlier for earlier in before if earlier.key.lower() == option.key.lower()]
+        if option.key and any(_may_meet(earlier, option) for earlier in rivals):
+            _refuse_twice(found, (*path, n, "key"), option.key)
+
+
+def _may_meet(one: Option, other: Option) -> bool:
+    """Whether some utterance is offered both."""
+    return not one.speakers or not other.speakers or bool({*one.speakers} & {*other.speakers})
+
+
+def _refuse_twice(found: Found, path: Path, value: str) -> None:
+    said = _("“%(value)s” is there twice.") % {"value": brief(value)}
+    found.add(path, said, _("Give every option one of its own."))
 
 
 def _option(raw: Any, path: Path, found: Found, kind: Kind | None) -> Option | None:
