@@ -14,6 +14,7 @@ v1 = [
     path("", include("generation.api")),
     path("", include("annotation.api")),
     path("", include("annotation.review_api")),
+    path("", include("annotation.schemas_api")),
     path("", include("annotation.statistics_api")),
     path("", include("preference.api")),
 ]
