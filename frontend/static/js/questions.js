@@ -6,7 +6,6 @@
  * One question is active: it has the frame, shows its keys, and takes them. Only what an answer changes is drawn again.
  */
 import { fill } from "./api.js";
-import { colourOf, crowdedGoals, drawPiece, pieceAt } from "./nuggets.js";
 import { Rules } from "./schema.js";
 import { isComposing, isTyping } from "./shortcuts.js";
 
@@ -32,6 +31,9 @@ import { isComposing, isTyping } from "./shortcuts.js";
 const EMPTY = { isShown: true, isFixed: false, control: null };
 const DIGITS = "123456789";
 const LETTERS = "abcdfhilnopqrsuvwxyz0"; // without those of the page: e, g, j, k, m, t
+const COLOURS = 6;
+/** @type {Record<string, string>} */
+const OF_ROLE = { trigger: "c4", regular: "c1", goal: "c3" };
 const LONG_TEXT = 2000; // characters shown before "Show all"
 const TYPED_NUMBER_MS = 1000;
 const PAGE_STEP = 10;
@@ -73,6 +75,60 @@ export function keysOf(options) {
   const free = [...DIGITS, ...LETTERS].filter((key) => !taken.has(key));
   return options.map((option) => option.key?.toLowerCase() || (free.shift() ?? ""));
 }
+
+// ---- nuggets ---------------------------------------------------------------------------------------------------------
+// Consecutive utterances of one speaker with the same label are one nugget (Zeng et al., DCH §3.5). Each row draws its own
+// piece of the bracket, so that an answer redraws three rows, however long the dialogue is.
+
+/**
+ * The piece of a bracket at a position.
+ * @param {Utterance[]} utterances  @param {(position: number) => unknown} labelAt  @param {number} position
+ * @returns {"" | "only" | "first" | "inner" | "last"} "": no label there
+ */
+function pieceAt(utterances, labelAt, position) {
+  const label = labelAt(position);
+  if (label === undefined) return "";
+  const joins = (/** @type {number} */ other) =>
+    utterances[other]?.speaker === utterances[position].speaker && labelAt(other) === label;
+  const [above, below] = [joins(position - 1), joins(position + 1)];
+  if (above && below) return "inner";
+  return above ? "last" : below ? "first" : "only";
+}
+
+/** c1 to c6: by what the label means in UCH, else by its place. @param {Option[]} options  @param {Option} option */
+function colourOf(options, option) {
+  return OF_ROLE[option.nugget ?? ""] ?? `c${(options.indexOf(option) % COLOURS) + 1}`;
+}
+
+/**
+ * Draw what stands beside one utterance.
+ * @param {HTMLElement} cell  @param {ReturnType<typeof pieceAt>} piece  @param {Option[]} options
+ * @param {Option | undefined} option  the one that is chosen
+ */
+function drawPiece(cell, piece, options, option) {
+  const isNugget = option !== undefined && option.nugget !== "none";
+  cell.className = ["nugget", isNugget ? colourOf(options, option) : ""].join(" ").trim();
+  if (isNugget && piece) cell.dataset.piece = piece;
+  else delete cell.dataset.piece;
+}
+
+/**
+ * Speakers with more than one run labelled as their goal: only the first counts in UCH.
+ * @param {Utterance[]} utterances  @param {(position: number) => Option | undefined} optionAt
+ * @returns {{ speaker: string, n: number }[]}
+ */
+function crowdedGoals(utterances, optionAt) {
+  /** @type {Map<string, number>} */
+  const goals = new Map();
+  for (const [position, { speaker }] of utterances.entries()) {
+    if (optionAt(position)?.nugget !== "goal") continue;
+    const piece = pieceAt(utterances, (at) => optionAt(at)?.value, position);
+    if (piece === "first" || piece === "only") goals.set(speaker, (goals.get(speaker) ?? 0) + 1);
+  }
+  return [...goals].filter(([, n]) => n > 1).map(([speaker, n]) => ({ speaker, n }));
+}
+
+// ---- questions -------------------------------------------------------------------------------------------------------
 
 /** @returns {Answers} */
 const nothing = () => ({ dialogue: {}, utterances: {} });

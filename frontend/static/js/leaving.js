@@ -1,0 +1,141 @@
+// @ts-check
+/** Leaving a dialogue to be labelled, and coming back to one: skip, save, give back, previous submissions. Loaded on need. */
+import { call, fill, Problem } from "./api.js";
+import { toast } from "./toast.js";
+
+/**
+ * @typedef {{
+ *   project: string, words: Record<string, any>, urls: Record<string, string>, current: () => any,
+ *   sayError: (error: unknown) => void, reopen: (id: number) => Promise<void>, keepDraft: () => void,
+ *   claimId: () => string, hasNext: () => boolean, left: (answer: any) => void,
+ * }} Bench
+ */
+
+/** @param {string} id */
+const dialogOf = (id) => /** @type {HTMLDialogElement} */ (document.getElementById(id));
+
+/** @param {string} iso */
+const clock = (iso) =>
+  new Date(iso).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+
+/** @param {Bench} bench */
+export async function save(bench) {
+  const assignment = bench.current();
+  if (!assignment) return;
+  bench.keepDraft();
+  await call("POST", `/assignments/${assignment.id}/save/`, {});
+  location.assign(bench.urls.queue);
+}
+
+/** @param {Bench} bench */
+export function skip(bench) {
+  ask(bench, "skip", async (id, reason) => {
+    const next = bench.hasNext() ? {} : { next_claim: bench.claimId() };
+    bench.left(await call("POST", `/labelling/${id}/skip/`, { reason, ...next }));
+  });
+}
+
+/** @param {Bench} bench */
+export function giveBack(bench) {
+  ask(bench, "giveBack", async (id, reason) => {
+    await call("POST", `/labelling/${id}/skip/`, { reason });
+    location.assign(bench.urls.queue);
+  });
+}
+
+/** @param {Bench} bench  @param {"skip" | "giveBack"} how  @param {(id: number, reason: string) => Promise<void>} go */
+function ask(bench, how, go) {
+  const assignment = bench.current();
+  if (!assignment) return;
+  const asked = dialogOf("skip-dialog");
+  const form = /** @type {HTMLFormElement} */ (asked.querySelector("form"));
+  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (asked.querySelector(name));
+  part("h2").textContent = part("h2").dataset[how] ?? "";
+  part("[data-keep]").onclick = () => asked.close();
+  part("[type=submit] [data-words]").textContent = bench.words[how === "skip" ? "skip" : "give_back"];
+  part("[data-problem]").textContent = "";
+  form.reset();
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    const given = new FormData(form);
+    const reason = [given.get("reason"), given.get("words")].filter((one) => String(one ?? "").trim()).join(": ");
+    if (!reason) {
+      part("[data-problem]").textContent = bench.words.reason_needed;
+      return;
+    }
+    try {
+      await go(assignment.id, reason);
+      asked.close();
+    } catch (error) {
+      part("[data-problem]").textContent =
+        error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+    }
+  };
+  asked.showModal();
+}
+
+// ---- previous submissions ----------------------------------------------------------------------------------------------
+
+/** @param {Bench} bench  @param {string} [address]  @returns {Promise<{ results: any[], next: string | null }>} */
+function mine({ project }, address) {
+  const query = address ? new URL(address, location.origin).search : "";
+  return call("GET", `/projects/${project}/labelling/mine/${query}`);
+}
+
+/** @param {Bench} bench */
+export async function previous(bench) {
+  const sheet = dialogOf("previous");
+  sheet.querySelector("[data-list]")?.replaceChildren();
+  if (!sheet.open) sheet.showModal();
+  await more(bench, sheet);
+}
+
+/** @param {Bench} bench  @param {HTMLDialogElement} sheet  @param {string} [address] */
+async function more(bench, sheet, address) {
+  const [state, list] = [sheet.querySelector("[data-state]"), sheet.querySelector("[data-list]")];
+  const older = /** @type {HTMLButtonElement} */ (sheet.querySelector("[data-older]"));
+  if (!state || !list) return;
+  state.textContent = bench.words.loading;
+  try {
+    const page = await mine(bench, address);
+    list.append(...page.results.map((one) => row(bench, sheet, one)));
+    state.textContent = list.childElementCount > 0 ? "" : bench.words.no_submissions;
+    older.hidden = !page.next;
+    older.onclick = () => void more(bench, sheet, page.next ?? "");
+    if (!address) list.querySelector("button")?.focus();
+  } catch (error) {
+    state.textContent = error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+  }
+}
+
+/** @param {Bench} bench  @param {HTMLDialogElement} sheet  @param {any} submission */
+function row(bench, sheet, submission) {
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById("previous-row"));
+  const line = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (line.querySelector(name));
+  part("[data-opening]").textContent = submission.opening;
+  part("[data-revision]").textContent = fill(bench.words.revision, { n: submission.revision });
+  part("[data-time]").textContent = clock(submission.stored_at);
+  part("button").onclick = async () => {
+    try {
+      await bench.reopen(submission.assignment);
+      sheet.close();
+    } catch (error) {
+      const state = sheet.querySelector("[data-state]");
+      if (state)
+        state.textContent = error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+    }
+  };
+  return line;
+}
+
+/** Undo, on a page that has submitted nothing yet. @param {Bench} bench */
+export async function openLast(bench) {
+  try {
+    const [last] = (await mine(bench)).results;
+    if (!last) toast(bench.words.undo_nothing);
+    else await bench.reopen(last.assignment);
+  } catch (error) {
+    bench.sayError(error);
+  }
+}
