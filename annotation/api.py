@@ -23,6 +23,7 @@ from annotation.selectors.queue import today_of
 from annotation.selectors.workbench import latest_request, openings_of, utterances_of
 from annotation.services import assignment as holding
 from annotation.services import authoring, drafts, planning
+from annotation.services.claiming import claim_next_task
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -73,7 +74,7 @@ class AssignmentsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
         project = project_for(person(request), slug)
-        claimed = holding.claim_next_task(
+        claimed = claim_next_task(
             annotator=person(request), project=project, **checked(shapes.ClaimInput, request)
         )
         return Response(full(assignment_for(person(request), claimed.pk)), status=status.HTTP_201_CREATED)

@@ -121,7 +121,7 @@ def workbench_of(username: str) -> tuple[str, str]:
     from django.test import Client
 
     from accounts.models import User
-    from annotation.services.assignment import claim_next_task
+    from annotation.services.claiming import claim_next_task
     from annotation.services.planning import create_project, plan_dialogues
     from projects.models import Membership, Role
 

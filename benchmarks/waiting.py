@@ -117,7 +117,8 @@ class Annotator:
     def write_dialogue(self, mode: str) -> None:
         from django.db import connections
 
-        from annotation.services.assignment import claim_next_task, release
+        from annotation.services.assignment import release
+        from annotation.services.claiming import claim_next_task
 
         try:
             assignment = claim_next_task(annotator=self.person, project=self.projects[mode], claim_id=uuid4())

@@ -9,8 +9,8 @@ from django.utils import translation
 
 from accounts.models import User
 from annotation.models import Assignment
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import Outcome, SentTurn, submit_turn
+from annotation.services.claiming import claim_next_task
 from annotation.services.planning import create_project, plan_dialogues
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers

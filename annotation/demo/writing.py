@@ -15,8 +15,9 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.demo.reading import Line, Script
 from annotation.models import Assignment, AssignmentState, Draft, ExpertReview, Turn
-from annotation.services.assignment import claim_next_task, save_for_later
+from annotation.services.assignment import save_for_later
 from annotation.services.authoring import SentTurn, finish_dialogue, submit_turn
+from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import Remark, decide
 from dialogues.models import CandidateSet, Dialogue
 from generation.models import CandidateRequest, RequestState

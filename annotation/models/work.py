@@ -169,8 +169,8 @@ class Assignment(models.Model):
 class Workload(models.Model):
     """How much one person has taken of a project, and from where the next task is looked for.
 
-    taken: assignments held or submitted. cursor: the rank up to which nothing is left for this person; it holds as
-    long as nothing has become free behind it (`epoch` equals the project's). drained_at: when nothing was left for the
+    taken: assignments held or submitted. cursors: by annotator group the rank from which to look on; they hold as long
+    as nothing has become free behind them (`epoch` equals the project's). drained_at: when nothing was left for the
     person; who is drained is nobody's measure for the balance. The row is the lock under which a person claims.
     """
 
@@ -179,7 +179,7 @@ class Workload(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="workloads"
     )
     taken = models.PositiveIntegerField(default=0)
-    cursor = models.BigIntegerField(null=True)
+    cursors = models.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     active_at = models.DateTimeField(default=timezone.now)
     drained_at = models.DateTimeField(null=True)

@@ -1,134 +1,48 @@
-"""Who works on what: claiming, holding, giving back, taking up again.
+"""Who works on what: holding, giving back, taking up again. Giving out is `claiming`'s.
 
-A task's `open_slots` is changed only here, always together with the assignment that takes or gives the slot.
+A task's `open_slots` is changed only there and here, together with the assignment that takes or gives the slot.
 """
 
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, Min, OuterRef
+from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
-from annotation.models import ASSIGNMENT_MOVES, HELD, Assignment, AssignmentState, AuthoringSettings, Task
+from annotation.models import (
+    ASSIGNMENT_MOVES,
+    HELD,
+    Assignment,
+    AssignmentState,
+    LabellingSettings,
+    Task,
+    Workload,
+)
 from annotation.selectors.assignments import missing_assignment
-from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState, Origin
-from dialogues.splits import split_for
-from projects.models import Membership, Project
-from projects.roles import CAPABILITIES, Capability
+from annotation.selectors.settings import Settings, work_settings
+from dialogues.models import DIALOGUE_MOVES, DialogueState
+from projects.models import Project, Protocol
+from projects.roles import Capability
 from projects.selectors import capabilities_of
 from projects.transitions import move
 
 REAP_AT_ONCE = 500
 
 
-@transaction.atomic
-def claim_next_task(*, annotator: User, project: Project, claim_id: UUID) -> Assignment:
-    """Give the annotator the next open task, with a lease. The same claim_id again returns the first claim.
-
-    Raises Refusal: not_annotator, too_many_open, and when nothing comes, all_claimed (others hold the rest, the first
-    lease ends at details["until"]) or all_done. The number of queries does not depend on the size of the project.
-    """
-    _lock_annotator(annotator, project)
-    if earlier := Assignment.objects.filter(claim_id=claim_id, annotator=annotator).first():
-        return earlier
-    settings = AuthoringSettings.objects.get(project=project)
-    _check_open_tasks(annotator, project, settings)
-    task = _next_task(annotator, project)
-    if task is None:
-        raise _nothing_left(annotator, project)
-    Task.objects.filter(pk=task.pk).update(open_slots=F("open_slots") - 1)
-    return Assignment.objects.create(
-        task=task,
-        project=project,
-        annotator=annotator,
-        dialogue=_new_dialogue(project, claim_id),
-        claim_id=claim_id,
-        lease_until=_lease(settings),
-    )
-
-
-def _lock_annotator(annotator: User, project: Project) -> None:
-    # Two tabs of one person claim one after the other, so that the limit of open tasks holds; and so do two
-    # sends of one claim, so that the second finds the first.
-    membership = Membership.objects.select_for_update().filter(user=annotator, project=project).first()
-    roles = membership.roles if membership else []
-    if not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles) or project.archived_at:
-        raise NotAllowed(
-            _("You are not an annotator of this project."),
-            _("Ask its manager to give you the role “Annotator”."),
-        )
-
-
-def _check_open_tasks(annotator: User, project: Project, settings: AuthoringSettings) -> None:
-    held = Assignment.objects.filter(annotator=annotator, project=project, state__in=HELD).count()
-    if held >= settings.open_tasks_per_person:
-        raise Refusal(
-            "too_many_open",
-            ngettext(
-                "You already have %(n)d open dialogue in this project.",
-                "You already have %(n)d open dialogues in this project.",
-                held,
-            )
-            % {"n": held},
-            _("Finish one of them or give one back, then take the next."),
-            details={"open": held},
-        )
-
-
-def _next_task(annotator: User, project: Project) -> Task | None:
-    mine = Assignment.objects.filter(task=OuterRef("pk"), annotator=annotator)
-    return (
-        Task.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(~Exists(mine), project=project, open_slots__gt=0)
-        .order_by("rank", "id")
-        .first()
-    )
-
-
-def _nothing_left(annotator: User, project: Project) -> Refusal:
-    others = Assignment.objects.filter(project=project, state__in=HELD).exclude(annotator=annotator)
-    until: datetime | None = others.aggregate(until=Min("lease_until"))["until"]
-    mine = Assignment.objects.filter(task=OuterRef("pk"), annotator=annotator)
-    # Open, but locked at this instant: somebody is claiming it.
-    being_claimed = Task.objects.filter(~Exists(mine), project=project, open_slots__gt=0).exists()
-    if until is None and not being_claimed:
-        return Refusal(
-            "all_done",
-            _("Everything in this project is done."),
-            _("Thank you. Look into your other projects."),
-        )
-    return Refusal(
-        "all_claimed",
-        _("All that is left is being worked on by others."),
-        _("Try again later: what they give back becomes free."),
-        details={"until": until.isoformat() if until else None},
-    )
-
-
-def _new_dialogue(project: Project, claim_id: UUID) -> Dialogue:
-    return Dialogue.objects.create(
-        project=project,
-        origin=Origin.AUTHORED,
-        state=DialogueState.WRITING,
-        split=split_for(str(claim_id)),
-        language=project.language,
-    )
-
-
-def _lease(settings: AuthoringSettings) -> datetime:
+def lease(settings: Settings) -> datetime:
+    """When what is taken now becomes free again."""
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
 
 def lock_assignment(*, annotator: User, assignment_id: int) -> Assignment:
     """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's."""
     locked = Assignment.objects.select_for_update(of=("self",)).select_related(
-        "dialogue", "project__authoring"
+        "dialogue", "project__authoring", "project__labelling"
     )
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None:
@@ -141,7 +55,7 @@ def hold(assignment: Assignment) -> None:
 
     Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
     """
-    settings = assignment.project.authoring
+    settings = work_settings(assignment.project)
     _check_still_annotates(assignment)
     if assignment.state == AssignmentState.ACTIVE:
         _renew(assignment, settings)
@@ -168,12 +82,12 @@ def _may_annotate(person: User, project: Project) -> bool:
     return project.archived_at is None and Capability.ANNOTATE in capabilities_of(person, project)
 
 
-def _renew(assignment: Assignment, settings: AuthoringSettings) -> None:
-    assignment.lease_until, assignment.touched_at = _lease(settings), timezone.now()
+def _renew(assignment: Assignment, settings: Settings) -> None:
+    assignment.lease_until, assignment.touched_at = lease(settings), timezone.now()
     assignment.save(update_fields=["lease_until", "touched_at"])
 
 
-def _take_up(assignment: Assignment, settings: AuthoringSettings) -> None:
+def _take_up(assignment: Assignment, settings: Settings) -> None:
     if assignment.state not in HELD:
         _take_slot_back(assignment)
         _move_dialogue(assignment, DialogueState.WRITING)
@@ -181,7 +95,7 @@ def _take_up(assignment: Assignment, settings: AuthoringSettings) -> None:
         assignment,
         AssignmentState.ACTIVE,
         actor=assignment.annotator,
-        lease_until=_lease(settings),
+        lease_until=lease(settings),
         touched_at=timezone.now(),
     )
 
@@ -196,6 +110,7 @@ def _take_slot_back(assignment: Assignment) -> None:
             _("Your text is kept here and in your queue. Take a new dialogue to go on."),
             details={"lease_until": assignment.lease_until.isoformat()},
         )
+    _count(assignment, 1)
 
 
 @transaction.atomic
@@ -212,7 +127,7 @@ def resume(*, annotator: User, assignment_id: int) -> Assignment:
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state == AssignmentState.RELEASED:
         _check_still_annotates(assignment)
-        _take_up(assignment, assignment.project.authoring)
+        _take_up(assignment, work_settings(assignment.project))
     elif assignment.state != AssignmentState.ACTIVE:
         hold(assignment)
     return assignment
@@ -224,7 +139,7 @@ def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state != AssignmentState.SAVED:
         hold(assignment)
-        until = timezone.now() + timedelta(days=assignment.project.authoring.saved_days)
+        until = timezone.now() + timedelta(days=work_settings(assignment.project).saved_days)
         _move(
             assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now()
         )
@@ -248,7 +163,7 @@ def reap_expired_leases() -> int:
     """Give back what nobody has renewed. Returns how many; called again and again by the scheduler."""
     with transaction.atomic():
         over = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).select_related(
-            "dialogue", "project"
+            "dialogue", "project__labelling"
         )
         expired = list(over.filter(state__in=HELD, lease_until__lt=timezone.now())[:REAP_AT_ONCE])
         for assignment in expired:
@@ -259,7 +174,20 @@ def reap_expired_leases() -> int:
 def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | None, reason: str) -> None:
     _move(assignment, state, actor=actor, reason=reason)
     Task.objects.filter(pk=assignment.task_id).update(open_slots=F("open_slots") + 1)
+    _count(assignment, -1)
     _move_dialogue(assignment, DialogueState.ABANDONED)
+    if assignment.project.protocol == Protocol.LABELLING:
+        came_free(assignment.project)
+
+
+def came_free(project: Project) -> None:
+    """Something may be free behind people's cursors: the next claims look from the start."""
+    LabellingSettings.objects.filter(project=project).update(epoch=F("epoch") + 1)
+
+
+def _count(assignment: Assignment, change: int) -> None:
+    mine = Workload.objects.filter(project=assignment.project_id, annotator=assignment.annotator_id)
+    mine.update(taken=Greatest(F("taken") + change, 0))
 
 
 def _move(
@@ -277,6 +205,9 @@ def _move(
 
 
 def _move_dialogue(assignment: Assignment, to: DialogueState) -> None:
+    """In authoring the dialogue is the work; in labelling it stays what it was."""
+    if assignment.project.protocol != Protocol.AUTHORING:
+        return
     move(
         assignment.dialogue,
         to=to,

@@ -4,7 +4,7 @@ Utterances and candidates go in with COPY: `bulk_create` spent half of an import
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -44,6 +44,9 @@ SPLITS = list(Split)
 UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
 
 Place = tuple[int, int]  # dialogue id, position
+New = Sequence[tuple[Dialogue, ParsedDialogue]]
+# What else happens to new dialogues, in the same transaction: apps above this one add theirs when they are ready.
+AFTER_STORED: list[Callable[[Project, New], None]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
         for position, utterance in enumerate(parsed.utterances)
     }
     _store_turns(turns, now)
+    for follow in AFTER_STORED:
+        follow(project, list(zip(rows, new, strict=True)))
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
     return Stored(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
 

@@ -25,7 +25,7 @@ from annotation.selectors.queue import (
     today_of,
     vetoed_assignments,
 )
-from annotation.services.assignment import claim_next_task
+from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import acknowledge_veto
 from frontend.pages import signed_in
 from frontend.paging import keyset_page

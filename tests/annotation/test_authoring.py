@@ -9,7 +9,7 @@ import pytest
 from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, Draft, Task, Turn
-from annotation.services.assignment import claim_next_task, release
+from annotation.services.assignment import release
 from annotation.services.authoring import (
     Outcome,
     SentTurn,
@@ -22,6 +22,7 @@ from annotation.services.authoring import (
     take_back,
     undo_turn,
 )
+from annotation.services.claiming import claim_next_task
 from annotation.services.drafts import save_draft
 from dialogues.models import CandidateSet, Dialogue, DialogueState
 from generation.models import CandidateRequest, Priority, RequestState

@@ -13,8 +13,8 @@ from annotation.models import Assignment, ExpertReview
 from annotation.selectors.overview import overviews
 from annotation.selectors.queue import vetoed_assignments
 from annotation.selectors.reviews import Waiting, is_being_judged, review_counts, verdicts_on, waiting_for
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue, take_back
+from annotation.services.claiming import claim_next_task
 from annotation.services.configuring import update_authoring
 from annotation.services.expert_review import (
     Remark,

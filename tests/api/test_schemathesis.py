@@ -35,8 +35,8 @@ from schemathesis.specs.openapi.checks import (
 from accounts.models import Scope, User
 from accounts.services import create_token
 from annotation.models import Assignment
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import SentTurn, submit_turn
+from annotation.services.claiming import claim_next_task
 from annotation.services.planning import plan_dialogues
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest

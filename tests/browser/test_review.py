@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.models import ExpertReview
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue
+from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import decide
 from dialogues.models import Dialogue, ReviewState
 from projects.models import Project

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.services.assignment import claim_next_task
+from annotation.services.claiming import claim_next_task
 from annotation.services.planning import create_project, plan_dialogues
 from projects.models import Project, Role
 

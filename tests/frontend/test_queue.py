@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, Task
-from annotation.services.assignment import claim_next_task, save_for_later
+from annotation.services.assignment import save_for_later
 from annotation.services.authoring import finish_dialogue
+from annotation.services.claiming import claim_next_task
 from annotation.services.planning import create_project
 from projects.models import Project
 

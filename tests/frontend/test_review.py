@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Assignment, ExpertReview
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import finish_dialogue, take_back
+from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import Remark, claim_next_review, decide
 from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState

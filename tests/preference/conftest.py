@@ -16,8 +16,8 @@ import preference.tasks  # noqa: F401  both register what carries jobs out
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import Verdict
-from annotation.services.assignment import claim_next_task
 from annotation.services.authoring import SentTurn, finish_dialogue, submit_turn, undo_turn
+from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import decide
 from annotation.services.planning import plan_dialogues
 from dialogues.models import CandidateSet, Dialogue

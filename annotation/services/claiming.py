@@ -1,0 +1,238 @@
+"""Giving out tasks: who gets which one next.
+
+A person claims under the lock of their workload row, so that two tabs claim one after the other and two sends of one
+claim find the first. Tasks are taken in the order of their rank with SKIP LOCKED: nobody waits for anybody.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.errors import NotAllowed, Refusal
+from accounts.models import User
+from annotation.models import HELD, Assignment, LabellingSettings, Task, Workload
+from annotation.selectors.settings import Settings, work_settings
+from dialogues.models import Dialogue, DialogueState, Origin
+from dialogues.splits import split_for
+from projects.models import Membership, Project, Protocol
+from projects.roles import CAPABILITIES, Capability
+
+AT_WORK_FOR = timedelta(minutes=10)  # since the last claim; who is away longer does not hold the others up
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimer:
+    annotator: User
+    project: Project
+    group: str
+    workload: Workload
+    settings: Settings
+
+    @property
+    def pools(self) -> list[str]:
+        """The person's own group's tasks come first, then those for anybody."""
+        return [self.group, ""] if self.group else [""]
+
+    def without_mine(self, rows: QuerySet[Any], task: str = "pk") -> QuerySet[Any]:
+        mine = Assignment.objects.filter(task=OuterRef(task), annotator=self.annotator)
+        return rows.filter(~Exists(mine))
+
+    def open_tasks(self) -> QuerySet[Task]:
+        rows = Task.objects.filter(project=self.project, group__in=self.pools, open_slots__gt=0)
+        return self.without_mine(rows)
+
+
+def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead: bool = False) -> Assignment:
+    """Give the annotator the next open task, with a lease. The same claim_id again returns the first claim.
+
+    ahead: it is fetched while another one is still worked on, so it counts as served only when that one is sent.
+    Raises Refusal: not_annotator, too_many_open, limit_reached, balance (further ahead of the others than the project
+    allows), and when nothing comes, all_claimed (others hold the rest, the first lease ends at details["until"]) or
+    all_done. The number of queries does not depend on the size of the project.
+    """
+    with transaction.atomic():
+        claimed = _claim(annotator, project, claim_id, ahead)
+    if isinstance(claimed, Refusal):
+        raise claimed
+    return claimed
+
+
+def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> Assignment | Refusal:
+    """A refusal is returned, so that what it says about the person's workload is kept."""
+    group = _group_of(annotator, project)
+    workload, _made = Workload.objects.select_for_update().get_or_create(project=project, annotator=annotator)
+    if earlier := Assignment.objects.filter(claim_id=claim_id, annotator=annotator).first():
+        return earlier
+    claimer = _Claimer(annotator, project, group, workload, work_settings(project))
+    if refusal := _too_many_open(claimer) or _over_the_limit(claimer) or _too_far_ahead(claimer):
+        return refusal
+    task = _next_task(claimer)
+    if task is None:
+        _note(workload, drained_at=timezone.now(), epoch=_epoch(claimer.settings), cursors={})
+        return _nothing_left(claimer)
+    Task.objects.filter(pk=task.pk).update(open_slots=F("open_slots") - 1)
+    now = timezone.now()
+    return Assignment.objects.create(
+        task=task,
+        project=project,
+        annotator=annotator,
+        dialogue=task.dialogue or _new_dialogue(project, claim_id),
+        claim_id=claim_id,
+        lease_until=now + timedelta(minutes=claimer.settings.lease_minutes),
+        served_at=None if ahead else now,
+    )
+
+
+def _group_of(annotator: User, project: Project) -> str:
+    membership = Membership.objects.filter(user=annotator, project=project).first()
+    roles = membership.roles if membership else []
+    if project.archived_at or not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles):
+        raise NotAllowed(
+            _("You are not an annotator of this project."),
+            _("Ask its manager to give you the role “Annotator”."),
+        )
+    return membership.group if membership else ""
+
+
+def _too_many_open(claimer: _Claimer) -> Refusal | None:
+    held = Assignment.objects.filter(
+        annotator=claimer.annotator, project=claimer.project, state__in=HELD
+    ).count()
+    if held < claimer.settings.open_tasks_per_person:
+        return None
+    return Refusal(
+        "too_many_open",
+        ngettext(
+            "You already have %(n)d open dialogue in this project.",
+            "You already have %(n)d open dialogues in this project.",
+            held,
+        )
+        % {"n": held},
+        _("Finish one of them or give one back, then take the next."),
+        details={"open": held},
+    )
+
+
+def _over_the_limit(claimer: _Claimer) -> Refusal | None:
+    settings, taken = claimer.settings, claimer.workload.taken
+    if not isinstance(settings, LabellingSettings) or settings.max_per_person is None:
+        return None
+    if taken < settings.max_per_person:
+        return None
+    return Refusal(
+        "limit_reached",
+        ngettext(
+            "You have done your %(n)d dialogue of this project.",
+            "You have done your %(n)d dialogues of this project.",
+            settings.max_per_person,
+        )
+        % {"n": settings.max_per_person},
+        _("Thank you. Its manager can raise the limit in the project's settings."),
+        details={"limit": settings.max_per_person},
+    )
+
+
+def _too_far_ahead(claimer: _Claimer) -> Refusal | None:
+    settings = claimer.settings
+    if not isinstance(settings, LabellingSettings) or settings.balance is None:
+        return None
+    least = _least_busy(claimer, settings)
+    ahead = claimer.workload.taken - least.taken if least else 0
+    if least is None or ahead < settings.balance:
+        return None
+    return Refusal(
+        "balance",
+        ngettext(
+            "You are %(n)d dialogue ahead of the others.",
+            "You are %(n)d dialogues ahead of the others.",
+            ahead,
+        )
+        % {"n": ahead},
+        _("This project wants everybody to label about as many. Go on when the others have caught up."),
+        details={"ahead": ahead, "until": (least.active_at + AT_WORK_FOR).isoformat()},
+    )
+
+
+def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | None:
+    """Of the person's group, among those at work for whom something is left."""
+    others = Workload.objects.filter(
+        project=claimer.project,
+        active_at__gte=timezone.now() - AT_WORK_FOR,
+        annotator__memberships__project=claimer.project,
+        annotator__memberships__group=claimer.group,
+    ).exclude(pk=claimer.workload.pk)
+    return others.exclude(Q(drained_at__isnull=False) & Q(epoch=settings.epoch)).order_by("taken").first()
+
+
+def _next_task(claimer: _Claimer) -> Task | None:
+    workload, epoch = claimer.workload, _epoch(claimer.settings)
+    cursors = workload.cursors if workload.epoch == epoch else {}
+    for pool in claimer.pools:
+        # From the cursor on first; then from the start, for what others held at that instant.
+        for since in dict.fromkeys([cursors.get(pool), None]):
+            if task := _first_open(claimer, pool, since):
+                _note(
+                    workload,
+                    taken=F("taken") + 1,
+                    cursors={**cursors, pool: task.rank},
+                    epoch=epoch,
+                    drained_at=None,
+                )
+                return task
+    return None
+
+
+def _first_open(claimer: _Claimer, pool: str, since: int | None) -> Task | None:
+    rows = Task.objects.select_for_update(skip_locked=True, of=("self",)).select_related("dialogue")
+    rows = rows.filter(project=claimer.project, group=pool, open_slots__gt=0)
+    if since is not None:
+        rows = rows.filter(rank__gte=since)
+    task: Task | None = claimer.without_mine(rows).order_by("rank", "id").first()
+    return task
+
+
+def _epoch(settings: Settings) -> int:
+    return settings.epoch if isinstance(settings, LabellingSettings) else 0
+
+
+def _note(workload: Workload, **changes: Any) -> None:
+    Workload.objects.filter(pk=workload.pk).update(active_at=timezone.now(), **changes)
+
+
+def _nothing_left(claimer: _Claimer) -> Refusal:
+    others = Assignment.objects.filter(
+        project=claimer.project, state__in=HELD, task__group__in=claimer.pools
+    ).exclude(annotator=claimer.annotator)
+    until: datetime | None = claimer.without_mine(others, "task").aggregate(until=Min("lease_until"))["until"]
+    # Open, but locked at this instant: somebody is claiming it.
+    if until is None and not claimer.open_tasks().exists():
+        return Refusal(
+            "all_done",
+            _("Everything in this project is done."),
+            _("Thank you. Look into your other projects."),
+        )
+    return Refusal(
+        "all_claimed",
+        _("All that is left is being worked on by others."),
+        _("Try again later: what they give back becomes free."),
+        details={"until": until.isoformat() if until else None},
+    )
+
+
+def _new_dialogue(project: Project, claim_id: UUID) -> Dialogue:
+    if project.protocol != Protocol.AUTHORING:
+        raise Refusal("no_dialogue", _("This task has no dialogue any more."), _("Take the next one."))
+    return Dialogue.objects.create(
+        project=project,
+        origin=Origin.AUTHORED,
+        state=DialogueState.WRITING,
+        split=split_for(str(claim_id)),
+        language=project.language,
+    )
