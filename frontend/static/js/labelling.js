@@ -191,9 +191,9 @@ function restored({ assignment }) {
 function onChange(path, value) {
   const isWords = typeof value === "string" && value.length > 40;
   activity.note(value === undefined ? "clear" : "answer", isWords ? { path } : { path, value });
-  if (isSubmitAsked) cancel(words.cancelled);
-  drafts?.keep();
   showDraft("");
+  if (isSubmitAsked) cancel(words.changed);
+  drafts?.keep();
   showLeft();
 }
 
@@ -296,11 +296,11 @@ function countDown() {
   const floor = byId("floor");
   floor.hidden = left === 0;
   if (left === 0) return;
-  const shown = Math.ceil(left);
+  const shown = Math.max(1, Math.ceil(left - FLOOR_MARGIN_MS / 1000));
   const clock = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
   floor.textContent = fill(words.floor, { min: current?.assignment.min_seconds, clock });
   if (isSubmitAsked) showSubmit(fill(words.submits_in, { clock }));
-  ticking = setTimeout(countDown, (left - (shown - 1)) * 1000 + 5);
+  ticking = setTimeout(countDown, Math.min(left, left - (shown - 1)) * 1000 + 5);
 }
 
 // ---- sending ---------------------------------------------------------------------------------------------------------
@@ -343,9 +343,20 @@ function submit() {
   countDown();
 }
 
+/** @param {Task} task  whether it is a correction that corrects nothing */
+function isUnchanged({ assignment: { stage, submission } }) {
+  const now = { answers: questions.answers, note: note.value.trim() };
+  return stage === "label" && submission !== null && LABELS.print(submission) === LABELS.print(now);
+}
+
 /** @param {Task} task */
 function send(task) {
   const { assignment } = task;
+  if (isUnchanged(task)) {
+    void toast(words.unchanged);
+    goOn();
+    return;
+  }
   const [answers, said, id] = [questions.answers, note.value.trim(), uuid()];
   const item = {
     ...{ id, lane, assignment: assignment.id, position: 0, text: openingOf(assignment), url: location.pathname },
@@ -440,7 +451,7 @@ async function claim() {
   } catch (error) {
     const isRefused = error instanceof Problem && !isPassing(error) && !isSignedOut(error);
     const { code, message, remedy, body } = /** @type {Problem} */ (error);
-    if (isRefused) nothing = { code, message, remedy, details: body.details ?? body };
+    if (isRefused) nothing = { code, message, remedy, details: body };
     if (current) return;
     if (isRefused) showNothing(/** @type {Nothing} */ (nothing));
     else if (isSignedOut(error)) saySignedOut();
@@ -484,6 +495,19 @@ function showNothing(why) {
   history.replaceState(null, "", data.urls.next);
 }
 
+/** Nothing of the present dialogue is to be sent; another takes its place. @param {Assignment | null} [next] */
+function goOn(next = null) {
+  const gone = current?.assignment.id;
+  cancel();
+  drafts?.end({ forget: true });
+  [drafts, current] = [null, null];
+  if (gone) void forget(gone);
+  take(next);
+  if (!current) showNext();
+  if (!current) showNothing(nothing ?? { code: "loading", message: words.loading, remedy: "" });
+  if (!current && !nothing) void claimAhead();
+}
+
 // ---- undo and revisions ----------------------------------------------------------------------------------------------
 
 async function undo() {
@@ -501,25 +525,26 @@ async function undo() {
 async function takeBack({ task, item, answers, note: said }) {
   const before = current;
   const isUnsent = await outbox.withdraw(item);
-  if (!task.isRevision) count(-1);
-  if (before) {
-    drafts?.keep();
-    ahead.unshift(isUnsent ? { ...before, dueAt: null } : before);
-  }
+  if (isUnsent && !task.isRevision) count(-1);
+  // Its time begins when the one before it is sent.
+  if (before) putBack(isUnsent ? { ...before, dueAt: null } : before);
   if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
   await show({ ...task, isRevision: task.isRevision || !isUnsent }, { answers, note: said });
   drafts?.keep();
   void toast(isUnsent ? words.undone_unsent : words.undone);
 }
 
+/** What is shown comes next again; what was submitted already does not. @param {Task} task */
+function putBack(task) {
+  drafts?.keep();
+  if (!task.isRevision) ahead.unshift(task);
+}
+
 /** Open something that was submitted before, or refused. @param {number} id  @param {{ answers?: Answers, note?: string }} [with_] */
 async function reopen(id, with_) {
   if (current?.assignment.id === id && !with_) return;
   const assignment = await call("GET", `/labelling/${id}/`);
-  if (current && current.assignment.id !== id) {
-    drafts?.keep();
-    ahead.unshift(current);
-  }
+  if (current && current.assignment.id !== id) putBack(current);
   ahead = ahead.filter((task) => task.assignment.id !== id);
   await show(taskOf(assignment), with_);
   if (with_) drafts?.keep();
@@ -656,15 +681,8 @@ const bench = {
   hasNext: () => ahead.length > 0,
   /** A dialogue was left; another takes its place. @param {any} answer */
   left: (answer) => {
-    const gone = current?.assignment.id;
-    drafts?.end({ forget: true });
-    [drafts, current] = [null, null];
-    if (gone) void forget(gone);
     if (answer.nothing) nothing = answer.nothing;
-    take(answer.next);
-    if (!current) showNext();
-    if (!current) showNothing(nothing ?? { code: "loading", message: words.loading, remedy: "" });
-    if (!current && !nothing) void claimAhead();
+    goOn(answer.next);
   },
 };
 
@@ -800,9 +818,9 @@ function wire() {
     control.addEventListener("click", () => ACTS[control.getAttribute("data-act") ?? ""]());
   }
   note.addEventListener("input", () => {
-    if (isSubmitAsked) cancel(words.cancelled);
-    drafts?.keep();
     showDraft("");
+    if (isSubmitAsked) cancel(words.changed);
+    drafts?.keep();
   });
   byId("panes").addEventListener("keydown", onFieldKey);
   byId("theme-menu").addEventListener("beforetoggle", () => void import("./theme.js"), { once: true });

@@ -260,7 +260,7 @@ async function drain(lane) {
     } catch (error) {
       if (isPassing(error) || isSignedOut(error)) throw error;
       const problem = /** @type {Problem} */ (error);
-      if (problem.code === "too_early") await sendAgain(item, Number(problem.body.details?.seconds ?? 1));
+      if (problem.code === "too_early") await sendAgain(item, Number(problem.body.seconds_left ?? 1));
       else await refuse(item, problem);
     }
   }

@@ -291,7 +291,6 @@ export class Questions {
       home.setAttribute("role", "group");
       home.setAttribute("aria-labelledby", title.id);
       head.append(title, face);
-      if (this.#hasGuide(question)) head.append(this.#guideButton(() => slot));
       home.append(head);
       const slot = this.#slot(question.key, question, null, question.options ?? [], home, face);
       slot.control = this.#control(slot);
@@ -314,10 +313,10 @@ export class Questions {
     return Boolean(guideline) || options.some((option) => option.guideline || option.examples?.length);
   }
 
-  /** @param {() => Slot} slot */
+  /** @param {Slot} slot */
   #guideButton(slot) {
     const open = button("button quiet guide-button", this.options.words.guide, () => {
-      this.activate(slot());
+      this.activate(slot);
       this.toggleGuide();
     });
     open.append(cap("g"));
@@ -364,6 +363,7 @@ export class Questions {
     if (kind === "slider") holder.append(this.#slider(slot));
     else if (kind === "text") holder.append(this.#field(slot));
     else holder.append(this.#options(slot));
+    if (this.#hasGuide(slot.question)) (holder.querySelector(".options") ?? holder).append(this.#guideButton(slot));
     if (this.#differs(slot)) holder.append(this.#theirs(slot));
     return holder;
   }
@@ -738,7 +738,7 @@ export class Questions {
     const slot = this.#active;
     if (!slot) return;
     slot.home.removeAttribute("data-active");
-    slot.home.querySelector(".guide")?.remove();
+    slot.control?.querySelector(".guide")?.remove();
     for (const one of document.querySelectorAll(".question-problem")) one.remove();
     if (slot.position === null) return;
     this.#rows[slot.position].removeAttribute("aria-current");
@@ -758,8 +758,7 @@ export class Questions {
       slot.control.setAttribute("role", "group");
       slot.control.setAttribute("aria-label", slot.face.getAttribute("aria-label") ?? "");
       slot.face.setAttribute("aria-expanded", "true");
-      if (this.#hasGuide(slot.question)) slot.control.append(this.#guideButton(() => slot));
-      (slot.question.runs ? row.querySelector(".asks") : slot.home)?.append(slot.control);
+      (slot.question.runs ? row : slot.home).append(slot.control);
       this.#paintControl(slot, slot.control, this.valueAt(slot.path));
     }
     if (this.#isGuideOpen) this.#showGuide(slot);
@@ -779,7 +778,7 @@ export class Questions {
     const slot = this.#active;
     slot?.control?.querySelector(".guide")?.remove();
     if (slot && this.#isGuideOpen) this.#showGuide(slot);
-    slot?.home.querySelector(".guide-button")?.setAttribute("aria-expanded", String(this.#isGuideOpen));
+    slot?.control?.querySelector(".guide-button")?.setAttribute("aria-expanded", String(this.#isGuideOpen));
   }
 
   /** @param {Slot} slot */
