@@ -6,13 +6,15 @@ from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import Scope
+from accounts.errors import NotFound
+from accounts.models import Scope, User
 from accounts.rest.pagination import CursorPagination
 from accounts.rest.person import person
 from accounts.rest.shapes import checked
@@ -24,6 +26,7 @@ from annotation.selectors.workbench import latest_request, openings_of, utteranc
 from annotation.services import assignment as holding
 from annotation.services import authoring, drafts, planning
 from annotation.services.claiming import claim_next_task
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -38,6 +41,21 @@ def full(row: Assignment) -> dict[str, Any]:
         "settings": shapes.SettingsSerializer(row.project.authoring).data,
         "request": shapes.of_request(latest_request(row)),
     }
+
+
+def authoring_project(user: User, slug: str) -> Project:
+    project = project_for(user, slug)
+    if project.protocol != Protocol.AUTHORING:
+        raise NotFound(
+            _("“%(slug)s” is no authoring project.") % {"slug": slug},
+            _("Claim its dialogues at labelling/claim/."),
+        )
+    return project
+
+
+def own(request: Request, pk: int) -> Assignment:
+    """The person's own dialogue that is written, not labelled."""
+    return assignment_for(person(request), pk, Protocol.AUTHORING)
 
 
 class AssignmentsView(APIView):
@@ -73,18 +91,18 @@ class AssignmentsView(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
-        project = project_for(person(request), slug)
+        project = authoring_project(person(request), slug)
         claimed = claim_next_task(
             annotator=person(request), project=project, **checked(shapes.ClaimInput, request)
         )
-        return Response(full(assignment_for(person(request), claimed.pk)), status=status.HTTP_201_CREATED)
+        return Response(full(own(request, claimed.pk)), status=status.HTTP_201_CREATED)
 
 
 class AssignmentView(APIView):
     @extend_schema(tags=TAG, operation_id="assignments_read", responses=shapes.AssignmentFull)
     def get(self, request: Request, pk: int) -> Response:
         """Your own dialogue: what is written, the draft, the settings, the present turn's candidates."""
-        return Response(full(assignment_for(person(request), pk)))
+        return Response(full(own(request, pk)))
 
 
 class DraftView(APIView):
@@ -116,7 +134,7 @@ class TurnsView(APIView):
         outcome = authoring.submit_turn(annotator=person(request), assignment_id=pk, sent=sent)
         body = {
             "turn": shapes.TurnSerializer(outcome.turn).data,
-            "assignment": shapes.of_assignment(assignment_for(person(request), pk)),
+            "assignment": shapes.of_assignment(own(request, pk)),
             "request": shapes.of_request(outcome.request),
         }
         return Response(body, status=status.HTTP_200_OK if outcome.repeated else status.HTTP_201_CREATED)
@@ -137,7 +155,7 @@ class UndoView(APIView):
             "removed": outcome.turn.pk,
             "text": outcome.turn.text,
             "position": outcome.turn.position,
-            "assignment": shapes.of_assignment(assignment_for(person(request), pk)),
+            "assignment": shapes.of_assignment(own(request, pk)),
             "request": shapes.of_request(outcome.request),
         }
         return Response(body)
@@ -195,7 +213,7 @@ class RestoreView(APIView):
         """Bring back what a reset removed. Code: written_since."""
         wanted: list[UUID] = checked(shapes.RestoreInput, request)["turn_ids"]
         authoring.restore_turns(annotator=person(request), assignment_id=pk, turn_ids=wanted)
-        return Response(full(assignment_for(person(request), pk)))
+        return Response(full(own(request, pk)))
 
 
 class ActionView(APIView):

@@ -10,6 +10,7 @@ class Capability(StrEnum):
     SEE = "see"  # the project, its guidelines, one's own work
     ANNOTATE = "annotate"  # claim and submit work
     REVIEW = "review"  # judge others' finished work
+    DECIDE = "decide"  # settle what annotators disagree on
     READ_DIALOGUES = "read_dialogues"  # any dialogue of the project
     READ_STATISTICS = "read_statistics"
     IMPORT = "import"
@@ -22,7 +23,7 @@ C = Capability
 CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     Role.ANNOTATOR: frozenset({C.SEE, C.ANNOTATE}),
     Role.CONTROLLER: frozenset({C.SEE, C.REVIEW, C.READ_DIALOGUES}),
-    Role.TRAINER: frozenset({C.SEE, C.REVIEW, C.READ_DIALOGUES, C.READ_STATISTICS, C.CONFIGURE}),
+    Role.TRAINER: frozenset({C.SEE, C.REVIEW, C.DECIDE, C.READ_DIALOGUES, C.READ_STATISTICS, C.CONFIGURE}),
     Role.ENGINEER: frozenset({C.SEE, C.READ_DIALOGUES, C.READ_STATISTICS, C.IMPORT, C.EXPORT, C.CONFIGURE}),
-    Role.MANAGER: frozenset(C) - {C.ANNOTATE, C.REVIEW},
+    Role.MANAGER: frozenset(C) - {C.ANNOTATE, C.REVIEW, C.DECIDE},
 }

@@ -13,11 +13,16 @@ def missing_assignment() -> NotFound:
     return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
 
 
-def assignment_for(user: User, assignment_id: int) -> Assignment:
-    """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise."""
-    related = Assignment.objects.select_related("dialogue", "project__authoring", "draft")
+def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assignment:
+    """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise.
+
+    protocol: NotFound also for work of another protocol, where one is named.
+    """
+    related = Assignment.objects.select_related(
+        "dialogue", "task", "project__authoring", "project__labelling__schema", "draft", "label_draft"
+    )
     row = related.filter(pk=assignment_id, annotator=user).first()
-    if row is None:
+    if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()
     return row
 

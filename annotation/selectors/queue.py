@@ -18,6 +18,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.models import HELD, Assignment, AssignmentState, ExpertReview, Task, Verdict
 from annotation.selectors.reviews import counting
+from annotation.selectors.settings import work_settings
 from dialogues.models import ReviewState, Utterance
 from projects.models import Project
 
@@ -87,7 +88,7 @@ def today_of(user: User, project: Project, now: datetime | None = None) -> Today
     finished = Assignment.objects.filter(
         annotator=user, project=project, state=AssignmentState.SUBMITTED, submitted_at__gte=midnight
     ).count()
-    return Today(finished, project.authoring.daily_goal)
+    return Today(finished, work_settings(project).daily_goal)
 
 
 def task_counts(project: Project) -> TaskCounts:

@@ -39,13 +39,16 @@ def lease(settings: Settings) -> datetime:
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
 
-def lock_assignment(*, annotator: User, assignment_id: int) -> Assignment:
-    """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's."""
+def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
+    """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's.
+
+    protocol: NotFound also for work of another protocol, where one is named.
+    """
     locked = Assignment.objects.select_for_update(of=("self",)).select_related(
-        "dialogue", "project__authoring", "project__labelling"
+        "dialogue", "project__authoring", "project__labelling__schema"
     )
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
-    if row is None:
+    if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()
     return row
 
@@ -56,7 +59,7 @@ def hold(assignment: Assignment) -> None:
     Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
     """
     settings = work_settings(assignment.project)
-    _check_still_annotates(assignment)
+    check_still_annotates(assignment)
     if assignment.state == AssignmentState.ACTIVE:
         _renew(assignment, settings)
     elif assignment.state in (AssignmentState.SAVED, AssignmentState.EXPIRED):
@@ -70,7 +73,7 @@ def hold(assignment: Assignment) -> None:
         )
 
 
-def _check_still_annotates(assignment: Assignment) -> None:
+def check_still_annotates(assignment: Assignment) -> None:
     if not _may_annotate(assignment.annotator, assignment.project):
         raise NotAllowed(
             _("You are no longer an annotator of this project, or the project was archived."),
@@ -126,7 +129,7 @@ def resume(*, annotator: User, assignment_id: int) -> Assignment:
     """Take up saved, expired or given-back work. Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state == AssignmentState.RELEASED:
-        _check_still_annotates(assignment)
+        check_still_annotates(assignment)
         _take_up(assignment, work_settings(assignment.project))
     elif assignment.state != AssignmentState.ACTIVE:
         hold(assignment)

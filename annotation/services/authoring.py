@@ -21,6 +21,7 @@ from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueSta
 from generation import services as generation
 from generation.models import CandidateRequest
 from generation.protocol import Sampling
+from projects.models import Protocol
 from projects.transitions import move, record
 
 SPEAKERS = ("A", "B")
@@ -58,7 +59,9 @@ def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> Outco
     Raises NotFound for another's dialogue, Invalid for the text, and Refusal: out_of_order (an earlier turn is absent),
     written_elsewhere (this position has a text already), lease_gone, not_writable.
     """
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     if earlier := Turn.objects.filter(pk=sent.id).first():
         return _sent_before(assignment, earlier, sent)
     settings = assignment.project.authoring
@@ -196,7 +199,9 @@ def ask_for_candidates(
 @transaction.atomic
 def new_candidates(*, annotator: User, assignment_id: int, ordinal: int) -> CandidateRequest:
     """The turn's set number `ordinal` (0 is the first); asking for the same number again is the same request."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     hold(assignment)
     settings = assignment.project.authoring
     if not 0 <= ordinal <= settings.new_sets_per_turn:
@@ -219,7 +224,9 @@ def new_candidates(*, annotator: User, assignment_id: int, ordinal: int) -> Cand
 @transaction.atomic
 def generate_ahead(*, annotator: User, assignment_id: int, text: str) -> CandidateRequest | None:
     """Generate for a resting draft, so that the next candidates are there when it is sent. Never refuses a text."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     settings = assignment.project.authoring
     text = text.replace("\r\n", "\n").strip().replace("\0", "")
     if not settings.generate_ahead or not text or len(text) > settings.max_utterance_length:
@@ -238,7 +245,9 @@ def generate_ahead(*, annotator: User, assignment_id: int, text: str) -> Candida
 @transaction.atomic
 def undo_turn(*, annotator: User, assignment_id: int, turn_id: UUID) -> Outcome:
     """Take the last turn back; its text returns to the draft. The same turn again returns the same answer."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     turn = Turn.objects.filter(pk=turn_id, assignment=assignment).select_related("dialogue").first()
     if turn is None:
         raise Invalid(_("There is no such turn in this dialogue."), _("Reload the page."), reason="turn")
@@ -266,7 +275,9 @@ def _remove(assignment: Assignment, turns: Sequence[Turn]) -> None:
 @transaction.atomic
 def reset_dialogue(*, annotator: User, assignment_id: int) -> list[UUID]:
     """Undo every turn. Returns their ids, which `restore_turns` takes to bring them back."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     hold(assignment)
     turns = list(Turn.objects.filter(dialogue=assignment.dialogue, undone_at=None).order_by("position"))
     if turns:
@@ -283,7 +294,9 @@ def restore_turns(
     *, annotator: User, assignment_id: int, turn_ids: Sequence[UUID]
 ) -> CandidateRequest | None:
     """Bring back what a reset removed, as long as nothing new was written. Safe to repeat."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     hold(assignment)
     turns = list(Turn.objects.filter(pk__in=turn_ids, assignment=assignment).order_by("position"))
     if all(turn.undone_at is None for turn in turns):
@@ -303,7 +316,9 @@ def restore_turns(
 @transaction.atomic
 def finish_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
     """Hand the dialogue in, once it has the project's least number of rounds. Safe to repeat."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     if assignment.state == AssignmentState.SUBMITTED:
         return assignment
     hold(assignment)
@@ -334,7 +349,9 @@ def _check_rounds(assignment: Assignment) -> None:
 @transaction.atomic
 def take_back(*, annotator: User, assignment_id: int) -> Assignment:
     """Open a finished dialogue again, as long as no expert has judged it. Safe to repeat."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     if assignment.state == AssignmentState.ACTIVE:
         return assignment
     if assignment.state != AssignmentState.SUBMITTED:

@@ -1,4 +1,4 @@
-"""Changing how a project's dialogues are written."""
+"""Changing how a project's dialogues are written or labelled."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts.errors import Invalid
 from accounts.models import User
-from annotation.models import AuthoringSettings
+from annotation.models import AuthoringSettings, LabellingSettings
 from generation.models import Generator
 from projects.models import Project
 from projects.transitions import record
@@ -18,6 +18,24 @@ EDITABLE = (
     "new_sets_per_turn", "generate_ahead", "max_utterance_length", "lease_minutes", "saved_days",
     "open_tasks_per_person", "daily_goal", "experts_required", "review_imported",
 )  # fmt: skip
+
+
+LABELLING = (
+    "overlap", "resolution", "ties", "order", "min_seconds", "balance", "max_per_person", "plan_imported",
+    "lease_minutes", "saved_days", "open_tasks_per_person", "daily_goal",
+)  # fmt: skip
+
+
+@transaction.atomic
+def update_labelling(
+    *, project: Project, actor: User | None, changes: Mapping[str, Any]
+) -> LabellingSettings:
+    """Change settings of the protocol `labelling`; overlap and order hold for tasks made from then on. Repeatable."""
+    if unknown := set(changes) - set(LABELLING):
+        raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+    settings = LabellingSettings.objects.select_for_update().get(project=project)
+    _change(settings, changes, "labelling_changed", project, actor)
+    return settings
 
 
 @transaction.atomic
@@ -32,25 +50,36 @@ def update_authoring(
         .select_related("generator")
         .get(project=project)
     )
+    _change(settings, changes, "authoring_changed", project, actor)
+    return settings
+
+
+def _change(
+    settings: AuthoringSettings | LabellingSettings,
+    changes: Mapping[str, Any],
+    kind: str,
+    project: Project,
+    actor: User | None,
+) -> None:
+    """Check and store what differs, with an event; nothing where nothing does."""
     before = {name: _plain(getattr(settings, name)) for name in changes}
     changed = [name for name in changes if _plain(changes[name]) != before[name]]
     if not changed:
-        return settings
+        return
     for name in changed:
         setattr(settings, name, changes[name])
     _check(settings)
     settings.save(update_fields=changed)
     after = {name: _plain(getattr(settings, name)) for name in changed}
     data = {"before": {name: before[name] for name in changed}, "after": after}
-    record(settings, kind="authoring_changed", project=project, actor=actor, data=data)
-    return settings
+    record(settings, kind=kind, project=project, actor=actor, data=data)
 
 
 def _plain(value: Any) -> Any:
     return value.slug if isinstance(value, Generator) else value
 
 
-def _check(settings: AuthoringSettings) -> None:
+def _check(settings: AuthoringSettings | LabellingSettings) -> None:
     try:
         settings.full_clean(exclude=["project"])
     except ValidationError as error:

@@ -9,6 +9,7 @@ from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import Assignment, Draft, Turn
 from annotation.services.assignment import lock_assignment
+from projects.models import Protocol
 
 MAX_DRAFT = (
     100_000  # characters; longer than any project allows to send, so that pasted text is not lost at once
@@ -27,7 +28,9 @@ def save_draft(
     version: int,
 ) -> Draft:
     """Store the draft if nobody stored another since `version`. Raises Refusal draft_conflict with the newer one."""
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
+    )
     draft, _created = Draft.objects.get_or_create(assignment=assignment)
     text = text.replace("\0", "")[:MAX_DRAFT]
     if draft.version != version and draft.text != text:

@@ -22,7 +22,7 @@ from annotation.services import assignment as holding
 from annotation.services import authoring
 from dialogues.models import ReviewState
 from frontend.pages import signed_in
-from projects.models import DialogueLanguage, Project
+from projects.models import DialogueLanguage, Project, Protocol
 
 TOPICS_SENT = 60
 CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
@@ -96,7 +96,7 @@ def decision_on(assignment: Assignment) -> str:
 
 
 def assignment_in(user: User, slug: str, assignment_id: int) -> Assignment:
-    assignment = assignment_for(user, assignment_id)
+    assignment = assignment_for(user, assignment_id, Protocol.AUTHORING)
     if assignment.project.slug != slug:
         raise missing_assignment()
     return assignment

@@ -1,0 +1,151 @@
+"""What the labelling workbench and the lists around it show."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.models import (
+    HELD,
+    Assignment,
+    AssignmentState,
+    FinalLabel,
+    Stage,
+    Submission,
+    Task,
+    TaskState,
+)
+from annotation.schemas import differences
+from annotation.selectors.schemas import schema_of
+from dialogues.models import Dialogue, Utterance
+from projects.models import Project
+
+
+def speakers_in(dialogue_id: int | None) -> list[str]:
+    """Who says each utterance, in order."""
+    rows = Utterance.objects.filter(dialogue=dialogue_id).order_by("position")
+    return list(rows.values_list("speaker", flat=True))
+
+
+def utterances_in(dialogue_id: int) -> list[dict[str, Any]]:
+    fields = ("position", "speaker", "text", "time")
+    return list(Utterance.objects.filter(dialogue=dialogue_id).order_by("position").values(*fields))
+
+
+def own_submission(assignment: Assignment) -> Submission | None:
+    """What the person sent last."""
+    return Submission.objects.filter(assignment=assignment, superseded_at=None).first()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The others' answers and notes, nameless and in an order that says nothing, and where they differ from one's."""
+
+    others: list[dict[str, Any]]
+    differences: list[str]
+
+
+def confirmation_of(assignment: Assignment) -> Confirmation:
+    """Empty unless the person has to confirm (DiQAD §4.2): before that nobody is told what others answered."""
+    if assignment.task.state != TaskState.CONFIRMING or assignment.state != AssignmentState.SUBMITTED:
+        return Confirmation([], [])
+    live = list(
+        Submission.objects.filter(task=assignment.task_id, superseded_at=None).select_related("schema")
+    )
+    mine = next((one for one in live if one.assignment_id == assignment.pk), None)
+    if mine is None:
+        return Confirmation([], [])
+    others = [one for one in live if one.assignment_id != assignment.pk]
+    Random(assignment.pk).shuffle(others)
+    schema, paths = schema_of(mine.schema), dict[str, None]()
+    for other in others:
+        paths |= dict.fromkeys(differences(schema, mine.answers, other.answers))
+    return Confirmation([{"answers": one.answers, "note": one.note} for one in others], list(paths))
+
+
+def seconds_left(assignment: Assignment) -> float:
+    """Of the least time on a dialogue; 0 when it is over, or for a revision."""
+    if assignment.state == AssignmentState.SUBMITTED:
+        return 0.0
+    served = assignment.served_at or timezone.now()
+    least = assignment.project.labelling.min_seconds
+    return max(0.0, round(least - (timezone.now() - served).total_seconds(), 1))
+
+
+def submissions_of(user: User, project: Project) -> QuerySet[Submission]:
+    """The person's own live submissions with their dialogue's final label, newest first."""
+    finals = Prefetch(
+        "task__final_labels", FinalLabel.objects.filter(superseded_at=None), to_attr="live_finals"
+    )
+    rows = Submission.objects.filter(annotator=user, project=project, superseded_at=None)
+    return rows.select_related("task__dialogue", "schema").prefetch_related(finals).order_by("-stored_at")
+
+
+def to_confirm(user: User, project: Project) -> QuerySet[Assignment]:
+    """What the person has to confirm or change, oldest first."""
+    confirmed = Submission.objects.filter(
+        assignment=OuterRef("pk"), superseded_at=None, stage=Stage.CONFIRMATION
+    )
+    rows = Assignment.objects.filter(
+        ~Exists(confirmed),
+        annotator=user,
+        project=project,
+        state=AssignmentState.SUBMITTED,
+        task__state=TaskState.CONFIRMING,
+    )
+    return rows.select_related("task", "dialogue").order_by("submitted_at", "id")
+
+
+def disputes_in(project: Project) -> QuerySet[Task]:
+    """Dialogues that a trainer has to decide, the most disagreed first."""
+    rows = Task.objects.filter(project=project, state=TaskState.DISPUTED)
+    return rows.select_related("dialogue").order_by("-disagreement", "id")
+
+
+def dispute_for(project: Project, task_id: int) -> Task | None:
+    """A disputed task, or one that a trainer has decided, with its live submissions as `answered`."""
+    live = Submission.objects.filter(superseded_at=None).select_related("annotator", "schema")
+    rows = Task.objects.filter(project=project, pk=task_id).select_related("dialogue")
+    rows = rows.filter(Q(state=TaskState.DISPUTED) | Q(state=TaskState.FINAL))
+    return rows.prefetch_related(
+        Prefetch("submissions", live.order_by("assignment_id"), to_attr="answered")
+    ).first()
+
+
+def history_of(task: Task) -> QuerySet[FinalLabel]:
+    """Its final labels, the present one last."""
+    return FinalLabel.objects.filter(task=task).select_related("decided_by", "schema").order_by("id")
+
+
+@dataclass(frozen=True, slots=True)
+class LabellingProgress:
+    """dialogues: all of the project; tasks by state; slots: people still wanted; held: in work; judgements: sent."""
+
+    dialogues: int
+    tasks: int
+    open: int
+    confirming: int
+    disputed: int
+    final: int
+    held: int
+    judgements: int
+
+    @property
+    def unplanned(self) -> int:
+        return self.dialogues - self.tasks
+
+
+def labelling_progress(project: Project) -> LabellingProgress:
+    """Three queries, whatever the size; the counts read indexes."""
+    tasks = Task.objects.filter(project=project).aggregate(
+        tasks=Count("id"),
+        **{state.value: Count("id", filter=Q(state=state)) for state in TaskState},
+    )
+    work = Assignment.objects.filter(project=project).aggregate(
+        held=Count("id", filter=Q(state__in=HELD)),
+        judgements=Count("id", filter=Q(state=AssignmentState.SUBMITTED)),
+    )
+    return LabellingProgress(dialogues=Dialogue.objects.filter(project=project).count(), **tasks, **work)

@@ -1,0 +1,253 @@
+"""Labelling a dialogue: sending answers once, correcting them, passing a dialogue by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.errors import Invalid, Refusal
+from accounts.models import User
+from annotation import schemas
+from annotation.models import (
+    ASSIGNMENT_MOVES,
+    Assignment,
+    AssignmentState,
+    FinalLabel,
+    LabelDraft,
+    LabelOrigin,
+    Schema,
+    Stage,
+    Submission,
+    Task,
+    TaskState,
+)
+from annotation.selectors.assignments import missing_assignment
+from annotation.selectors.labelling import speakers_in
+from annotation.selectors.schemas import schema_of
+from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
+from annotation.services.resolution import resolve_task
+from annotation.services.schemas import mark_used
+from projects.models import Protocol
+from projects.transitions import move
+
+MAX_NOTE = 5000
+PROBLEMS_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SentLabels:
+    """What the browser sends. id: made there. schema: the version that was answered.
+
+    active_ms, idle_ms: time with and without input; waited_ms: how long it lay in the browser's outbox.
+    trace: what was clicked and when, [{"at": ms since shown, "kind", …}].
+    """
+
+    id: UUID
+    schema: int
+    answers: Mapping[str, Any]
+    note: str = ""
+    active_ms: int = 0
+    idle_ms: int = 0
+    waited_ms: int = 0
+    trace: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    submission: Submission
+    task: Task
+    repeated: bool = False
+
+
+@transaction.atomic
+def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
+    """Store answers once and see what they make of the dialogue; the browser re-sends after a lost reply.
+
+    Sent again for the same dialogue with another id, it is a new revision. While the task is being confirmed it is the
+    person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
+    not_writable, decided.
+    """
+    task = _locked_task(annotator, assignment_id)
+    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    task.project = assignment.project
+    if stored := Submission.objects.filter(pk=sent.id).first():
+        return _repeated(stored, assignment, task)
+    _check_open(assignment, task)
+    row = _schema_row(assignment, sent.schema)
+    answers = _checked(row, sent, speakers_in(assignment.dialogue_id))
+    made_at = _made_at(assignment, sent.waited_ms)
+    is_revision = assignment.state == AssignmentState.SUBMITTED
+    if not is_revision:
+        _check_time(assignment, made_at)
+        hold(assignment)
+    mark_used(row)
+    submission = _store(assignment, task, row, answers, sent)
+    if not is_revision:
+        _finish(assignment, submission, made_at)
+    LabelDraft.objects.filter(assignment=assignment).delete()
+    resolve_task(task=task, settings=assignment.project.labelling, schema=schema_of(row), row=row)
+    return Labelled(submission, task)
+
+
+@transaction.atomic
+def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment:
+    """Pass a dialogue by, saying why; it goes to somebody else and is not offered to this person again."""
+    reason = reason.strip()
+    if not reason:
+        raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
+    return release(annotator=annotator, assignment_id=assignment_id, reason=reason[:MAX_NOTE])
+
+
+def _locked_task(annotator: User, assignment_id: int) -> Task:
+    # The task before the assignment, always: two people who finish or confirm at once wait for each other here.
+    rows = Task.objects.select_for_update(of=("self",)).filter(
+        assignments=assignment_id, assignments__annotator=annotator, project__protocol=Protocol.LABELLING
+    )
+    task = rows.first()
+    if task is None:
+        raise missing_assignment()
+    return task
+
+
+def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
+    if stored.assignment_id != assignment.pk:
+        raise Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+    return Labelled(stored, task, repeated=True)
+
+
+def _check_open(assignment: Assignment, task: Task) -> None:
+    if assignment.state == AssignmentState.RELEASED:
+        raise Refusal(
+            "not_writable",
+            _("You have passed this dialogue by."),
+            _("Your answers are still here. Take it up again from your queue, if nobody else has it."),
+        )
+    if assignment.state != AssignmentState.SUBMITTED:
+        return
+    check_still_annotates(assignment)
+    decided = FinalLabel.objects.filter(task=task, superseded_at=None, origin=LabelOrigin.DECIDED)
+    if task.state == TaskState.DISPUTED or decided.exists():
+        raise Refusal(
+            "decided",
+            _("A trainer decides this dialogue, or has decided it."),
+            _("If you think that something is wrong, ask in its thread."),
+        )
+
+
+def _schema_row(assignment: Assignment, version: int) -> Schema:
+    row = assignment.project.labelling.schema
+    if row is None:
+        raise Refusal(
+            "no_schema", _("This project has no questions yet."), _("Ask its trainer to write them.")
+        )
+    if row.version != version:
+        raise Refusal(
+            "schema_changed",
+            _("The questions were changed while you answered: version %(new)d holds now, not %(old)d.")
+            % {"new": row.version, "old": version},
+            _("Your answers are still here. Reload the page, look them over and send again."),
+            details={"version": row.version},
+        )
+    return row
+
+
+def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> schemas.Answers:
+    answers, problems = schemas.check_answers(schema_of(row), sent.answers, speakers, complete=True)
+    if not problems:
+        return answers
+    first = problems[0]
+    more = ngettext("%(n)d more problem.", "%(n)d more problems.", len(problems) - 1)
+    named = [
+        {"path": one.path, "code": one.code, "message": one.message} for one in problems[:PROBLEMS_NAMED]
+    ]
+    raise Invalid(
+        f"{first.path}: {first.message}" if first.path else first.message,
+        more % {"n": len(problems) - 1} if len(problems) > 1 else "",
+        field="answers",
+        problems=named,
+    )
+
+
+def _made_at(assignment: Assignment, waited_ms: int) -> datetime:
+    """When the person sent it: now, less what it lay in the outbox, but never before the dialogue was served."""
+    served = assignment.served_at or assignment.claimed_at
+    return max(served, timezone.now() - timedelta(milliseconds=max(0, waited_ms)))
+
+
+def _check_time(assignment: Assignment, made_at: datetime) -> None:
+    """The least time of reading (DiQAD §4.2). What was fetched ahead is served when the one before it was sent."""
+    least = assignment.project.labelling.min_seconds
+    left = least - (made_at - (assignment.served_at or assignment.claimed_at)).total_seconds()
+    if left > 0:
+        raise Refusal(
+            "too_early",
+            ngettext(
+                "A dialogue takes at least %(n)d second here.",
+                "A dialogue takes at least %(n)d seconds here.",
+                least,
+            )
+            % {"n": least},
+            _("Read it once more and send it in a moment. Your answers are still here."),
+            details={"seconds_left": round(left, 1)},
+        )
+
+
+def _store(
+    assignment: Assignment, task: Task, row: Schema, answers: schemas.Answers, sent: SentLabels
+) -> Submission:
+    before = Submission.objects.filter(assignment=assignment, superseded_at=None).first()
+    if before:
+        before.superseded_at = timezone.now()
+        before.save(update_fields=["superseded_at"])
+    return Submission.objects.create(
+        id=sent.id,
+        assignment=assignment,
+        task=task,
+        project=assignment.project,
+        annotator=assignment.annotator,
+        schema=row,
+        revision=before.revision + 1 if before else 1,
+        stage=Stage.CONFIRMATION if task.state == TaskState.CONFIRMING else Stage.LABEL,
+        answers=answers,
+        note=sent.note.replace("\0", "").strip()[:MAX_NOTE],
+        active_ms=sent.active_ms,
+        idle_ms=sent.idle_ms,
+        trace=list(sent.trace),
+        served_at=assignment.served_at or assignment.claimed_at,
+    )
+
+
+def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -> None:
+    move(
+        assignment,
+        to=AssignmentState.SUBMITTED,
+        moves=ASSIGNMENT_MOVES,
+        project=assignment.project,
+        actor=assignment.annotator,
+        submitted_at=submission.stored_at,
+        touched_at=submission.stored_at,
+    )
+    # The person turns to what was fetched ahead.
+    ahead = Assignment.objects.filter(
+        annotator=assignment.annotator,
+        project=assignment.project,
+        state=AssignmentState.ACTIVE,
+        served_at=None,
+    )
+    ahead.update(served_at=made_at)
+
+
+@transaction.atomic
+def serve(*, assignment: Assignment) -> Assignment:
+    """The page shows the dialogue: its time begins, where it has not begun. Safe to repeat."""
+    if assignment.served_at is None:
+        now = timezone.now()
+        Assignment.objects.filter(pk=assignment.pk, served_at=None).update(served_at=now)
+        assignment.served_at = now
+    return assignment

@@ -1,0 +1,192 @@
+"""Sending answers: once, corrected, too early, of another version, by somebody else."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    FinalLabel,
+    LabelOrigin,
+    Stage,
+    Submission,
+    Task,
+    TaskState,
+)
+from annotation.selectors.labelling import confirmation_of, to_confirm
+from annotation.services.claiming import claim_next_task
+from annotation.services.labelling import Labelled, SentLabels, skip_task, submit_labels
+from annotation.services.planning import create_project, plan_labelling
+from annotation.services.resolution import decide_dispute
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from projects.models import Project, Role
+
+Joins = Callable[..., User]
+
+
+@pytest.fixture
+def quality(mara: User) -> Project:
+    """A DiQAD project, two people per dialogue, without the time floor, with three dialogues."""
+    project = create_project(slug="quality", preset="diqad", actor=mara)
+    project.labelling.min_seconds = 0
+    project.labelling.save()
+    for number in range(3):
+        dialogue = Dialogue.objects.create(
+            project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=2
+        )
+        for position, speaker in enumerate(["user", "assistant"]):
+            Utterance.objects.create(
+                dialogue=dialogue, position=position, speaker=speaker, text=f"{speaker} {number}"
+            )
+    plan_labelling(project=project, actor=mara, plan_id=uuid4())
+    return project
+
+
+@pytest.fixture
+def anna(joins: Joins, quality: Project) -> User:
+    return joins("anna", quality, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def bela(joins: Joins, quality: Project) -> User:
+    return joins("bela", quality, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def tina(joins: Joins, quality: Project) -> User:
+    return joins("tina", quality, Role.TRAINER)
+
+
+def good(quality: int | str = 2, **more: Any) -> dict[str, Any]:
+    return {"dialogue": {"verify": 0, "quality": quality, **more}, "utterances": {}}
+
+
+def claims(person: User, project: Project) -> Assignment:
+    return claim_next_task(annotator=person, project=project, claim_id=uuid4())
+
+
+def sends(assignment: Assignment, answers: dict[str, Any], id: UUID | None = None, **sent: Any) -> Labelled:
+    labels = SentLabels(id=id or uuid4(), schema=1, answers=answers, **sent)
+    return submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
+
+
+def both(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+    """Both hold the same dialogue."""
+    first, second = claims(one, project), claims(other, project)
+    assert first.task_id == second.task_id
+    return first, second
+
+
+def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
+    assignment, id = claims(anna, quality), uuid4()
+    assert not sends(assignment, good(), id).repeated
+    assert sends(assignment, good(), id).repeated
+    assert Submission.objects.get().answers == good()
+    assignment.refresh_from_db()
+    assert assignment.state == AssignmentState.SUBMITTED
+
+
+def test_two_who_agree_make_the_final_label(anna: User, bela: User, quality: Project) -> None:
+    for assignment in both(anna, bela, quality):
+        sends(assignment, good())
+    final = FinalLabel.objects.get()
+    assert (final.origin, final.answers, final.task.state) == (LabelOrigin.UNANIMOUS, good(), TaskState.FINAL)
+
+
+def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
+    assert not FinalLabel.objects.exists()
+    waiting = to_confirm(anna, quality).get()
+    assert waiting == first
+    shown = confirmation_of(waiting)
+    assert shown.others[0]["note"] == "The second question is open."
+    assert "quality" in shown.differences
+
+
+def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    changed = sends(first, good(1, reasons_1=["incomplete"])).submission
+    assert (changed.stage, changed.revision) == (Stage.CONFIRMATION, 2)
+    assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
+
+
+def test_two_who_stay_with_it_leave_it_to_a_trainer(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    for _round in range(2):
+        sends(first, good(2))
+        sends(second, good(1, reasons_1=["incomplete"]))
+    task = Task.objects.get(pk=first.task_id)
+    assert task.state == TaskState.DISPUTED
+    decision = uuid4()
+    for _again in range(2):
+        decide_dispute(
+            trainer=tina, task_id=task.pk, decision_id=decision, answers=good(2), reason="It answers both."
+        )
+    final = FinalLabel.objects.get(superseded_at=None)
+    assert (final.origin, final.decided_by, final.reason) == (LabelOrigin.DECIDED, tina, "It answers both.")
+    with pytest.raises(Refusal, match="decided"):
+        sends(first, good(0))
+
+
+def test_a_correction_is_a_new_revision_and_resolves_anew(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    assert sends(first, good("phone")).submission.revision == 2
+    assert FinalLabel.objects.filter(superseded_at=None).count() == 0
+    assert Task.objects.get(pk=first.task_id).state == TaskState.CONFIRMING
+
+
+def test_nothing_is_sent_before_the_time_is_over(anna: User, quality: Project) -> None:
+    quality.labelling.min_seconds = 20
+    quality.labelling.save()
+    assignment = claims(anna, quality)
+    with pytest.raises(Refusal) as refused:
+        sends(assignment, good())
+    assert refused.value.code == "too_early"
+    assert 19 < refused.value.details["seconds_left"] <= 20
+
+
+def test_time_in_the_outbox_is_no_time_of_reading(anna: User, quality: Project) -> None:
+    quality.labelling.min_seconds = 20
+    quality.labelling.save()
+    assignment = claims(anna, quality)
+    Assignment.objects.update(served_at=assignment.claimed_at.replace(year=2020))
+    assert sends(assignment, good(), waited_ms=1000).submission.revision == 1
+
+
+def test_answers_to_another_version_are_refused_with_the_present_one(anna: User, quality: Project) -> None:
+    labels = SentLabels(id=uuid4(), schema=7, answers=good())
+    with pytest.raises(Refusal) as refused:
+        submit_labels(annotator=anna, assignment_id=claims(anna, quality).pk, sent=labels)
+    assert (refused.value.code, refused.value.details["version"]) == ("schema_changed", 1)
+
+
+def test_answers_outside_the_options_are_named(anna: User, quality: Project) -> None:
+    with pytest.raises(Refusal) as refused:
+        sends(claims(anna, quality), {"dialogue": {"quality": 9}, "utterances": {}})
+    assert {problem["path"] for problem in refused.value.details["problems"]} >= {"quality", "verify"}
+
+
+def test_bela_cannot_label_annas_dialogue(anna: User, bela: User, quality: Project) -> None:
+    annas, labels = claims(anna, quality), SentLabels(id=uuid4(), schema=1, answers=good())
+    with pytest.raises(Refusal, match="no such dialogue"):
+        submit_labels(annotator=bela, assignment_id=annas.pk, sent=labels)
+
+
+def test_what_is_skipped_goes_to_others_only(anna: User, bela: User, quality: Project) -> None:
+    skipped = claims(anna, quality)
+    skip_task(annotator=anna, assignment_id=skipped.pk, reason="It is in another language")
+    assert claims(anna, quality).task_id != skipped.task_id
+    assert claims(bela, quality).task_id == skipped.task_id
