@@ -86,7 +86,7 @@ class DecisionInput(Strict):
     reason = serializers.CharField(max_length=MAX_NOTE)
 
 
-class SpokenSerializer(serializers.Serializer[Any]):
+class LabelUtteranceSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField()
     speaker = serializers.CharField()
     text = serializers.CharField()
@@ -97,7 +97,7 @@ class LabelDialogue(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     language = serializers.CharField(allow_blank=True)
     domain = serializers.CharField(allow_blank=True)
-    utterances = SpokenSerializer(many=True)
+    utterances = LabelUtteranceSerializer(many=True)
 
 
 class LabelDraftSerializer(serializers.Serializer[Any]):
@@ -189,7 +189,7 @@ class MineSerializer(serializers.Serializer[Any]):
     final = serializers.JSONField(
         allow_null=True, help_text="The dialogue's final answers, where it has them."
     )
-    origin = serializers.ChoiceField(choices=[*LabelOrigin.choices, ("", "")])
+    origin = serializers.ChoiceField(choices=LabelOrigin.choices, allow_blank=True)
 
 
 class DisputeShort(serializers.Serializer[Any]):
@@ -220,7 +220,7 @@ class FinalSerializer(serializers.ModelSerializer[FinalLabel]):
 
 class DisputeFull(DisputeShort):
     state = serializers.ChoiceField(choices=TaskState.choices)
-    utterances = SpokenSerializer(many=True)
+    utterances = LabelUtteranceSerializer(many=True)
     answers = AnsweredSerializer(many=True)
     history = FinalSerializer(many=True)
 
