@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, list[str]] = {
     "waiting": ["--turns", "12"],
     "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
     "page": ["--turns", "8"],
+    "labelling_page": ["--submissions", "10"],
     "boards": ["--turns", "5000", "--repeats", "3"],
     "faults": ["--kills", "5", "--annotators", "3"],
 }

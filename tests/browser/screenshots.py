@@ -77,6 +77,7 @@ def fill() -> World:
         resume(annotator=people[name], assignment_id=people[name].assignments.get(state="saved").pk)
         for name in ("ann", "lina")
     ]
+    labelling, to_label, to_confirm = _labelled(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -86,7 +87,35 @@ def fill() -> World:
         to_review=claim.dialogue_id,
         job=str(Job.objects.get(kind="import").pk),
         exported=str(export.pk),
+        labelling=labelling,
+        to_label=to_label,
+        to_confirm=to_confirm,
     )
+
+
+def _labelled(people: dict[str, Any]) -> tuple[str, int, int]:
+    """Helpdesk dialogues: one that ann labels, and one about which she and lina disagree. carlos has none left."""
+    from annotation.services.claiming import claim_next_task
+    from annotation.services.labelling import SentLabels, submit_labels
+    from tests.browser.labelling import annotator, planned
+
+    project = planned("dch", people["mara"], count=2, utterances=8, overlap=2, resolution="agreement")
+    held = {}
+    for name in ("ann", "lina"):
+        annotator(name, project)
+        held[name] = claim_next_task(annotator=people[name], project=project, claim_id=uuid4())
+    for name, quality in (("ann", 1), ("lina", -1)):
+        answers = {
+            "dialogue": {"TS": quality, "TA": 1, "CS": 1, "HA": 1, "CA": 1},
+            "utterances": {str(n): {"nugget": "CNUG" if n // 2 % 2 == 0 else "HNUG"} for n in range(8)},
+        }
+        note = "The problem is named in the first sentence." if name == "ann" else ""
+        sent = SentLabels(id=uuid4(), schema=1, answers=answers, note=note)
+        submit_labels(annotator=people[name], assignment_id=held[name].pk, sent=sent)
+    annotator("carlos", project)
+    taken = claim_next_task(annotator=people["ann"], project=project, claim_id=uuid4())
+    claim_next_task(annotator=people["lina"], project=project, claim_id=uuid4())
+    return project.slug, taken.pk, held["lina"].pk
 
 
 def _waits_for_others(demo: Any, reader: Any) -> None:

@@ -23,6 +23,9 @@ class World:
     to_review: int
     job: str
     exported: str
+    labelling: str
+    to_label: int
+    to_confirm: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,21 @@ def judge(page: Page) -> None:
     page.locator("#u4").scroll_into_view_if_needed()
 
 
+def label(page: Page) -> None:
+    """The ratings of a helpdesk dialogue, half of its nuggets, the guidelines of the next one open."""
+    page.wait_for_selector("html[data-ready]")
+    for key in ("y", "y", "4", "y", "y", "1", "1", "2", "2", "3"):
+        page.keyboard.press(key)
+    page.keyboard.press("g")
+    page.wait_for_timeout(800)
+
+
+def previous_submissions(page: Page) -> None:
+    page.wait_for_selector("html[data-ready]")
+    page.keyboard.press("Control+Shift+p")
+    page.wait_for_selector("#previous li")
+
+
 def open_keys(page: Page) -> None:
     page.wait_for_selector("html[data-ready]")
     page.locator("[data-opens=keys]").first.click()
@@ -106,6 +124,11 @@ SHOTS: Final = [
          file="workbench-lina", whole=False),
     Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=open_keys, file="workbench-keys", whole=False),
     Shot("workbench", args=lambda w: (w.slug, w.vetoed_assignment), file="workbench-finished", whole=False),
+    Shot("label", args=lambda w: (w.labelling, w.to_label), act=label, main=True, whole=False),
+    Shot("label", who="lina", args=lambda w: (w.labelling, w.to_confirm), file="label-confirm", whole=False),
+    Shot("label", args=lambda w: (w.labelling, w.to_label), act=previous_submissions, file="label-previous",
+         whole=False),
+    Shot("label_next", who="carlos", args=lambda w: (w.labelling,), file="label-nothing", whole=False),
     Shot("review", who="carlos", args=in_project, main=True),
     Shot("review", who="reader", args=in_project, file="review-own"),
     Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),

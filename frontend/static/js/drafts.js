@@ -126,6 +126,13 @@ export class Drafts {
     if (forget) remember(keyOf("draft", this.options.assignment), null);
   }
 
+  /** Save what is not saved yet, and nothing after it. */
+  async finish() {
+    while (this.#saving) await new Promise((resolve) => setTimeout(resolve, 20));
+    await this.#save();
+    this.end();
+  }
+
   /** What this browser kept. @returns {any} what `read` gave, with version, dirty and activity; or null */
   local() {
     return recall(keyOf("draft", this.options.assignment));

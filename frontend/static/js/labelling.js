@@ -150,6 +150,7 @@ async function show(task, with_) {
   byId("panes").hidden = false;
   for (const body of document.querySelectorAll("#panes .pane-body")) body.scrollTop = 0;
   questions.begin();
+  if (assignment.stage === "confirmation") void offerConfirmations();
   showAddress(assignment);
   showHead();
   showState();
@@ -491,7 +492,8 @@ function showNothing(why) {
   holder.hidden = false;
   part("title").focus();
   showHead();
-  showWaiting();
+  void showWaiting();
+  if (code !== "loading" && code !== "offline") void offerConfirmations();
   history.replaceState(null, "", data.urls.next);
 }
 
@@ -593,6 +595,7 @@ function onStored(item, answer) {
     };
   }
   void forget(item.assignment);
+  if (answer.task_state === "confirming") void offerConfirmations();
   take(answer.next);
   if (answer.nothing) nothing = answer.nothing;
   if (!current && ahead.length === 0) {
@@ -600,6 +603,19 @@ function onStored(item, answer) {
     else if (item.sent.next_claim) void claimAhead();
   }
   showHead();
+}
+
+/** Dialogues that the person and somebody else answered differently. */
+async function offerConfirmations() {
+  const address = `/projects/${data.project}/confirmations/`;
+  const found = await call("GET", address).catch(() => ({ results: [] }));
+  const waiting_ = found.results.filter((/** @type {Assignment} */ one) => one.id !== current?.assignment.id);
+  for (const control of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-confirm]"))) {
+    control.hidden = waiting_.length === 0;
+    const said = control.querySelector("[data-words]");
+    if (said) said.textContent = fill(words.to_confirm, { n: waiting_.length });
+    control.onclick = () => void reopen(waiting_[0].id).catch(sayError);
+  }
 }
 
 /** Submissions that the server does not store come back, each with its answers. */
@@ -676,15 +692,27 @@ const bench = {
   current: () => current?.assignment ?? null,
   sayError,
   reopen,
-  keepDraft: () => drafts?.keep(),
+  finishDraft: async () => drafts?.finish(),
   claimId,
   hasNext: () => ahead.length > 0,
+  describe,
   /** A dialogue was left; another takes its place. @param {any} answer */
   left: (answer) => {
     if (answer.nothing) nothing = answer.nothing;
     goOn(answer.next);
   },
 };
+
+/** Answers about a dialogue in the words of its questions. @param {Answers} answers */
+function describe(answers) {
+  const content = [...schemas.values()].at(-1);
+  const lang = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+  const said = Object.entries(answers.dialogue).map(([key, value]) => {
+    const options = content?.questions.find((question) => question.key === key)?.options ?? [];
+    return [value].flat().map((one) => options.find((option) => option.value === one)?.text[lang] ?? String(one));
+  });
+  return said.flat().join(" · ");
+}
 
 /** While the person is active the leases are renewed, well before they end. */
 function holdLeases() {

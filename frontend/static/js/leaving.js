@@ -6,8 +6,8 @@ import { toast } from "./toast.js";
 /**
  * @typedef {{
  *   project: string, words: Record<string, any>, urls: Record<string, string>, current: () => any,
- *   sayError: (error: unknown) => void, reopen: (id: number) => Promise<void>, keepDraft: () => void,
- *   claimId: () => string, hasNext: () => boolean, left: (answer: any) => void,
+ *   sayError: (error: unknown) => void, reopen: (id: number) => Promise<void>, finishDraft: () => Promise<void>,
+ *   claimId: () => string, hasNext: () => boolean, describe: (answers: any) => string, left: (answer: any) => void,
  * }} Bench
  */
 
@@ -22,7 +22,7 @@ const clock = (iso) =>
 export async function save(bench) {
   const assignment = bench.current();
   if (!assignment) return;
-  bench.keepDraft();
+  await bench.finishDraft(); // answers that arrive later would take the dialogue up again
   await call("POST", `/assignments/${assignment.id}/save/`, {});
   location.assign(bench.urls.queue);
 }
@@ -113,7 +113,8 @@ function row(bench, sheet, submission) {
   const template = /** @type {HTMLTemplateElement} */ (document.getElementById("previous-row"));
   const line = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (line.querySelector(name));
-  part("[data-opening]").textContent = submission.opening;
+  part("[data-dialogue]").textContent = `#${submission.dialogue}`;
+  part("[data-answers]").textContent = bench.describe(submission.answers);
   part("[data-revision]").textContent = fill(bench.words.revision, { n: submission.revision });
   part("[data-time]").textContent = clock(submission.stored_at);
   part("button").onclick = async () => {

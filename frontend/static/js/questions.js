@@ -284,7 +284,7 @@ export class Questions {
     const sections = asked.map((question) => {
       const home = make("section", "question");
       const head = make("div", "question-head");
-      const title = make("h3", "", say(question.text));
+      const title = make("h2", "", say(question.text));
       const face = make("span", "question-state");
       title.id = `question-${question.key}`;
       home.tabIndex = -1;

@@ -1,0 +1,114 @@
+"""The labelling workbench in real Chromium: weight of the cold page, and the time from submit to the next dialogue.
+
+    python -m benchmarks.labelling_page [--submissions 50] [--preset diqad] [--json]
+
+A real web server and database. Every dialogue is answered by keys and submitted; measured in the page, from the key to
+the frame in which the next dialogue is painted. Bounds: 50 ms in the median; 100 kB and 12 requests for a cold page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.database import scratch_database, set_up
+from benchmarks.page import cold_weight
+
+KEYS = {
+    "diqad": ["n", "5"],
+    "dch": ["y", "y", "5", "y", "y", *["2"] * 20],
+    "dialeval": ["5", "5", "5", *["2"] * 20],
+    "diamante-evaluation": [*["2"] * 31],
+}
+# Resolves with the ms from the key to the frame after the one that shows another dialogue.
+WATCH = """
+() => {
+  const before = location.pathname;
+  window.measured = new Promise((resolve) => {
+    let pressed = 0;
+    const press = (event) => { if (event.key === "Enter" && event.ctrlKey) pressed = event.timeStamp; };
+    addEventListener("keydown", press, { capture: true, once: true });
+    const look = () => {
+      const isNext = pressed && location.pathname !== before && document.querySelector("#turns > .turn");
+      if (!isNext) return requestAnimationFrame(look);
+      const painted = new MessageChannel();
+      painted.port1.onmessage = () => resolve(performance.now() - pressed);
+      painted.port2.postMessage(0);
+    };
+    look();
+  });
+}
+"""
+
+
+def submit(page: Page, keys: list[str]) -> float:
+    page.wait_for_selector("html[data-ahead='1']")
+    for key in keys:
+        page.keyboard.press(key)
+    page.evaluate(WATCH)
+    page.keyboard.press("Control+Enter")
+    measured: float = page.evaluate("() => window.measured")
+    return measured
+
+
+def run(preset: str, submissions: int) -> dict[str, Any]:
+    from accounts.models import User
+    from tests import chromium
+    from tests.browser.conftest import FLAGS, session_of
+    from tests.browser.labelling import annotator, planned
+    from tests.processes import Stack
+
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = (
+        "1"  # Playwright's loop runs in this thread, beside Django's queries
+    )
+    with (
+        scratch_database(),
+        tempfile.TemporaryDirectory() as folder,
+        Stack.on_this_database(Path(folder)) as stack,
+        sync_playwright() as playwright,
+    ):
+        project = planned(preset, User.objects.create(username="mara"), count=submissions + 2, utterances=20)
+        session = session_of(annotator("ann", project), stack.url)
+        stack.web()
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
+        context = browser.new_context(base_url=stack.url)
+        context.add_cookies([session])  # type: ignore[list-item]
+        page = context.new_page()
+        weight = cold_weight(page, f"/p/{project.slug}/label/")
+        page.keyboard.press("Shift")  # work begins: the next dialogue is claimed
+        taken = [submit(page, KEYS[preset]) for _ in range(submissions)]
+        browser.close()
+    return {
+        **weight,
+        "next_painted_ms": round(statistics.median(taken), 1),
+        "next_painted_p95_ms": round(statistics.quantiles(taken, n=20)[18], 1),
+        "submissions": len(taken),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--submissions", type=int, default=50)
+    parser.add_argument("--preset", choices=KEYS, default="diqad")
+    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
+    options = parser.parse_args()
+    set_up()
+    figures = run(options.preset, options.submissions)
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        for name, value in figures.items():
+            print(f"{name:28} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,386 @@
+"""Labelling dialogues by keyboard: what is pressed, what is shown, what is stored."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from accounts.models import User
+from annotation.models import Assignment, AssignmentState, FinalLabel, Stage, Submission, TaskState
+from tests.browser.conftest import SignedIn
+from tests.browser.labelling import (
+    ARRIVES_MS,
+    LabelBench,
+    annotator,
+    labelling_project,
+    planned,
+    stored,
+    with_dialogues,
+    with_schema,
+)
+
+Eventually = Callable[[Callable[[], bool], str], None]
+DIALOGUES = 5  # of each preset, in each language
+
+# What is pressed for a dialogue of four utterances, and what it means.
+PRESETS = {
+    "diqad": (
+        ["y", "4", "1", "3", "Enter"],
+        {
+            "dialogue": {"verify": 1, "quality": 1, "reasons_1": ["incomplete", "less_proactive"]},
+            "utterances": {},
+        },
+    ),
+    "dch": (
+        ["y", "n", "4", "y", "p", "1", "2", "3", "0"],
+        {
+            "dialogue": {"TS": 1, "TA": -1, "CS": 1, "HA": 1, "CA": 0},
+            "utterances": {
+                "0": {"nugget": "CNUG0"},
+                "1": {"nugget": "CNUG"},
+                "2": {"nugget": "HNUG*"},
+                "3": {"nugget": "NAN"},
+            },
+        },
+    ),
+    "dialeval": (
+        ["5", "3", "1", "1", "1", "2", "2"],
+        {
+            "dialogue": {"A": 2, "S": 0, "E": -2},
+            "utterances": {
+                "0": {"nugget": "CNUG0"},
+                "1": {"nugget": "CNUG0"},
+                "2": {"nugget": "HNUG"},
+                "3": {"nugget": "HNUG"},
+            },
+        },
+    ),
+    "diamante-evaluation": (
+        ["3", "2", "3", "1", "2"],
+        {
+            "dialogue": {"engagingness": 1},
+            "utterances": {
+                "1": {"coherence": 2, "informativeness": 1, "safety": 2},
+                "3": {"coherence": 0, "informativeness": 0, "safety": 0},
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_dialogues_by_keyboard_only(
+    preset: str, language: str, mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned(preset, mara, count=DIALOGUES)
+    ann = annotator("ann", project)
+    User.objects.filter(pk=ann.pk).update(language=language)
+    ann.refresh_from_db()
+    keys, answers = PRESETS[preset]
+    bench = LabelBench.open(signs_in(ann), project)
+    for n in range(DIALOGUES):
+        shown = bench.shown
+        bench.press(*keys).submit()
+        if n < DIALOGUES - 1:
+            bench.goes_on_from(shown)
+    expect(bench.nothing).to_be_visible()
+    eventually(lambda: len(stored(ann)) == DIALOGUES, "every submission")
+    for submission in stored(ann):
+        assert submission.answers == answers
+        assert submission.stage == Stage.LABEL
+    expect(bench.nothing).to_contain_text({"en": "done", "zh-hans": "完成"}[language])
+
+
+def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    assert Assignment.objects.filter(annotator=ann).count() == 1  # who only looks takes nothing from others
+    bench.press("y").with_ahead()
+    first = bench.shown
+    bench.press("5")
+    bench.page.route("**/submissions/", lambda route: None)  # the server never answers
+    bench.submit()
+    assert bench.shown != first
+    bench.asks("verify")
+
+
+def test_what_is_missing_is_said_and_gone_to(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    expect(bench.task).to_have_text("2 answers left")
+    bench.press("ArrowDown", "4").submit()
+    bench.asks("verify")
+    expect(bench.answer("verify")).to_contain_text("This has to be answered first.")
+    bench.press("n").submit()
+    bench.asks("reasons_1")
+    expect(bench.answer("reasons_1")).to_contain_text("This has to be answered first.")
+
+
+def test_moving_clearing_and_changing(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+    project = planned("diqad", mara, count=1)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    bench.press("y").asks("quality").press("k").asks("verify").press("Delete")
+    expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(0)
+    bench.press("n", "3").asks("reasons_0").press("1", "c", "1", "Enter").press("ArrowUp").asks("reasons_0")
+    bench.press("ArrowUp", "5")
+    expect(bench.answer("reasons_0")).to_be_hidden()
+    bench.press("ArrowUp").asks("quality").press("3").submit()  # what was chosen for 0 comes back with it
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers["dialogue"] == {"verify": 0, "quality": 0, "reasons_0": ["none"]}
+
+
+def test_the_mouse_works_everywhere(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+    project = planned("dch", mara, count=1)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    for path in ("TS", "TA", "CS", "HA", "CA"):
+        bench.answer(path).locator(".option").first.click()
+    for position in range(4):
+        bench.asks(f"{position}/nugget")
+        bench.page.locator("#turns .option").first.click()
+    bench.answer("1/nugget").locator(".chip").click()
+    bench.page.locator("#turns .option").nth(1).click()
+    bench.page.locator("#submit").click()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers["utterances"]["0"] == {"nugget": "CNUG0"}
+    assert stored(ann)[0].answers["utterances"]["1"] == {"nugget": "CNUG"}
+
+
+def test_equal_labels_of_one_speaker_are_one_bracket_with_its_word(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1, utterances=6)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("y", "y", "5", "y", "y")
+
+    def pieces() -> list[str | None]:
+        return [bench.answer(f"{n}/nugget").get_attribute("data-piece") for n in range(6)]
+
+    bench.asks("0/nugget").press("2", "2", "2", "0")
+    assert pieces() == ["first", "last", "only", None, None, None]
+    expect(bench.answer("0/nugget")).to_contain_text("CNUG")
+    bench.press("3", "3")  # the goal, beside the helpdesk's utterances
+    assert pieces()[4:] == ["first", "last"]
+    bench.answer("1/nugget").locator(".chip").click()
+    bench.press("3")
+    assert pieces()[:2] == ["only", "only"]
+    expect(bench.notices).to_contain_text("customer has 2 goal nuggets")
+
+
+def test_what_follows_from_another_answer_is_set_and_locked(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diamante-evaluation", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.asks("1/coherence").press("1").asks("3/coherence")
+    expect(bench.answer("1/safety").locator(".chip")).to_be_disabled()
+    expect(bench.answer("1/safety")).to_contain_text("follows from the other answers")
+
+
+def test_sliders_start_unset_and_texts_are_typed(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = labelling_project("diqad", mara)
+    text = {"en": "How fun?", "zh": "有趣吗？"}
+    ends = {"low": {"en": "not at all", "zh": "毫无"}, "high": {"en": "very", "zh": "非常"}}
+    with_schema(
+        project,
+        [
+            {"key": "fun", "scope": "dialogue", "kind": "slider", "text": text, **ends},
+            {"key": "dull", "scope": "dialogue", "kind": "slider", "text": text, **ends},
+            {"key": "why", "scope": "dialogue", "kind": "text", "text": text},
+        ],
+    )
+    with_dialogues(project, [[("a", "Hello.")]])
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    expect(bench.answer("fun").locator("output")).to_have_text("–")
+    bench.press("Enter").asks("dull").press("ArrowUp").asks("fun")
+    bench.press("7", "5", "ArrowRight", "PageUp")
+    expect(bench.answer("fun").locator("output")).to_have_text("86")
+    bench.press("Enter").asks("dull").press("Home", "Enter").asks("why")
+    bench.type("1 word, j and k\n").press("Escape", "ArrowUp").asks("dull")
+    bench.submit()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers["dialogue"] == {"fun": 86, "dull": 0, "why": "1 word, j and k\n"}
+
+
+def test_guidelines_and_examples_behind_one_key(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("n").asks("quality").press("g")
+    expect(bench.answer("quality").locator(".guide")).to_contain_text("private data")
+    bench.press("g")
+    expect(bench.page.locator(".guide")).to_have_count(0)
+
+
+def test_a_submission_before_its_time_waits_and_can_be_called_off(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=2, min_seconds=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    expect(bench.page.locator("#floor")).to_contain_text("≥ 3 s")
+    first = bench.shown
+    bench.press("n", "5").submit()
+    expect(bench.page.locator("#submit")).to_contain_text("Submits in 0:0")
+    bench.press("Escape")
+    expect(bench.page.locator("#submit")).not_to_contain_text("Submits in")
+    bench.submit()
+    bench.goes_on_from(first)
+    eventually(lambda: len(stored(ann)) == 1, "the submission, after its time")
+    bench.press("n", "5").submit()  # the second has a floor of its own
+    eventually(lambda: len(stored(ann)) == 2, "the second submission")
+    one, two = stored(ann)
+    assert (two.stored_at - one.stored_at).total_seconds() >= 2.5
+
+
+def test_undo_takes_back_answers_then_the_submission_as_a_revision(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("y", "Control+z").asks("verify").press("y").with_ahead().press("5").submit()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    second = bench.shown
+    bench.press("n", "Control+z", "Control+z")
+    expect(bench.page.locator("#stage")).to_have_text("Revise")
+    assert bench.shown == first
+    expect(bench.answer("quality").locator("[aria-pressed=true]")).to_contain_text("2")
+    bench.press("ArrowUp", "ArrowUp").asks("verify").press("n").submit()
+    eventually(lambda: Submission.objects.filter(annotator=ann).count() == 2, "the revision")
+    assert bench.shown == second
+    (live,) = stored(ann)
+    assert (live.revision, live.answers["dialogue"]["verify"]) == (2, 0)
+
+
+def test_previous_submissions_are_listed_and_reopened(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("n").with_ahead().press("5").submit()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    bench.reload().press("Control+Shift+p")
+    sheet = bench.page.locator("#previous")
+    expect(sheet.locator("li")).to_have_count(1)
+    sheet.get_by_role("button", name="Open").click()
+    expect(bench.page.locator("#stage")).to_have_text("Revise")
+    assert bench.shown == first
+
+
+def test_skip_with_a_reason_goes_on_to_the_next(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("Control+Shift+s", "2", "Enter")
+    bench.goes_on_from(first)
+    assert Assignment.objects.get(pk=first).state == AssignmentState.RELEASED
+
+
+def test_save_for_later(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    saved = bench.shown
+    bench.press("y", "Control+s")
+    bench.page.wait_for_url("**/queue/")
+    assert Assignment.objects.get(pk=saved).state == AssignmentState.SAVED
+
+
+def test_two_people_confirm_each_seeing_the_other_nameless(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=1, overlap=2)
+    ann, bob = annotator("ann", project), annotator("bob", project)
+    anns, bobs = (LabelBench.open(signs_in(person), project) for person in (ann, bob))
+    at_ann, at_bob = anns.shown, bobs.shown
+    anns.press("n", "5", "Alt+n").type("It explains everything.").submit()
+    eventually(lambda: len(stored(ann)) == 1, "ann's submission")
+    bobs.press("n", "4", "1", "Enter").submit()
+    eventually(lambda: len(stored(bob)) == 1, "bob's submission")
+    task = Assignment.objects.get(pk=at_ann).task
+    assert task.state == TaskState.CONFIRMING
+    anns = LabelBench.open(anns.page, project, at_ann)
+    bobs = LabelBench.open(bobs.page, project, at_bob)
+    expect(anns.page.locator("#stage")).to_have_text("Confirm")
+    bobs.asks("quality")
+    expect(bobs.answer("quality")).to_contain_text("The other answer: 2")
+    expect(bobs.page.locator("#questions")).to_contain_text("It explains everything.")
+    assert "ann" not in bobs.page.locator("#panes").inner_text()
+    bobs.submit()
+    expect(bobs.answer("quality")).to_contain_text("Keep your answer or take the other one first.")
+    bobs.press("t").submit()
+    anns.asks("quality").press("m").submit()
+    eventually(lambda: FinalLabel.objects.filter(task=task).exists(), "the final label")
+    final = FinalLabel.objects.get(task=task, superseded_at=None)
+    assert (final.origin, final.answers["dialogue"]["quality"]) == ("confirmed", 2)
+
+
+def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=1, overlap=1)
+    ann, bob = annotator("ann", project), annotator("bob", project)
+    anns = LabelBench.open(signs_in(ann), project)
+    bobs = LabelBench.open(signs_in(bob), project)
+    expect(bobs.nothing).to_contain_text("being worked on by others")
+    anns.press("n", "5").submit()
+    expect(anns.nothing).to_contain_text("done", timeout=ARRIVES_MS)
+    bobs.press("n")  # look again
+    expect(bobs.nothing).to_contain_text("done")
+
+
+def test_a_dialogue_of_2000_utterances_stays_quick(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1, utterances=2000)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    expect(bench.turns).to_have_count(2000)
+    bench.press("y", "y", "5", "y", "y").asks("0/nugget")
+    took = bench.page.evaluate(
+        """async () => {
+          const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+          const [took, how] = [[], { key: "2", bubbles: true, cancelable: true }];
+          for (let n = 0; n < 30; n++) {
+            const begun = performance.now();
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", how));
+            took.push(performance.now() - begun);
+            await frame();
+          }
+          return took.sort((a, b) => a - b)[15];
+        }"""
+    )
+    assert took < 50, took
+    bench.asks("30/nugget")
+
+
+def test_hostile_texts_are_shown_as_text(mara: User, signs_in: SignedIn) -> None:
+    project = labelling_project("diqad", mara)
+    said = [
+        ("user", "<img src=x onerror=alert(1)><b>bold</b>"),
+        ("assistant", ""),
+        ("user", "مرحبا بالعالم، كيف حالك؟"),
+        ("assistant", "长" * 100_000),
+        ("a speaker with a very long name indeed", "x" * 500),
+    ]
+    with_dialogues(project, [said])
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    expect(bench.turns.first).to_contain_text("<img src=x onerror=alert(1)><b>bold</b>")
+    expect(bench.turns.nth(1)).to_contain_text("(nothing was said)")
+    bench.press("e")
+    assert bench.turns.nth(3).locator(".turn-text").inner_text() == "长" * 100_000
+    for width in (360, 1280, 2560):
+        bench.page.set_viewport_size({"width": width, "height": 740})
+        assert bench.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_key_is_in_the_sheet(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("?")
+    sheet = bench.page.locator("#keys")
+    for said in ("Next question", "Clear the answer", "Submit", "Undo the last", "Save for later", "Skip"):
+        expect(sheet).to_contain_text(said)

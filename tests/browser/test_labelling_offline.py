@@ -1,0 +1,200 @@
+"""No answer is lost: without a network, on two devices, refused, while composing."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from accounts.models import User
+from annotation.models import Assignment, Submission
+from projects.models import Project
+from tests.browser.conftest import SignedIn
+from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
+from tests.browser.test_composing import press_enter
+
+Eventually = Callable[[Callable[[], bool], str], None]
+HIGH = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+
+
+def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project).kept_for_offline()
+    bench.press("n").with_ahead()
+    first = bench.shown
+    bench.page.context.set_offline(True)
+    bench.press("5").submit()
+    second = bench.shown
+    assert second != first
+    expect(bench.notices).to_contain_text("No connection.")
+    bench.press("n")
+    bench.reload()
+    assert bench.shown == second
+    expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(1)
+    expect(bench.badge).to_have_text("1 waiting to send")
+    bench.asks("quality").press("5").submit()
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
+    bench.page.context.set_offline(False)
+    eventually(lambda: len(stored(ann)) == 2, "both")
+    assert [submission.assignment_id for submission in stored(ann)] == [first, second]
+    assert Submission.objects.count() == 2
+    assert all(submission.answers == HIGH for submission in stored(ann))
+    bench.asks("verify")  # the next one came by itself
+    expect(bench.badge).to_be_hidden()
+
+
+def test_offline_work_keeps_the_time_floor(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+    project = planned("diqad", mara, count=3, min_seconds=2)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    bench.press("n").with_ahead()
+    bench.page.context.set_offline(True)
+    for _each in range(2):
+        shown = bench.shown
+        bench.asks("quality").press("5").submit()
+        bench.goes_on_from(shown)
+        if not stored(ann):
+            bench.press("n")
+    bench.page.context.set_offline(False)
+    eventually(lambda: len(stored(ann)) == 2, "both, accepted")
+
+
+def test_an_answer_that_is_lost_on_its_way_back_stores_nothing_twice(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    answers: list[int] = []
+
+    def store_and_lose(route: object) -> None:
+        answers.append(route.fetch().status)  # type: ignore[attr-defined]
+        if len(answers) < 3:
+            route.abort()  # type: ignore[attr-defined]
+        else:
+            route.continue_()  # type: ignore[attr-defined]
+
+    bench.page.route("**/submissions/", store_and_lose)
+    bench.press("n").with_ahead().press("5").submit()
+    bench.with_ahead()
+    assert answers == [201, 200, 200]
+    assert Submission.objects.count() == 1
+
+
+def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara)
+    ann = annotator("ann", project)
+    desk = LabelBench.open(signs_in(ann), project)
+    desk.press("y", "4").reload().asks("reasons_1")
+    desk.press("2", "Alt+n").type("Thin.")
+    expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
+    own = Assignment.objects.get(pk=desk.shown)
+    wanted = {"verify": 1, "quality": 1, "reasons_1": ["less_informative"]}
+    eventually(lambda: drafted(own)["dialogue"] == wanted, "the draft")
+    phone = LabelBench.open(signs_in(ann, viewport={"width": 360, "height": 740}), project, desk.shown)
+    expect(phone.answer("quality").locator("[aria-pressed=true]")).to_contain_text("1")
+    expect(phone.note).to_have_value("Thin.")
+
+
+def test_two_devices_disagree_and_the_person_chooses(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara)
+    ann = annotator("ann", project)
+    desk = LabelBench.open(signs_in(ann), project)
+    phone = LabelBench.open(signs_in(ann), project, desk.shown)
+    desk.press("y")
+    expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
+    phone.press("n")
+    expect(phone.notices).to_contain_text("changed in another tab or on another device")
+    phone.notices.get_by_role("button", name="Take the ones there").click()
+    expect(phone.answer("verify").locator("[aria-pressed=true]")).to_contain_text("1")
+    own = Assignment.objects.get(pk=desk.shown)
+    assert drafted(own)["dialogue"] == {"verify": 1}
+
+
+def test_a_refused_submission_comes_back_with_its_answers(
+    mara: User, signs_in: SignedIn, project: Project, eventually: Eventually
+) -> None:
+    labelled = planned("diqad", mara, count=3)
+    ann = annotator("ann", labelled)
+    bench = LabelBench.open(signs_in(ann), labelled)
+    first = bench.shown
+
+    def refuse(route: object) -> None:
+        body = {
+            "code": "invalid",
+            "detail": "These answers do not fit.",
+            "remedy": "Open it and answer again.",
+        }
+        route.fulfill(status=409, json=body)  # type: ignore[attr-defined]
+
+    bench.page.route("**/submissions/", refuse)
+    bench.press("n").with_ahead().press("5", "Alt+n").type("Why.").submit()
+    expect(bench.notices).to_contain_text("These answers do not fit. Open it and answer again.")
+    expect(bench.badge).to_have_text("1 not stored")
+    bench.page.unroute("**/submissions/")
+    bench.reload()
+    bench.notices.get_by_role("button", name="Open it").click()
+    expect(bench.note).to_have_value("Why.")
+    assert bench.shown == first
+    expect(bench.badge).to_be_hidden()
+    bench.press("Escape").submit()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers == HIGH
+
+
+def test_an_undone_submission_that_was_not_sent_is_sent_once(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    bench.press("n").with_ahead()
+    first = bench.shown
+    bench.page.context.set_offline(True)
+    bench.press("5").submit()
+    assert bench.shown != first
+    bench.press("Control+z")
+    bench.page.wait_for_function("shown => location.pathname.includes(`/${shown}/`)", arg=first)
+    bench.press("ArrowUp").press("ArrowUp").asks("verify")
+    bench.press("ArrowDown", "4", "1").submit()
+    bench.page.context.set_offline(False)
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers["dialogue"]["quality"] == 1
+
+
+def test_nothing_happens_while_an_input_method_composes(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara)
+    text = {"en": "Why?", "zh": "为什么？"}
+    with_schema(project, [{"key": "why", "scope": "dialogue", "kind": "text", "text": text}])
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    shown = bench.shown
+    input_method = bench.page.context.new_cdp_session(bench.page)
+    bench.answer("why").locator("textarea").focus()
+    input_method.send("Input.imeSetComposition", {"text": "mao", "selectionStart": 3, "selectionEnd": 3})
+    press_enter(input_method, modifiers=2)
+    input_method.send("Input.insertText", {"text": "猫"})
+    press_enter(input_method, modifiers=2)  # Safari reports it after the composition has ended
+    assert bench.shown == shown
+    bench.page.wait_for_timeout(300)
+    press_enter(input_method, modifiers=2)
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    assert stored(ann)[0].answers["dialogue"] == {"why": "猫"}
+
+
+def test_options_are_not_chosen_by_the_digits_of_an_input_method(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("n").asks("quality")
+    input_method = bench.page.context.new_cdp_session(bench.page)
+    digit = {"key": "5", "code": "Digit5", "windowsVirtualKeyCode": 229}
+    input_method.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **digit})
+    expect(bench.answer("quality").locator("[aria-pressed=true]")).to_have_count(0)

@@ -1,0 +1,81 @@
+"""What the labelling page weighs, and its states in both themes, both languages and all widths."""
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from benchmarks.page import cold_weight
+from tests.browser.conftest import SignedIn
+from tests.browser.labelling import LabelBench, annotator, planned, stored
+
+Eventually = Callable[[Callable[[], bool], str], None]
+MOST_BYTES = 100_000
+MOST_REQUESTS = 12
+
+
+@pytest.mark.parametrize("preset", ["diqad", "dch"])
+def test_a_cold_page_is_light(preset: str, mara: User, signs_in: SignedIn) -> None:
+    project = planned(preset, mara, utterances=20)
+    page = signs_in(annotator("ann", project))
+    weight = cold_weight(page, f"/p/{project.slug}/label/")
+    assert weight["cold_requests"] <= MOST_REQUESTS, weight
+    assert weight["cold_bytes"] <= MOST_BYTES, weight
+
+
+def violations(page: Page) -> str:
+    found = Axe().run(page)
+    return found.generate_report() if found.violations_count else ""
+
+
+@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
+def test_axe_finds_nothing_in_any_state(
+    language: str, theme: str, mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("dch", mara, count=1, min_seconds=1, overlap=2, resolution="agreement")
+    people = [annotator(name, project) for name in ("ann", "bob", "carol")]
+    User.objects.update(language=language, theme=theme)
+    found: dict[str, str] = {}
+    ann, bob, carol = people
+    bench = LabelBench.open(signs_in(User.objects.get(pk=ann.pk)), project)
+    at_ann = bench.shown
+    found["fresh"] = violations(bench.page)
+    bench.press("y", "y", "5", "y", "y", "1", "1", "g")
+    found["nuggets, guide open"] = violations(bench.page)
+    bench.submit()
+    found["missing"] = violations(bench.page)
+    bench.press("g", "2", "3").submit()
+    expect(bench.nothing).to_be_visible()
+    found["nothing left"] = violations(bench.page)
+    bench.press("Control+Shift+p")
+    expect(bench.page.locator("#previous li")).to_have_count(1)
+    found["previous submissions"] = violations(bench.page)
+    bobs = LabelBench.open(signs_in(User.objects.get(pk=bob.pk)), project)
+    bobs.press("Control+Shift+s")
+    expect(bobs.page.locator("#skip-dialog")).to_be_visible()
+    found["skip"] = violations(bobs.page)
+    bobs.press("Escape", "n", "y", "5", "y", "y", "1", "1", "2", "2").submit()
+    eventually(lambda: len(stored(bob)) == 1, "bob's submission")
+    bench = LabelBench.open(bench.page, project, at_ann)
+    expect(bench.page.locator(".theirs").first).to_be_visible()
+    found["confirmation"] = violations(bench.page)
+    carols = LabelBench.open(signs_in(User.objects.get(pk=carol.pk)), project)
+    expect(carols.nothing).to_be_visible()
+    found["nothing for a third"] = violations(carols.page)
+    assert not any(found.values()), "\n".join(
+        f"{state}\n{report}" for state, report in found.items() if report
+    )
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 2560])
+def test_no_state_scrolls_sideways(width: int, mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1)
+    page = signs_in(annotator("ann", project), viewport={"width": width, "height": 740})
+    bench = LabelBench.open(page, project)
+    for keys in (["y", "g"], ["y", "5", "y", "y"], ["1", "g"]):
+        bench.press(*keys)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    expect(bench.active).to_be_in_viewport()
+    expect(page.locator("#submit")).to_be_in_viewport()
