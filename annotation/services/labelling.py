@@ -27,7 +27,6 @@ from annotation.models import (
     Task,
     TaskState,
 )
-from annotation.selectors.assignments import missing_assignment
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
@@ -73,9 +72,10 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
     not_writable, decided.
     """
-    task = _locked_task(annotator, assignment_id)
-    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
-    task.project = assignment.project
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING
+    )
+    task = _locked_task(assignment)
     if stored := Submission.objects.filter(pk=sent.id).first():
         return _repeated(stored, assignment, task)
     _check_open(assignment, task)
@@ -104,14 +104,10 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason[:MAX_NOTE])
 
 
-def _locked_task(annotator: User, assignment_id: int) -> Task:
-    # The task before the assignment, always: two people who finish or confirm at once wait for each other here.
-    rows = Task.objects.select_for_update(of=("self",)).filter(
-        assignments=assignment_id, assignments__annotator=annotator, project__protocol=Protocol.LABELLING
-    )
-    task = rows.first()
-    if task is None:
-        raise missing_assignment()
+def _locked_task(assignment: Assignment) -> Task:
+    # After the assignment, as everywhere: two people who finish or confirm at once wait for each other here.
+    task = Task.objects.select_for_update().get(pk=assignment.task_id)
+    task.project = assignment.project
     return task
 
 
@@ -233,14 +229,14 @@ def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -
         submitted_at=submission.stored_at,
         touched_at=submission.stored_at,
     )
-    # The person turns to what was fetched ahead.
-    ahead = Assignment.objects.filter(
+    # The person turns to what was fetched ahead. What another request of theirs holds is being opened by that one.
+    ahead = Assignment.objects.select_for_update(skip_locked=True).filter(
         annotator=assignment.annotator,
         project=assignment.project,
         state=AssignmentState.ACTIVE,
         served_at=None,
     )
-    ahead.update(served_at=made_at)
+    Assignment.objects.filter(pk__in=list(ahead.values_list("pk", flat=True))).update(served_at=made_at)
 
 
 @transaction.atomic

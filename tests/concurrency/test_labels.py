@@ -1,0 +1,197 @@
+"""Many labellers at once, through HTTP, on the real web server: who gets what, and what is kept of it."""
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from random import Random
+from threading import Barrier, Thread
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from django.db import connections
+from django.db.models import Count
+from django.utils import timezone
+
+from accounts.models import Scope, User
+from accounts.services import create_token
+from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
+from annotation.services.assignment import reap_expired_leases
+from annotation.services.claiming import claim_next_task
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.planning import create_project, plan_labelling
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from projects.models import Membership, Project, Role
+from tests.processes import Stack
+
+ANNOTATORS = 50
+DIALOGUES = 120
+OVERLAP = 3
+BALANCE = 6
+ANSWERS = {
+    "dialogue": {"A": 1, "S": 0, "E": 2},
+    "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNUG"}},
+}
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+def people(project: Project, count: int) -> list[User]:
+    made = [User.objects.create(username=f"labeller-{number}") for number in range(count)]
+    for person in made:
+        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+    return made
+
+
+def helpdesk(dialogues: int, **settings: Any) -> Project:
+    project = create_project(slug="helpdesk", preset="dialeval", actor=None)
+    for name, value in {"overlap": OVERLAP, "balance": BALANCE, **settings}.items():
+        setattr(project.labelling, name, value)
+    project.labelling.save()
+    rows = Dialogue.objects.bulk_create(
+        Dialogue(project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=2)
+        for _number in range(dialogues)
+    )
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=row, position=position, speaker=speaker, text=f"{speaker} {row.pk}")
+        for row in rows
+        for position, speaker in enumerate(["customer", "helpdesk"])
+    )
+    plan_labelling(project=project, actor=None, plan_id=uuid4())
+    return project
+
+
+class Labeller:
+    """Somebody with a shaky connection: sends things twice, and now and then goes away with a dialogue in hand."""
+
+    def __init__(self, client: httpx.AsyncClient, token: str, seed: int) -> None:
+        self.client, self.dice = client, Random(seed)
+        self.headers = {"Authorization": f"Bearer {token}"}
+        self.seen: Counter[str] = Counter()
+
+    async def twice(self, address: str, body: dict[str, Any]) -> httpx.Response:
+        sends = 2 if self.dice.random() < 0.3 else 1
+        answers = await asyncio.gather(
+            *(self.client.post(address, json=body, headers=self.headers) for _ in range(sends))
+        )
+        # A claim that was refused may be granted when it is sent again: the others have caught up.
+        return min(answers, key=lambda answer: answer.status_code)
+
+    async def work(self) -> Counter[str]:
+        while True:
+            claimed = await self.twice(
+                "/api/v1/projects/helpdesk/labelling/claim/", {"claim_id": str(uuid4())}
+            )
+            if claimed.status_code == 409:
+                code = claimed.json()["code"]
+                self.seen[code] += 1
+                if code == "all_done" or self.seen[code] > 200:
+                    return self.seen
+                await asyncio.sleep(0.2 + self.dice.random() / 5)
+                continue
+            assert claimed.status_code == 201, claimed.text
+            await self.finish(claimed.json()["id"])
+
+    async def finish(self, assignment: int) -> None:
+        if self.dice.random() < 0.05:
+            self.seen["left"] += 1  # its lease is let run out by `expiring`
+            return
+        labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS}
+        stored = await self.twice(f"/api/v1/labelling/{assignment}/submissions/", labels)
+        if stored.status_code == 409:  # its lease was let run out and somebody else has it
+            assert stored.json()["code"] == "lease_gone", stored.text
+            self.seen["lease_gone"] += 1
+        else:
+            assert stored.status_code in (200, 201), stored.text
+            self.seen["acknowledged"] += 1
+
+
+async def expiring(over: asyncio.Event) -> None:
+    """Let the oldest leases run out while everybody works."""
+
+    def expire() -> None:
+        oldest = Assignment.objects.filter(
+            state="active", claimed_at__lt=timezone.now() - timedelta(seconds=2)
+        )
+        Assignment.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).update(
+            lease_until=timezone.now() - timedelta(seconds=1)
+        )
+        reap_expired_leases()
+        connections.close_all()
+
+    while not over.is_set():
+        await asyncio.to_thread(expire)
+        await asyncio.sleep(0.3)
+
+
+async def everybody(url: str, tokens: list[str]) -> Counter[str]:
+    over = asyncio.Event()
+    limits = httpx.Limits(max_connections=ANNOTATORS)
+    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
+        clock = asyncio.create_task(expiring(over))
+        crowd = [Labeller(client, token, seed) for seed, token in enumerate(tokens)]
+        seen = await asyncio.gather(*(one.work() for one in crowd))
+        over.set()
+        await clock
+    return sum(seen, Counter[str]())
+
+
+def test_every_dialogue_gets_three_different_people(tmp_path: Path) -> None:
+    project = helpdesk(DIALOGUES)
+    crowd = people(project, ANNOTATORS)
+    tokens = [create_token(user=one, name="test", scopes=[Scope.READ, Scope.ANNOTATE])[1] for one in crowd]
+    with Stack.on_this_database(tmp_path) as stack:
+        stack.web(workers=2)
+        seen = asyncio.run(everybody(stack.url, tokens))
+    assert not Task.objects.exclude(open_slots=0, state=TaskState.FINAL).exists(), seen
+    live = Submission.objects.filter(superseded_at=None)
+    assert live.count() == DIALOGUES * OVERLAP == seen["acknowledged"]
+    by_task = live.values("task").annotate(people=Count("annotator", distinct=True))
+    assert {row["people"] for row in by_task} == {OVERLAP}
+    shares = [one.submissions.count() for one in crowd]
+    assert max(shares) - min(shares) <= BALANCE + seen["left"], (shares, seen)
+
+
+def at_once(*works: Any) -> list[Any]:
+    """Run all of them from one instant on, each on its own connection."""
+    start, results = Barrier(len(works)), [None] * len(works)
+
+    def run(place: int) -> None:
+        start.wait()
+        try:
+            results[place] = works[place]()
+        except Exception as error:
+            results[place] = error  # type: ignore[call-overload]
+        finally:
+            connections.close_all()
+
+    threads = [Thread(target=run, args=(place,)) for place in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return results
+
+
+def send(assignment: Assignment, accomplished: int) -> None:
+    answers = {**ANSWERS, "dialogue": {"A": accomplished, "S": 0, "E": 2}}
+    labels = SentLabels(id=uuid4(), schema=1, answers=answers)
+    submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
+
+
+def test_two_who_confirm_at_the_same_instant_end_in_one_label() -> None:
+    """One stays and one changes, whoever is first: they agree, and there is exactly one label."""
+    project = helpdesk(12, overlap=2, resolution="agreement", balance=None)
+    anna, bela = people(project, 2)
+    for _dialogue in range(12):
+        first, second = (
+            claim_next_task(annotator=one, project=project, claim_id=uuid4()) for one in (anna, bela)
+        )
+        send(first, 1)
+        send(second, -1)
+        done = at_once(partial(send, first, 1), partial(send, second, 1))
+        assert done == [None, None]
+        final = FinalLabel.objects.get(task=first.task_id, superseded_at=None)
+        assert (final.origin, final.answers["dialogue"]["A"]) == (LabelOrigin.CONFIRMED, 1)
