@@ -1,0 +1,182 @@
+"""Labelling through HTTP: claim + submit by number of annotators and size of the project.
+
+    python -m benchmarks.labelling [--json] [--seconds 8] [--sizes 10000 100000 1000000] [--annotators 1 20 50]
+
+One web server with two processes, client on the same machine. Each annotator sends a dialogue's answers and gets the
+next dialogue in the answer, as the workbench does; three people a dialogue, balance on. Bound: /healthz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from benchmarks.authoring import bound, quantile
+from benchmarks.database import scratch_database, set_up
+
+OVERLAP = 3
+ANSWERS = {
+    "dialogue": {"A": 1, "S": 0, "E": 2},
+    "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNUG"}},
+}
+# Dialogues, two utterances each and tasks, made by the database itself: a million in seconds.
+FILL = """
+WITH made AS (
+    INSERT INTO dialogues_dialogue (project_id, external_id, origin, state, review_state, split, language, domain,
+        metadata, utterance_count, created_at, finished_at)
+    SELECT %(project)s, 'd' || n, 'imported', 'finished', 'unreviewed', 'train', 'en', '', '{}', 2, now(), now()
+    FROM generate_series(%(first)s, %(last)s) AS n RETURNING id
+), said AS (
+    INSERT INTO dialogues_utterance (dialogue_id, position, speaker, text, time, metadata, action)
+    SELECT made.id, side, CASE side WHEN 0 THEN 'customer' ELSE 'helpdesk' END, 'Words of ' || made.id, '', '{}', ''
+    FROM made, generate_series(0, 1) AS side
+)
+INSERT INTO annotation_task (project_id, dialogue_id, overlap, open_slots, priority, place, "group", state, created_at)
+SELECT %(project)s, id, %(overlap)s, %(overlap)s, 0, (random() * 2147483646)::int, '', 'open', now() FROM made
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Milliseconds from sending answers to having the next dialogue, and such pairs a second over all annotators."""
+
+    size: int
+    annotators: int
+    pairs_per_second: float
+    p50: float
+    p95: float
+    p99: float
+
+
+async def annotate(client: httpx.AsyncClient, token: str, until: float, seconds: list[float]) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    claim = "/api/v1/projects/bench/labelling/claim/"
+    held: dict[str, Any] | None = None
+    while time.perf_counter() < until:
+        if held is None:
+            claimed = await client.post(claim, json={"claim_id": str(uuid4())}, headers=headers)
+            assert claimed.status_code == 201, claimed.text
+            held = claimed.json()
+        labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS, "next_claim": str(uuid4())}
+        started = time.perf_counter()
+        sent = await client.post(f"/api/v1/labelling/{held['id']}/submissions/", json=labels, headers=headers)
+        assert sent.status_code == 201, sent.text
+        seconds.append(time.perf_counter() - started)
+        held = sent.json()["next"]
+    if held is not None:
+        (
+            await client.post(f"/api/v1/assignments/{held['id']}/release/", json={}, headers=headers)
+        ).raise_for_status()
+
+
+async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], float]:
+    took: list[float] = []
+    limits = httpx.Limits(max_connections=len(tokens))
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+        started = time.perf_counter()
+        await asyncio.gather(*(annotate(client, token, started + seconds, took) for token in tokens))
+        return took, time.perf_counter() - started
+
+
+def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
+    took, duration = asyncio.run(crowd(url, tokens, seconds))
+    quantiles = (round(quantile(took, share), 1) for share in (0.5, 0.95, 0.99))
+    return Load(size, len(tokens), round(len(took) / duration, 1), *quantiles)
+
+
+def people(count: int) -> list[str]:
+    from accounts.models import Scope, User
+    from accounts.services import create_token
+    from annotation.services.planning import create_project
+    from projects.models import Membership, Role
+
+    project = create_project(slug="bench", preset="dialeval", actor=None)
+    project.labelling.balance = 1000
+    project.labelling.save()
+    tokens = []
+    for number in range(count):
+        person = User.objects.create(username=f"annotator-{number}")
+        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
+        tokens.append(create_token(user=person, name="bench", scopes=[Scope.READ, Scope.ANNOTATE])[1])
+    return tokens
+
+
+def grow_to(size: int) -> None:
+    from django.db import connection
+
+    from annotation.models import Task
+    from annotation.services.assignment import came_free
+    from projects.models import Project
+
+    project, there = Project.objects.get(slug="bench"), Task.objects.count()
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, {"project": project.pk, "first": there + 1, "last": size, "overlap": OVERLAP})
+        cursor.execute("ANALYZE")
+    came_free(project)
+
+
+def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, object]:
+    from tests.processes import Stack
+
+    loads: list[Load] = []
+    with scratch_database(), tempfile.TemporaryDirectory() as folder:
+        tokens = people(max(annotators))
+        with Stack.on_this_database(Path(folder)) as stack:
+            stack.web(workers=2)
+            for size in sorted(sizes):
+                grow_to(size)
+                measure(stack.url, tokens[:2], size, 1)  # warm
+                loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
+            floor = bound(stack.url)
+    return summary(loads, floor)
+
+
+def summary(loads: list[Load], floor: float) -> dict[str, object]:
+    """p95_ratio_N: of the largest project over the smallest, with N annotators."""
+    small, large = loads[0].size, loads[-1].size
+    p95 = {(load.size, load.annotators): load.p95 for load in loads}
+    counts = dict.fromkeys(load.annotators for load in loads)
+    ratios = {f"p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2) for count in counts}
+    return {"loads": [asdict(load) for load in loads], "healthz_ms": round(floor, 2), **ratios}
+
+
+def show(figures: dict[str, object]) -> None:
+    loads = figures["loads"]
+    assert isinstance(loads, list)
+    print(f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'p50/95/99 ms':>18}")
+    for row in loads:
+        milliseconds = "/".join(f"{row[name]:.0f}" for name in ("p50", "p95", "p99"))
+        print(f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {milliseconds:>18}")
+    for name, value in figures.items():
+        if name != "loads":
+            print(f"{name}: {value}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
+    parser.add_argument("--seconds", type=float, default=8, help="per measurement")
+    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
+    options = parser.parse_args()
+    set_up()
+    figures = run(options.sizes, options.annotators, options.seconds)
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        show(figures)
+
+
+if __name__ == "__main__":
+    main()
