@@ -97,6 +97,11 @@ class Task(models.Model):
                 name="task_undecided",
                 condition=Q(state__in=["confirming", "disputed"]),
             ),
+            models.Index(
+                fields=["project", "-disagreement", "-id"],
+                name="task_disagreed",
+                condition=Q(disagreement__gt=0),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -159,6 +164,9 @@ class Assignment(models.Model):
             models.Index(fields=["annotator", "project", "state"], name="assignment_mine"),
             models.Index(
                 fields=["lease_until"], name="assignment_lease", condition=Q(state__in=["active", "saved"])
+            ),
+            models.Index(
+                fields=["project", "task"], name="assignment_skipped", condition=Q(state="released")
             ),
         ]
 
