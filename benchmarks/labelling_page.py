@@ -34,11 +34,12 @@ WATCH = """
   window.measured = new Promise((resolve) => {
     let pressed = 0;
     const press = (event) => { if (event.key === "Enter" && event.ctrlKey) pressed = event.timeStamp; };
-    addEventListener("keydown", press, { capture: true, once: true });
+    addEventListener("keydown", press, { capture: true });
     const look = () => {
       const isNext = pressed && location.pathname !== before && document.querySelector("#turns > .turn");
       if (!isNext) return requestAnimationFrame(look);
       const painted = new MessageChannel();
+      removeEventListener("keydown", press, { capture: true });
       painted.port1.onmessage = () => resolve(performance.now() - pressed);
       painted.port2.postMessage(0);
     };

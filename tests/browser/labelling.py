@@ -98,7 +98,8 @@ def stored(person: User) -> list[Submission]:
 
 
 def drafted(assignment: Assignment) -> dict[str, Any]:
-    return LabelDraft.objects.get(assignment=assignment).answers
+    answers: dict[str, Any] = LabelDraft.objects.get(assignment=assignment).answers
+    return answers
 
 
 @dataclass(slots=True)
