@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from dialogues.models import Dialogue
-    from dialogues.parsing import ParsedDialogue
+    from dialogues.parsing import ParsedDialogue, RowError
     from projects.models import Project
 
 
@@ -15,13 +15,22 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from dialogues.services.storing import AFTER_STORED
+        from dialogues.services.storing import AFTER_STORED, CHECKS
 
+        CHECKS.append(check_import)
         AFTER_STORED.append(follow_import)
 
 
+def check_import(project: "Project", parsed: "ParsedDialogue") -> "RowError | None":
+    """Why the annotations of an imported dialogue do not fit a labelling project."""
+    from annotation.services.imported_labels import misfit
+
+    return misfit(project, parsed)
+
+
 def follow_import(project: "Project", new: "Sequence[tuple[Dialogue, ParsedDialogue]]") -> None:
-    """What an import of dialogues means here: tasks, in a labelling project."""
+    """What an import of dialogues means here: labels of those that have annotations, tasks of the others."""
+    from annotation.services.imported_labels import store_labels
     from annotation.services.planning import plan_new
 
-    plan_new(project, [dialogue for dialogue, _parsed in new])
+    plan_new(project, store_labels(project, new))

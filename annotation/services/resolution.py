@@ -1,6 +1,7 @@
 """From what several people answered to one final label (DiQAD §4.2; Diamante §3.2), which says how it came about."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
 from uuid import UUID
@@ -34,61 +35,79 @@ from projects.transitions import move
 DECISION = "annotation.decision"
 
 
-def resolve_task(*, task: Task, settings: LabellingSettings, schema: schemas.Schema, row: Schema) -> None:
+def resolve_task(
+    *, task: Task, settings: LabellingSettings, schema: schemas.Schema, row: Schema, speakers: Sequence[str]
+) -> None:
     """See what the live submissions of a locked task make of it. Called in the transaction that changed them."""
-    live = list(Submission.objects.filter(task=task, superseded_at=None).order_by("assignment_id"))
+    sent = Submission.objects.filter(task=task, superseded_at=None).order_by("assignment_id")
+    live = list(sent.only("answers", "stage"))
     if len(live) < task.overlap:
         _unfinish(task)
         return
     answers = [one.answers for one in live]
-    compared = schemas.compared(schema, speakers_in(task.dialogue_id))
-    if all(one.stage == Stage.LABEL for one in live):
-        _note_disagreement(task, schema, answers, len(compared))
-    if settings.resolution == Resolution.COLLECT:
-        _conclude(task, row, LabelOrigin.COLLECTED, vote(schema, compared, answers, Ties.TRAINER))
-    elif settings.resolution == Resolution.MAJORITY:
-        _by_majority(task, row, vote(schema, compared, answers, settings.ties), len(live))
-    else:
-        _by_agreement(task, row, schema, compared, live)
-
-
-def _by_majority(task: Task, row: Schema, result: Merged, people: int) -> None:
-    if result.undecided:
-        _unfinish(task, TaskState.DISPUTED)
-    else:
-        origin = LabelOrigin.MAJORITY if people > 1 else LabelOrigin.SINGLE
-        _conclude(task, row, LabelOrigin.UNANIMOUS if result.unanimous and people > 1 else origin, result)
-
-
-def _by_agreement(
-    task: Task, row: Schema, schema: schemas.Schema, compared: Sequence[str], live: Sequence[Submission]
-) -> None:
-    answers = [one.answers for one in live]
-    agree = not any(schemas.differences(schema, answers[0], other) for other in answers[1:])
+    compared = schemas.compared(schema, speakers)
     confirmed = [one.stage == Stage.CONFIRMATION for one in live]
-    if agree:
-        origin = LabelOrigin.CONFIRMED if any(confirmed) else LabelOrigin.UNANIMOUS
-        _conclude(
-            task, row, origin if len(live) > 1 else LabelOrigin.SINGLE, merged(schema, compared, answers)
-        )
-    else:
-        # One who changes towards the other ends it; when all have confirmed and still differ, a trainer decides.
-        _unfinish(task, TaskState.DISPUTED if all(confirmed) else TaskState.CONFIRMING)
-
-
-def _note_disagreement(
-    task: Task, schema: schemas.Schema, answers: Sequence[Mapping[str, Any]], compared: int
-) -> None:
-    pairs = list(combinations(answers, 2))
-    if pairs and compared:
-        differing = sum(len(schemas.differences(schema, one, other)) for one, other in pairs)
-        task.disagreement = differing / (len(pairs) * compared)
+    settled = settle(settings, schema, compared, answers)
+    if not any(confirmed) and settled.disagreement is not None:
+        task.disagreement = settled.disagreement
         task.save(update_fields=["disagreement"])
+    if settled.final is None or settled.origin is None:
+        # One who changes towards the other ends it; when all have confirmed and still differ, a trainer decides.
+        _unfinish(task, TaskState.DISPUTED if all(confirmed) else settled.state)
+    else:
+        _conclude(task, row, LabelOrigin.CONFIRMED if any(confirmed) else settled.origin, settled.final)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What independent answers of all people make of a task; final and origin are None where nothing is decided."""
+
+    state: TaskState
+    disagreement: float | None
+    origin: LabelOrigin | None = None
+    final: Merged | None = None
+
+
+def settle(
+    settings: LabellingSettings,
+    schema: schemas.Schema,
+    compared: Sequence[str],
+    answers: Sequence[Mapping[str, Any]],
+) -> Settled:
+    """The outcome of answers that nobody has confirmed, by the project's resolution."""
+    apart, alone = disagreement(schema, answers, len(compared)), len(answers) == 1
+    if settings.resolution == Resolution.COLLECT:
+        final = vote(schema, compared, answers, Ties.TRAINER)
+        return Settled(TaskState.FINAL, apart, LabelOrigin.COLLECTED, final)
+    if settings.resolution == Resolution.MAJORITY:
+        final = vote(schema, compared, answers, settings.ties)
+        if final.undecided:
+            return Settled(TaskState.DISPUTED, apart)
+        agreed = LabelOrigin.UNANIMOUS if final.unanimous else LabelOrigin.MAJORITY
+        return Settled(TaskState.FINAL, apart, LabelOrigin.SINGLE if alone else agreed, final)
+    if apart:
+        return Settled(TaskState.CONFIRMING, apart)
+    origin = LabelOrigin.SINGLE if alone else LabelOrigin.UNANIMOUS
+    return Settled(TaskState.FINAL, apart, origin, merged(schema, compared, answers))
+
+
+def disagreement(schema: schemas.Schema, answers: Sequence[Mapping[str, Any]], compared: int) -> float | None:
+    """Share of the compared answers that differ, over all pairs of people; None for one person."""
+    pairs = list(combinations(answers, 2))
+    if not pairs or not compared:
+        return None
+    differing = sum(len(schemas.differences(schema, one, other)) for one, other in pairs)
+    return differing / (len(pairs) * compared)
 
 
 def _unfinish(task: Task, to: TaskState = TaskState.OPEN) -> None:
-    FinalLabel.objects.filter(task=task, superseded_at=None).update(superseded_at=timezone.now())
+    _supersede(task)
     _move(task, to)
+
+
+def _supersede(task: Task) -> None:
+    if task.state != TaskState.OPEN:  # an open task has no final label
+        FinalLabel.objects.filter(task=task, superseded_at=None).update(superseded_at=timezone.now())
 
 
 def _move(task: Task, to: TaskState, actor: User | None = None, reason: str = "") -> None:
@@ -99,7 +118,7 @@ def _move(task: Task, to: TaskState, actor: User | None = None, reason: str = ""
 def _conclude(
     task: Task, row: Schema, origin: LabelOrigin, result: Merged, *, by: User | None = None, reason: str = ""
 ) -> None:
-    FinalLabel.objects.filter(task=task, superseded_at=None).update(superseded_at=timezone.now())
+    _supersede(task)
     FinalLabel.objects.create(
         task=task,
         project_id=task.project_id,

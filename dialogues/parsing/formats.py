@@ -7,7 +7,7 @@ from typing import BinaryIO
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dialogues.parsing import blocks, diamante, eou, messages, sharegpt, tabular
+from dialogues.parsing import blocks, dialeval, diamante, diqad, eou, messages, sharegpt, tabular
 from dialogues.parsing.records import Limits, ParsedDialogue, Reader, RowError
 
 
@@ -44,6 +44,23 @@ _ALL = [
         '{"conversation": [{"utterance": "最近在看什么书？", "response_candidates": []},'
         ' {"utterance": "在看《三体》", "response_candidates": ["在看小说", "在看《三体》"]}]}\n',
         diamante.read,
+    ),
+    Format(
+        "dialeval",
+        _("A JSON array of helpdesk dialogues with the annotations of several people (NTCIR DialEval)."),
+        "json",
+        '[{"id": "d1", "turns": [{"sender": "customer", "utterances": ["No sound."]}, {"sender": "helpdesk",'
+        ' "utterances": ["Is it muted?"]}], "annotations": [{"nugget": ["CNUG0", "HNUG"],'
+        ' "quality": {"A": 0, "S": -1, "E": 1}}]}]\n',
+        dialeval.read,
+    ),
+    Format(
+        "diqad",
+        _("JSON Lines of question-and-answer dialogues with a quality label and its reasons (DiQAD)."),
+        "jsonl",
+        '{"dialogue": [{"role": "user", "content": "银行卡号忘了怎么查"}, {"role": "assistant", "content":'
+        ' "带身份证去柜台"}], "label": 1, "reason": ["incomplete"], "turns": 1}\n',
+        diqad.read,
     ),
     Format(
         "csv",

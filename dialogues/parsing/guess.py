@@ -9,8 +9,9 @@ from itertools import islice
 from dialogues.parsing.formats import FORMATS, parse
 from dialogues.parsing.records import ParsedDialogue, RowError
 
-KEYS = {"messages": "messages", "conversations": "sharegpt", "conversation": "diamante"}
-KEY = re.compile(r'"(messages|conversations|conversation)"\s*:\s*\[')
+KEYS = {"messages": "messages", "conversations": "sharegpt", "conversation": "diamante", "dialogue": "diqad"}
+KEY = re.compile(r'"(messages|conversations|conversation|dialogue)"\s*:\s*\[')
+TURNS = re.compile(r'"turns"\s*:\s*\[')
 TABLE = re.compile(r"\bdialogue_id\b", re.IGNORECASE)
 EXTENSIONS = {"jsonl": "messages", "ndjson": "messages", "json": "messages", "csv": "csv", "tsv": "tsv"}
 
@@ -31,6 +32,8 @@ def guess(name: str, head: bytes) -> str | None:
 
 
 def _guess_json(first: str, text: str) -> str:
+    if text[0] == "[" and TURNS.search(text):
+        return "dialeval"
     try:
         row = json.loads(first)
     except ValueError:

@@ -52,7 +52,7 @@ def _object(text: str, limits: Limits) -> dict[str, Any]:
 
 def _decode(text: str, limits: Limits) -> Any:
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=finite, parse_float=finite)
     except json.JSONDecodeError as error:
         raise BadRow("not_json", detail=error.msg, column=error.pos + 1) from None
     except RecursionError:
@@ -61,7 +61,7 @@ def _decode(text: str, limits: Limits) -> Any:
         raise BadRow("number_too_long") from None
 
 
-def _finite(literal: str) -> float:
+def finite(literal: str) -> float:
     """NaN, Infinity and 1e999 are no JSON, and no database value."""
     number = float(literal)
     if not math.isfinite(number):

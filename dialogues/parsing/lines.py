@@ -34,7 +34,7 @@ def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
     while raw := stream.readline(limits.line_bytes + 1):
         number += 1
         if number == 1:
-            if problem := _foreign(raw):
+            if problem := foreign(raw):
                 yield problem
                 return
             raw = raw.removeprefix(BOM)
@@ -50,7 +50,8 @@ def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
         )
 
 
-def _foreign(raw: bytes) -> RowError | None:
+def foreign(raw: bytes) -> RowError | None:
+    """Why a file that begins so is no UTF-8 text."""
     for signature, (code, what) in SIGNATURES.items():
         if raw.startswith(signature):
             return RowError(1, code, {"what": what}, fatal=True)

@@ -44,6 +44,15 @@ PROBLEMS = {
         ),
     ),
     "double_column": (_("The column %(column)s is named twice."), _("Give every column its own name.")),
+    "not_array": (
+        _("This format is one JSON array, and the file does not begin with [."),
+        _("Look whether it is the right format; jq -s . puts lines into an array."),
+    ),
+    "after_array": (_("Something follows after the end of the array."), _("One file is one array.")),
+    "entry_too_long": (
+        _("An entry is longer than %(limit)s bytes, or its end is missing."),
+        _("Look for a missing bracket or quote from here on."),
+    ),
     # the line
     "line_too_long": (
         _("The line is longer than %(limit)s bytes."),
@@ -84,6 +93,15 @@ PROBLEMS = {
         _("%(path)s holds half a character (%(character)s) as its character %(column)s."),
         _("Write the character itself in UTF-8, or both halves of the escape."),
     ),
+    "unknown_value": (_("%(path)s is “%(found)s”."), _("Write one of: %(wanted)s.")),
+    "wrong_length": (
+        _("%(path)s does not have one entry for each of the %(wanted)s turns."),
+        _("Write one for every turn; CNaN or HNaN where there is none."),
+    ),
+    "annotation_misfit": (
+        _("%(path)s does not fit the project's questions: %(detail)s"),
+        _("Correct the annotation, or import into a project with the questions that it answers."),
+    ),
     "unknown_action": (_("%(path)s is “%(found)s”."), _("Write select, revise or rewrite, or leave it out.")),
     "source_missing": (
         _("%(path)s names no source among the candidates, though the action is %(action)s."),
@@ -121,4 +139,4 @@ def explain(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
         words |= {name: KINDS[words[name]] for name in ("wanted", "found")}
     if detail := words.get("detail"):
         words["detail"] = gettext(str(detail))  # what Python's json or csv says
-    return str(cause) % words, str(remedy)
+    return str(cause) % words, str(remedy) % words

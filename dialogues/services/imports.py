@@ -21,7 +21,7 @@ from dialogues.models import Dialogue
 from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identified, parse
 from dialogues.services import uploads
 from dialogues.services.refused import RefusedRows
-from dialogues.services.storing import store_batch
+from dialogues.services.storing import misfit, store_batch
 from jobs.models import Job, JobState
 from jobs.progress import Progress
 from jobs.services import start_job
@@ -107,7 +107,7 @@ class Report:
 
 @dataclass(slots=True)
 class _Reader:
-    """A file read line by line, which knows how far it is."""
+    """A file that knows how far it was read."""
 
     stream: BinaryIO
     position: int = 0
@@ -116,6 +116,11 @@ class _Reader:
         line = self.stream.readline(size)
         self.position += len(line)
         return line
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self.stream.read(size)
+        self.position += len(chunk)
+        return chunk
 
 
 def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
@@ -152,8 +157,9 @@ def _imported_before(job: Job) -> Report | None:
 
 
 def _results(reader: _Reader, job: Job) -> Iterator[ParsedDialogue | RowError]:
-    limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
-    return identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
+    limits, project = Limits(file_bytes=settings.IMPORT_MAX_BYTES), cast(Project, job.project)
+    for result in identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits)):
+        yield (misfit(project, result) or result) if isinstance(result, ParsedDialogue) else result
 
 
 def _open(job: Job) -> io.BufferedReader:

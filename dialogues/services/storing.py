@@ -14,7 +14,7 @@ from django.utils import timezone
 from psycopg import sql
 
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from dialogues.parsing import ParsedDialogue, ParsedUtterance
+from dialogues.parsing import ParsedDialogue, ParsedUtterance, RowError
 from dialogues.splits import split_for
 from jobs.models import Job
 from projects.models import Project
@@ -45,8 +45,15 @@ UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
 
 Place = tuple[int, int]  # dialogue id, position
 New = Sequence[tuple[Dialogue, ParsedDialogue]]
-# What else happens to new dialogues, in the same transaction: apps above this one add theirs when they are ready.
+# Apps above this one add theirs when they are ready: why a dialogue that can be read does not fit a project, asked
+# before anything is stored; and what else happens to new dialogues, in the same transaction.
+CHECKS: list[Callable[[Project, ParsedDialogue], RowError | None]] = []
 AFTER_STORED: list[Callable[[Project, New], None]] = []
+
+
+def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
+    """Why the project cannot take this dialogue; None where it can."""
+    return next((error for check in CHECKS if (error := check(project, parsed))), None)
 
 
 @dataclass(frozen=True, slots=True)
