@@ -66,7 +66,7 @@ def ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]
         claimed = claim_next_task(annotator=user, project=project, claim_id=claim_id, ahead=True)
     except Refusal as refusal:
         return {"next": None, "nothing": _why(refusal)}
-    return {"next": full(assignment_for(user, claimed.pk)), "nothing": None}
+    return {"next": full(claimed), "nothing": None}
 
 
 def _why(refusal: Refusal) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class LabelClaimView(APIView):
         project = labelling_project(person(request), slug)
         wanted = checked(shapes.LabelClaimInput, request)
         claimed = claim_next_task(annotator=person(request), project=project, **wanted)
-        return Response(full(own_assignment(person(request), claimed.pk)), status=status.HTTP_201_CREATED)
+        return Response(full(claimed), status=status.HTTP_201_CREATED)
 
 
 class LabellingView(APIView):
@@ -144,10 +144,11 @@ class SubmissionsView(APIView):
             annotator=person(request), assignment_id=pk, sent=labelling.SentLabels(**sent)
         )
         assignment = done.submission.assignment
+        assignment.task = done.task
         body = {
             "submission": shapes.of_stored(done.submission),
             "task_state": done.task.state,
-            "assignment": shapes.of_short(own_assignment(person(request), pk)),
+            "assignment": shapes.of_short(assignment),
             **ahead(person(request), assignment.project, next_claim),
             "today": _today(person(request), assignment.project),
         }
@@ -171,7 +172,7 @@ class SkipView(APIView):
         own_assignment(person(request), pk)
         row = labelling.skip_task(annotator=person(request), assignment_id=pk, reason=sent["reason"])
         body = {
-            "assignment": shapes.of_short(own_assignment(person(request), pk)),
+            "assignment": shapes.of_short(row),
             **ahead(person(request), row.project, sent.get("next_claim")),
         }
         return Response(body)

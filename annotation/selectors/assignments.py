@@ -13,6 +13,10 @@ def missing_assignment() -> NotFound:
     return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
 
 
+# Long texts that holding a task never reads: fetched where somebody does.
+LONG = ("project__guidelines_en", "project__guidelines_zh", "project__labelling__schema__content")
+
+
 def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assignment:
     """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise.
 
@@ -20,7 +24,7 @@ def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assign
     """
     related = Assignment.objects.select_related(
         "dialogue", "task", "project__authoring", "project__labelling__schema", "draft", "label_draft"
-    )
+    ).defer(*LONG)
     row = related.filter(pk=assignment_id, annotator=user).first()
     if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()

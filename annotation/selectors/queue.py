@@ -16,11 +16,11 @@ from django.db.models import (
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import HELD, Assignment, AssignmentState, ExpertReview, Task, Verdict
+from annotation.models import HELD, Assignment, AssignmentState, ExpertReview, Submission, Task, Verdict
 from annotation.selectors.reviews import counting
 from annotation.selectors.settings import work_settings
 from dialogues.models import ReviewState, Utterance
-from projects.models import Project
+from projects.models import Project, Protocol
 
 SHOWN = 50
 
@@ -85,6 +85,10 @@ def vetoed_assignments(user: User, project: Project, *, read: bool = False) -> Q
 
 def today_of(user: User, project: Project, now: datetime | None = None) -> Today:
     midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    if project.protocol == Protocol.LABELLING:
+        # Reads today's rows of an index, however much the person has labelled before.
+        sent = Submission.objects.filter(annotator=user, project=project, stored_at__gte=midnight, revision=1)
+        return Today(sent.count(), work_settings(project).daily_goal)
     finished = Assignment.objects.filter(
         annotator=user, project=project, state=AssignmentState.SUBMITTED, submitted_at__gte=midnight
     ).count()

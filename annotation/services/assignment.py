@@ -23,7 +23,7 @@ from annotation.models import (
     Task,
     Workload,
 )
-from annotation.selectors.assignments import missing_assignment
+from annotation.selectors.assignments import LONG, missing_assignment
 from annotation.selectors.settings import Settings, work_settings
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from projects.models import Project, Protocol
@@ -44,12 +44,14 @@ def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") 
 
     protocol: NotFound also for work of another protocol, where one is named.
     """
-    locked = Assignment.objects.select_for_update(of=("self",)).select_related(
-        "dialogue", "project__authoring", "project__labelling__schema"
-    )
+    related = ["project__labelling__schema"]
+    if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
+        related += ["dialogue", "project__authoring"]
+    locked = Assignment.objects.select_for_update(of=("self",)).select_related(*related).defer(*LONG)
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()
+    row.annotator = annotator
     return row
 
 

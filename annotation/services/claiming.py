@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import HELD, Assignment, LabellingSettings, Task, Workload
+from annotation.selectors.admission import admission_needed
 from annotation.selectors.settings import Settings, work_settings
 from dialogues.models import Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
@@ -53,8 +54,9 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
     """Give the annotator the next open task, with a lease. The same claim_id again returns the first claim.
 
     ahead: it is fetched while another one is still worked on, so it counts as served only when that one is sent.
-    Raises Refusal: not_annotator, too_many_open, limit_reached, balance (further ahead of the others than the project
-    allows), and when nothing comes, all_claimed (others hold the rest, the first lease ends at details["until"]) or
+    Raises Refusal: not_annotator, admission_needed, too_many_open, limit_reached, balance (further ahead of the
+    others than the project allows), and when nothing comes, all_claimed (others hold the rest, the first lease ends
+    at details["until"]) or
     all_done. The number of queries does not depend on the size of the project.
     """
     with transaction.atomic():
@@ -68,8 +70,10 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
     """A refusal is returned, so that what it says about the person's workload is kept."""
     group = _group_of(annotator, project)
     workload, _made = Workload.objects.select_for_update().get_or_create(project=project, annotator=annotator)
-    if earlier := Assignment.objects.filter(claim_id=claim_id, annotator=annotator).first():
-        return earlier
+    if earlier := Assignment.objects.filter(claim_id=claim_id).first():
+        return _claimed_before(earlier, annotator, project)
+    if refusal := admission_needed(annotator, project):
+        return refusal
     claimer = _Claimer(annotator, project, group, workload, work_settings(project))
     if refusal := _too_many_open(claimer) or _over_the_limit(claimer) or _too_far_ahead(claimer):
         return refusal
@@ -90,15 +94,22 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
     )
 
 
+def _claimed_before(earlier: Assignment, annotator: User, project: Project) -> Assignment | Refusal:
+    if (earlier.annotator_id, earlier.project_id) != (annotator.pk, project.pk):
+        return Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
+    earlier.project = project
+    return earlier
+
+
 def _group_of(annotator: User, project: Project) -> str:
-    membership = Membership.objects.filter(user=annotator, project=project).first()
-    roles = membership.roles if membership else []
+    member = Membership.objects.filter(user=annotator, project=project).values_list("roles", "group").first()
+    roles, group = member or ([], "")
     if project.archived_at or not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles):
         raise NotAllowed(
             _("You are not an annotator of this project."),
             _("Ask its manager to give you the role “Annotator”."),
         )
-    return membership.group if membership else ""
+    return group
 
 
 def _too_many_open(claimer: _Claimer) -> Refusal | None:
@@ -168,7 +179,12 @@ def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | No
         annotator__memberships__project=claimer.project,
         annotator__memberships__group=claimer.group,
     ).exclude(pk=claimer.workload.pk)
-    return others.exclude(Q(drained_at__isnull=False) & Q(epoch=settings.epoch)).order_by("taken").first()
+    return (
+        others.exclude(Q(drained_at__isnull=False) & Q(epoch=settings.epoch))
+        .order_by("taken")
+        .only("taken", "active_at")
+        .first()
+    )
 
 
 def _next_task(claimer: _Claimer) -> Task | None:

@@ -80,18 +80,20 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
         return _repeated(stored, assignment, task)
     _check_open(assignment, task)
     row = _schema_row(assignment, sent.schema)
-    answers = _checked(row, sent, speakers_in(assignment.dialogue_id))
+    speakers = speakers_in(assignment.dialogue_id)
+    answers = _checked(row, sent, speakers)
     made_at = _made_at(assignment, sent.waited_ms)
     is_revision = assignment.state == AssignmentState.SUBMITTED
     if not is_revision:
         _check_time(assignment, made_at)
-        hold(assignment)
+        _take(assignment)
     mark_used(row)
     submission = _store(assignment, task, row, answers, sent)
     if not is_revision:
         _finish(assignment, submission, made_at)
     LabelDraft.objects.filter(assignment=assignment).delete()
-    resolve_task(task=task, settings=assignment.project.labelling, schema=schema_of(row), row=row)
+    settings = assignment.project.labelling
+    resolve_task(task=task, settings=settings, schema=schema_of(row), row=row, speakers=speakers)
     return Labelled(submission, task)
 
 
@@ -104,6 +106,14 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason[:MAX_NOTE])
 
 
+def _take(assignment: Assignment) -> None:
+    """What is in work may be sent; its lease needs no renewal, since it ends here."""
+    if assignment.state == AssignmentState.ACTIVE:
+        check_still_annotates(assignment)
+    else:
+        hold(assignment)
+
+
 def _locked_task(assignment: Assignment) -> Task:
     # After the assignment, as everywhere: two people who finish or confirm at once wait for each other here.
     task = Task.objects.select_for_update().get(pk=assignment.task_id)
@@ -114,6 +124,7 @@ def _locked_task(assignment: Assignment) -> Task:
 def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
     if stored.assignment_id != assignment.pk:
         raise Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+    stored.assignment = assignment
     return Labelled(stored, task, repeated=True)
 
 
@@ -197,7 +208,9 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
 def _store(
     assignment: Assignment, task: Task, row: Schema, answers: schemas.Answers, sent: SentLabels
 ) -> Submission:
-    before = Submission.objects.filter(assignment=assignment, superseded_at=None).first()
+    is_revision = assignment.state == AssignmentState.SUBMITTED
+    live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
+    before = live.first() if is_revision else None
     if before:
         before.superseded_at = timezone.now()
         before.save(update_fields=["superseded_at"])
