@@ -19,7 +19,7 @@ from annotation.models import (
     Task,
     TaskState,
 )
-from annotation.schemas import Answers, Kind, Question, Scope
+from annotation.schemas import Answers, Kind, Nugget, Question, Scope
 from annotation.selectors.schemas import schema_of
 from annotation.services.planning import place_of
 from annotation.services.resolution import settle
@@ -28,7 +28,7 @@ from dialogues.models import Dialogue
 from dialogues.parsing import ParsedDialogue, RowError
 from projects.models import Project
 
-NAN = {"CNaN": "NAN", "HNaN": "NAN"}
+NO_NUGGET = frozenset({"CNaN", "HNaN", "NAN"})
 KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
 
 
@@ -69,24 +69,30 @@ def answers_in(schema: schemas.Schema, parsed: ParsedDialogue) -> list[Answers]:
     """What each annotator of the file answered, in the words of the schema; not checked yet."""
     metadata = parsed.metadata
     if isinstance(annotations := metadata.get("annotations"), list):
-        return [_dialeval(schema, one) for one in annotations]
+        speakers = [one.speaker for one in parsed.utterances]
+        return [_dialeval(schema, one, speakers) for one in annotations]
     if metadata.get("label") is not None and "quality" in schema.by_key:
         return [_diqad(schema, metadata)]
     return []
 
 
-def _dialeval(schema: schemas.Schema, given: Mapping[str, Any]) -> Answers:
+def _dialeval(schema: schemas.Schema, given: Mapping[str, Any], speakers: Sequence[str]) -> Answers:
     quality = given.get("quality") or {}
-    nugget = next((one.key for one in schema.of_scope(Scope.UTTERANCE) if one.runs), "nugget")
-    nuggets = given.get("nugget") or []
-    return {
-        "dialogue": {name: _number(value) for name, value in quality.items()},
-        "utterances": {
-            str(place): {nugget: NAN.get(value, value)}
-            for place, value in enumerate(nuggets)
-            if value is not None
-        },
-    }
+    asked = next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
+    utterances = {}
+    for place, value in enumerate(given.get("nugget") or []):
+        if value is not None:
+            key = asked.key if asked else "nugget"
+            utterances[str(place)] = {key: _nugget(asked, value, speakers[place])}
+    return {"dialogue": {name: _number(value) for name, value in quality.items()}, "utterances": utterances}
+
+
+def _nugget(question: Question | None, value: Any, speaker: str) -> Any:
+    """As the schema calls it: what is no nugget is CNaN and HNaN in one, NAN in another."""
+    if question is None or value not in NO_NUGGET:
+        return value
+    nothing = (one.value for one in question.options_for(speaker) if one.nugget is Nugget.NONE)
+    return next(nothing, value)
 
 
 def _diqad(schema: schemas.Schema, metadata: Mapping[str, Any]) -> Answers:

@@ -67,7 +67,7 @@ def test_every_annotation_is_a_submission_of_its_annotator(helpdesk: Project, im
     first, second = Submission.objects.order_by("annotator__username")
     assert first.answers == {
         "dialogue": {"A": 1, "S": 0, "E": 2},
-        "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "NAN"}},
+        "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNaN"}},
     }
     assert second.answers["dialogue"]["A"] == -1
     assert [one.annotator.username for one in (first, second)] == [
