@@ -277,7 +277,9 @@ def test_skip_with_a_reason_goes_on_to_the_next(mara: User, signs_in: SignedIn) 
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
-    bench.press("Control+Shift+s", "2", "Enter")
+    bench.press("Control+Shift+s")
+    expect(bench.page.locator("#skip-dialog")).to_be_visible()
+    bench.press("2", "Enter")
     bench.goes_on_from(first)
     assert Assignment.objects.get(pk=first).state == AssignmentState.RELEASED
 
