@@ -21,6 +21,7 @@ from projects.transitions import record
 
 EDITABLE = ("title", "description", "language", "guidelines_en", "guidelines_zh")
 MAX_TEXT = 200_000
+LONGEST_GROUP = 40
 INVITATION = "projects.invitation"
 
 
@@ -143,6 +144,27 @@ def remove_member(*, project: Project, actor: User | None, user: User) -> Change
     row.delete()
     _record_roles(project, actor, user, "member_removed", before, None)
     return Change(user, before, None)
+
+
+@transaction.atomic
+def set_group(*, project: Project, actor: User | None, user: User, group: str) -> Membership:
+    """Put a member into an annotator group; empty: into none. It holds from the next dialogue on. Safe to repeat."""
+    row = _locked_membership(project, user)
+    if row is None:
+        raise NotFound(_("%(name)s is no member of this project.") % {"name": user.shown_name})
+    group = " ".join(group.split())
+    if len(group) > LONGEST_GROUP or "\0" in group:
+        raise Invalid(
+            _("A group's name has at most %(n)d characters.") % {"n": LONGEST_GROUP},
+            _("Choose a shorter one."),
+            field="group",
+        )
+    if row.group != group:
+        before, row.group = row.group, group
+        row.save(update_fields=["group"])
+        data = {"username": user.username, "before": before, "after": group}
+        record(user, kind="member_group", project=project, actor=actor, data=data)
+    return row
 
 
 def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Sending answers: once, corrected, too early, of another version, by somebody else."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,45 +20,8 @@ from annotation.models import (
 from annotation.selectors.labelling import confirmation_of, to_confirm
 from annotation.services.claiming import claim_next_task
 from annotation.services.labelling import Labelled, SentLabels, skip_task, submit_labels
-from annotation.services.planning import create_project, plan_labelling
 from annotation.services.resolution import decide_dispute
-from dialogues.models import Dialogue, DialogueState, Origin, Utterance
-from projects.models import Project, Role
-
-Joins = Callable[..., User]
-
-
-@pytest.fixture
-def quality(mara: User) -> Project:
-    """A DiQAD project, two people per dialogue, without the time floor, with three dialogues."""
-    project = create_project(slug="quality", preset="diqad", actor=mara)
-    project.labelling.min_seconds = 0
-    project.labelling.save()
-    for number in range(3):
-        dialogue = Dialogue.objects.create(
-            project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=2
-        )
-        for position, speaker in enumerate(["user", "assistant"]):
-            Utterance.objects.create(
-                dialogue=dialogue, position=position, speaker=speaker, text=f"{speaker} {number}"
-            )
-    plan_labelling(project=project, actor=mara, plan_id=uuid4())
-    return project
-
-
-@pytest.fixture
-def anna(joins: Joins, quality: Project) -> User:
-    return joins("anna", quality, Role.ANNOTATOR)
-
-
-@pytest.fixture
-def bela(joins: Joins, quality: Project) -> User:
-    return joins("bela", quality, Role.ANNOTATOR)
-
-
-@pytest.fixture
-def tina(joins: Joins, quality: Project) -> User:
-    return joins("tina", quality, Role.TRAINER)
+from projects.models import Project
 
 
 def good(quality: int | str = 2, **more: Any) -> dict[str, Any]:
