@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
+from annotation.selectors.authoring import authoring_of
 from annotation.selectors.statistics import Statistics
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -82,7 +83,9 @@ class StatisticsView(APIView):
     @extend_schema(tags=["Statistics"], operation_id="statistics_read", responses=StatisticsSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """How a project's dialogues came about."""
-        numbers = Statistics(project_for(person(request), slug, Capability.READ_STATISTICS))
+        project = project_for(person(request), slug, Capability.READ_STATISTICS)
+        authoring_of(project)  # other protocols have other numbers
+        numbers = Statistics(project)
         body = {
             "table_one": [asdict(column) for column in numbers.table_one()],
             "actions_over_time": asdict(numbers.actions_over_time()),

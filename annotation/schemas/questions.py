@@ -46,13 +46,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """key: of the keyboard; empty: the page gives one. speakers: whose utterances it is offered for; empty: all."""
+    """key: of the keyboard; empty: the page gives one. speakers: whose utterances it is offered for; empty: all.
+
+    counts_as: the option that it is the same as when agreement is measured (DCH Table 2); None: itself.
+    """
 
     value: int | str
     text: Text
     key: str = ""
     speakers: tuple[str, ...] = ()
     nugget: Nugget | None = None
+    counts_as: int | str | None = None
     guideline: Text | None = None
     examples: tuple[Text, ...] = ()
 

@@ -44,7 +44,7 @@ BY_KIND = {
     Kind.TEXT: ("max_length",),
     **dict.fromkeys(WITH_OPTIONS, ("options",)),
 }
-OPTION = ("value", "text", "key", "speakers", "nugget", "guideline", "examples")
+OPTION = ("value", "text", "key", "speakers", "nugget", "counts_as", "guideline", "examples")
 
 
 def read(content: Mapping[str, Any]) -> Schema:
@@ -131,6 +131,7 @@ def _options(fields: Fields, kind: Kind | None) -> tuple[Option, ...]:
     options = [_option(row, (*path, n), fields.found, kind) for n, row in enumerate(rows)]
     made = [(n, option) for n, option in enumerate(options) if option]
     _refuse_twins(fields.found, path, made)
+    _refuse_unknown_twin(fields.found, path, made)
     return tuple(option for option in options if option)
 
 
@@ -143,6 +144,14 @@ def _refuse_twins(found: Found, path: Path, options: list[tuple[int, Option]]) -
         rivals = [earlier for earlier in before if earlier.key.lower() == option.key.lower()]
         if option.key and any(_may_meet(earlier, option) for earlier in rivals):
             _refuse_twice(found, (*path, n, "key"), option.key)
+
+
+def _refuse_unknown_twin(found: Found, path: Path, options: list[tuple[int, Option]]) -> None:
+    values = {option.value for _n, option in options}
+    for n, option in options:
+        if option.counts_as is not None and option.counts_as not in values:
+            said = _("There is no option “%(value)s” to count as.") % {"value": brief(option.counts_as)}
+            found.add((*path, n, "counts_as"), said, _("Name the value of another option of this question."))
 
 
 def _may_meet(one: Option, other: Option) -> bool:
@@ -181,6 +190,7 @@ def _rest_of_option(fields: Fields) -> dict[str, Any]:
     return {
         "speakers": fields.speakers(),
         "nugget": fields.one_of("nugget", Nugget) if fields.has("nugget") else None,
+        "counts_as": _value(fields, "counts_as") if fields.has("counts_as") else None,
         "guideline": fields.text("guideline", required=False),
         "examples": tuple(_examples(fields)),
     }

@@ -84,6 +84,7 @@ def _option(option: Option) -> dict[str, Any]:
         "key": option.key or None,
         "speakers": list(option.speakers) or None,
         "nugget": option.nugget.value if option.nugget else None,
+        "counts_as": option.counts_as,
         "guideline": _text(option.guideline),
         "examples": [_text(example) for example in option.examples] or None,
     }

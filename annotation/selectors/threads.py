@@ -117,7 +117,7 @@ def faq_of(project: Project) -> list[dict[str, Any]]:
         .order_by("created_at")
     )
     return [
-        {"question": row.questions[0].text, "decision": row.decisions[-1].text, "at": row.moved_at}  # type: ignore[attr-defined]
+        {"question": row.questions[0].text, "decision": row.decisions[-1].text, "at": row.moved_at}
         for row in rows
-        if row.questions and row.decisions  # type: ignore[attr-defined]
+        if row.questions and row.decisions
     ]

@@ -1,0 +1,70 @@
+"""How far the annotators of a labelling project agree, in numbers."""
+
+import json
+from argparse import RawDescriptionHelpFormatter
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.models import LabellingSettings
+from annotation.selectors.agreement import QuestionAgreement, agreement_of
+from measures.estimate import Estimate
+
+EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them
+(nugget/customer), one of several answers once for each option (reasons=incomplete). Only independent answers count:
+what somebody confirmed after seeing the others' answers does not. Measures: percent (pairs of annotators who agree),
+fleiss_kappa, randolph_kappa (κ_free), krippendorff_alpha (ordinal for scales, interval for sliders, else nominal), and
+icc for sliders, which have no κ; each with its 95 % interval and the number n of items that at least two people
+answered. Options that have counts_as in the schema are taken together (DCH: CS 2 and 1, -2 and -1). null: undefined,
+for example when everybody always gives the same answer.
+
+With --json: {question: {measure: {"value", "low", "high", "n"}}} on standard output.
+
+Example:
+  manage.py agreement helpdesk --json
+"""
+
+
+class Command(BaseCommand):
+    help = "Say how far the annotators of a project agree, question by question, with 95 % intervals."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.epilog = EPILOG
+        parser.add_argument("project", metavar="PROJECT", help="short name of the project")
+        parser.add_argument("--json", action="store_true", help="machine-readable")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = LabellingSettings.objects.select_related("project", "schema")
+        settings = found.filter(project__slug=options["project"]).first()
+        if settings is None:
+            raise CommandError(f"There is no labelling project “{options['project']}”.")
+        agreement = agreement_of(settings.project)
+        if options["json"]:
+            self.stdout.write(json.dumps(_plain(agreement), ensure_ascii=False, allow_nan=False))
+        else:
+            for line in _table(agreement):
+                self.stdout.write(line)
+
+
+def _plain(agreement: list[QuestionAgreement]) -> dict[str, Any]:
+    return {
+        one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
+        for one in agreement
+    }
+
+
+def _table(agreement: list[QuestionAgreement]) -> list[str]:
+    width = max((len(one.name) for one in agreement), default=0)
+    return [
+        f"{one.name:<{width}}  {measure:<18}  {_said(estimate)}"
+        for one in agreement
+        for measure, estimate in one.measures.items()
+    ]
+
+
+def _said(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return f"undefined (n = {estimate.n})"
+    interval = "" if estimate.low is None else f"  [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"{estimate.value:7.3f}{interval}  n = {estimate.n}"
