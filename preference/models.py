@@ -16,6 +16,8 @@ class Shape(models.TextChoices):
     DIAMANTE = "diamante", _("Dialogues with candidates and actions")
     SFT = "sft", _("Prompt and completion")
     JUDGEMENTS = "judgements", _("Judgements")
+    DIALEVAL = "dialeval", _("Helpdesk dialogues with annotations")
+    DIQAD = "diqad", _("Quality labels")
 
 
 class Export(models.Model):

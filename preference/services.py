@@ -14,6 +14,7 @@ from jobs.models import LIVE_STATES
 from jobs.services import start_job
 from preference.models import Export, Shape
 from preference.selectors.selection import Filters
+from preference.selectors.shapes import shapes_for
 from preference.storage import folder_of
 from projects.models import Project
 from projects.transitions import record
@@ -21,15 +22,19 @@ from projects.transitions import record
 KIND = "export"
 
 
-def checked_shape(name: str) -> Shape:
-    """Raises Invalid for a format that does not exist."""
-    if name not in Shape.values:
-        raise Invalid(
-            _("There is no export format “%(name)s”.") % {"name": name[:40]},
-            _("Choose one of: %(names)s.") % {"names": ", ".join(Shape.values)},
-            field="format",
-        )
-    return Shape(name)
+def checked_shape(project: Project, name: str) -> Shape:
+    """Raises Invalid for a format that does not exist, or that a project of this protocol has no data for."""
+    fitting = [str(shape.value) for shape in shapes_for(project)]
+    if name in fitting:
+        return Shape(name)
+    said = _("There is no export format “%(name)s”.")
+    if name in Shape.values:
+        said = _("The format “%(name)s” is not for a project of this kind.")
+    raise Invalid(
+        said % {"name": name[:40]},
+        _("Choose one of: %(names)s.") % {"names": ", ".join(fitting)},
+        field="format",
+    )
 
 
 def checked_filters(splits: Sequence[str], include_unreviewed: bool) -> Filters:
@@ -58,7 +63,7 @@ def start_export(
 
     Raises Invalid (format, splits), Refusal submission_used when the id is that of something else.
     """
-    shape, filters = checked_shape(format), checked_filters(splits, include_unreviewed).as_json()
+    shape, filters = checked_shape(project, format), checked_filters(splits, include_unreviewed).as_json()
     job = start_job(
         id=export_id, kind=KIND, project=project, actor=actor, parameters={"format": shape, **filters}
     )

@@ -34,6 +34,7 @@ from preference.exports.writing import Manifest
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, exports_of, file_of, missing_export
 from preference.selectors.selection import preview
+from preference.selectors.shapes import shapes_for
 from preference.services import checked_filters, remove_file, start_export
 from projects.models import Project
 from projects.roles import Capability
@@ -93,13 +94,19 @@ def _listed(request: HttpRequest, project: Project, form: ExportForm, status: in
         "project": project,
         "title": _("Export"),
         "form": form,
-        "formats": FORMATS.values(),
-        "chosen_format": form["format"].value(),
+        "formats": [FORMATS[shape] for shape in shapes_for(project)],
+        "chosen_format": fitting(project, form["format"].value()),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
         **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
     }
     return render(request, "exports/list.html", context, status=status)
+
+
+def fitting(project: Project, chosen: str | None) -> str:
+    """The chosen format where the project has data for it, else the first that it has data for."""
+    shapes = [str(shape.value) for shape in shapes_for(project)]
+    return chosen if chosen in shapes else shapes[0]
 
 
 def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +116,7 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
     """
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
     unreviewed = bool(chosen.get("include_unreviewed"))
-    format = chosen.get("format") or Shape.DIAMANTE.value
+    format = fitting(project, chosen.get("format"))
     seen = preview(project, checked_filters(splits, unreviewed))
     steps = [] if seen.leaving else steps_in(user, project)
     here = reverse("exports", args=[project.slug])
@@ -129,7 +136,7 @@ def command_for(slug: str, format: str, splits: Sequence[str], unreviewed: bool)
     options = [["--format", format]]
     options += [] if every else [["--split", split] for split in splits]
     options += [["--include-unreviewed"]] if unreviewed else []
-    options += [["--output", f"{slug}-{format}.jsonl"]]
+    options += [["--output", f"{slug}-{format}.{FORMATS[format].extension}"]]
     lines = [["python", "manage.py", "export_dataset", slug], *options]
     return " \\\n  ".join(shlex.join(line) for line in lines)
 

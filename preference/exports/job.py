@@ -19,7 +19,8 @@ def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
     selection = select(export.project, filters)
     progress.start(total=selection.dialogues().count(), unit="dialogues")
     shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # what a killed worker left
-    name = f"{export.project.slug}-{export.format}-{export.created_at:%Y%m%d-%H%M%S}.jsonl"
+    made, extension = export.created_at, FORMATS[export.format].extension
+    name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
     target = folder_of(export.pk) / name
     manifest = export_to(target, FORMATS[export.format], selection, at=progress.at)
     progress.check()

@@ -1,6 +1,7 @@
 """Format `judgements`: one row per judgement, with who made it as a pseudonym.
 
-In authoring a judgement is the action of a turn (question `action`) or an expert's verdict (`expert_review`).
+In authoring a judgement is the action of a turn (question `action`) or an expert's verdict (`expert_review`); in
+labelling it is one answer to one question, of an utterance where it has a position.
 """
 
 import hashlib
@@ -14,7 +15,9 @@ from django.conf import settings
 
 from annotation.models import ExpertReview, Turn
 from dialogues.models import Dialogue
+from preference.exports.labels import submissions_on
 from preference.selectors.selection import Selection
+from projects.models import Protocol
 
 VERSION = "1"
 SCHEMA_VERSION = "diamante/1"
@@ -28,6 +31,9 @@ def pseudonym(project_id: int, user_id: int) -> str:
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     """Dialogue by dialogue: its turns in the order in which they were sent, then the verdicts on it."""
+    if selection.project.protocol == Protocol.LABELLING:
+        yield from answers(page)
+        return
     by_id = {dialogue.pk: dialogue for dialogue in page}
     for _dialogue, row in heapq.merge(actions(by_id), verdicts(by_id), key=itemgetter(0)):
         yield row
@@ -53,6 +59,29 @@ def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
             "at": turn.stored_at.isoformat(),
         }
         yield turn.dialogue_id, made
+
+
+def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """Dialogue by dialogue, person by person, all revisions: one row an answer, the dialogue's before utterances'."""
+    submissions = submissions_on(page, superseded=True)
+    for dialogue in page:
+        for one in submissions.get(dialogue.pk, []):
+            made = {
+                **common(dialogue, one.annotator_id),
+                "review": one.task.state,
+                "schema_version": one.schema.version,
+                "stage": one.stage,
+                "revision": one.revision,
+                "status": "superseded" if one.superseded_at else "live",
+                "active_seconds": one.active_ms / 1000,
+                "idle_seconds": one.idle_ms / 1000,
+                "at": one.stored_at.isoformat(),
+            }
+            for question, value in one.answers["dialogue"].items():
+                yield {**made, "question": question, "position": None, "value": value}
+            for place, given in one.answers["utterances"].items():
+                for question, value in given.items():
+                    yield {**made, "question": question, "position": int(place), "value": value}
 
 
 def verdicts(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:

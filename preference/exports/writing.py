@@ -18,6 +18,7 @@ from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
 At = Callable[[int], None]
+Line = bytes  # _Writer counts under that name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +62,42 @@ class _Writer:
     """Counts and hashes what goes through it."""
 
     out: IO[bytes]
+    is_array: bool = False
     rows: int = 0
     bytes: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
 
     def write(self, row: Row) -> None:
+        if self.is_array:
+            self.put(b",\n" if self.rows else b"[\n")
         line = encode(row)
+        self.put(line[:-1] if self.is_array else line)
+        self.rows += 1
+
+    def end(self) -> None:
+        if self.is_array:
+            self.put(b"\n]\n" if self.rows else b"[]\n")
+
+    def put(self, line: Line) -> None:
         self.out.write(line)
         self.digest.update(line)
-        self.rows += 1
         self.bytes += len(line)
 
 
 def export(
     format: ExportFormat, selection: Selection, out: IO[bytes], at: At = lambda dialogues: None
 ) -> Manifest:
-    """Write every row of the selection as a JSON line. at: told after every page how many dialogues are done."""
-    writer, dialogues = _Writer(out), 0
+    """Write every row of the selection, as JSON Lines or one array.
+
+    at: told after every page how many dialogues are done.
+    """
+    writer, dialogues = _Writer(out, format.is_array), 0
     for page in selection.pages():
         for row in format.rows(selection, page):
             writer.write(row)
         dialogues += len(page)
         at(dialogues)
+    writer.end()
     return Manifest(
         format=format.name,
         schema_version=format.version,

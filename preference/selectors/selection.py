@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
 
+from annotation.models import FinalLabel
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
-from projects.models import Project
+from projects.models import Project, Protocol
 
 READ_AT_ONCE = 100  # dialogues
 UTTERANCES_AT_ONCE = 2000
@@ -46,9 +47,9 @@ class Selection:
     def dialogues(self) -> QuerySet[Dialogue]:
         """In the order in which they leave."""
         return Dialogue.objects.filter(
+            accepted(self.project, self.filters),
             project=self.project,
             state=DialogueState.FINISHED,
-            review_state__in=self.filters.review_states(),
             split__in=self.filters.splits,
             id__lte=self.last_id,
         ).order_by("id")
@@ -61,8 +62,12 @@ class Selection:
             yield page
             after = page[-1].pk
 
-    def utterances(self, page: Sequence[Dialogue], *, candidates: bool = True) -> dict[int, list[Utterance]]:
+    def utterances(
+        self, page: Sequence[Dialogue], *, candidates: bool = True, whole: bool = False
+    ) -> dict[int, list[Utterance]]:
         """The utterances of every dialogue of a page, in order, with their candidates if wanted; one query.
+
+        whole: with time and metadata, too, where candidates are not wanted.
 
         A dialogue that its author took back, or an expert vetoed, since the page was read is absent: asking for it in
         the same statement means that no half of a dialogue is ever read.
@@ -70,11 +75,22 @@ class Selection:
         still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
         rows = Utterance.objects.filter(dialogue__in=still)
         # Only what the shapes read: parsing the JSON of the rest would take a third of an export.
-        rows = rows.select_related("candidate_set").only(*WHOLE) if candidates else rows.only(*SPOKEN)
+        if candidates:
+            rows = rows.select_related("candidate_set").only(*WHOLE)
+        else:
+            rows = rows.only(*SPOKEN, *(ORIGIN if whole else ()))
         by_dialogue: dict[int, list[Utterance]] = defaultdict(list)
         for utterance in rows.order_by("dialogue_id", "position"):
             by_dialogue[utterance.dialogue_id].append(utterance)
         return by_dialogue
+
+
+def accepted(project: Project, filters: Filters) -> Q:
+    """What experts passed; in labelling, what has a final label. All that is not vetoed where that was asked for."""
+    if project.protocol == Protocol.LABELLING:
+        final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))
+    return Q(review_state__in=filters.review_states())
 
 
 def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
@@ -119,7 +135,7 @@ def preview(project: Project, filters: Filters) -> Preview:
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
-        When(~Q(review_state__in=filters.review_states()), then=Value("unreviewed")),
+        When(~accepted(project, filters), then=Value("unreviewed")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),
         output_field=CharField(),

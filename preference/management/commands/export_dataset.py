@@ -19,7 +19,7 @@ from dialogues.models import Split
 from preference.exports import FORMATS, ExportFormat
 from preference.exports.writing import Manifest, export, export_to, manifest_path
 from preference.selectors.selection import Preview, Selection, preview, select
-from preference.services import checked_filters
+from preference.services import checked_filters, checked_shape
 from projects.models import Project
 
 LOG_EVERY = 5.0  # seconds
@@ -31,11 +31,13 @@ def _epilog() -> str:
     formats = "\n\n".join(
         f"  {each.name}\n    {each.description}\n    {each.example}" for each in FORMATS.values()
     )
-    return f"""Formats (JSON Lines, UTF-8):
+    return f"""Formats (JSON Lines, dialeval one JSON array; UTF-8):
 {formats}
 
-Which dialogues leave: finished ones that the experts passed. --include-unreviewed adds those that no expert has judged
-yet. Vetoed dialogues never leave. A dialogue's split was assigned once, by a hash of its id.
+Which dialogues leave: in authoring (diamante, sft, judgements) finished ones that the experts passed;
+--include-unreviewed adds those that no expert has judged yet. Vetoed dialogues never leave. In labelling (dialeval,
+diqad, judgements) those that have a final label; --include-unreviewed adds the others. A dialogue's split was assigned
+once, by a hash of its id.
 
 FILE is replaced only when all of it is written; when the disk is full, or with Ctrl-C, nothing is left behind.
 FILE.manifest.json beside it holds format, filters, number of dialogues and rows, bytes, SHA-256, code version and time;
@@ -81,6 +83,7 @@ class Command(BaseCommand):
         if project is None:
             raise CommandError(f"There is no project “{options['project']}”.")
         try:
+            checked_shape(project, options["format"])
             filters = checked_filters(options["split"], options["include_unreviewed"])
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
