@@ -30,7 +30,7 @@ def people(db: None) -> list[User]:
 
 
 def task_in(project: Project, name: str = "") -> Task:
-    dialogue = Dialogue.objects.create(project=project, external_id=name or None)
+    dialogue = Dialogue.objects.create(project=project, external_id=name or f"d-{uuid4()}")
     for position, (speaker, text) in enumerate(TURNS):
         Utterance.objects.create(dialogue=dialogue, position=position, speaker=speaker, text=text)
     return Task.objects.create(project=project, dialogue=dialogue, state=TaskState.FINAL)
