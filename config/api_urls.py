@@ -17,6 +17,7 @@ v1 = [
     path("", include("annotation.review_api")),
     path("", include("annotation.schemas_api")),
     path("", include("annotation.statistics_api")),
+    path("", include("annotation.training_api")),
     path("", include("preference.api")),
 ]
 

@@ -4,9 +4,12 @@ from django.urls import path
 
 from frontend.pages import (
     account,
+    admission,
     authoring,
     dialogues,
+    disagreed,
     exports,
+    guidelines,
     home,
     imports,
     jobs,
@@ -18,11 +21,13 @@ from frontend.pages import (
     review,
     service_worker,
     statistics,
+    threads,
 )
 
 urlpatterns = [
     *home.urlpatterns,
     *projects.urlpatterns,
+    *guidelines.urlpatterns,
     *project_settings.urlpatterns,
     *members.urlpatterns,
     *jobs.urlpatterns,
@@ -30,6 +35,9 @@ urlpatterns = [
     *authoring.urlpatterns,
     *labelling.urlpatterns,
     *review.urlpatterns,
+    *admission.urlpatterns,
+    *disagreed.urlpatterns,
+    *threads.urlpatterns,
     *dialogues.urlpatterns,
     *statistics.urlpatterns,
     *imports.urlpatterns,

@@ -20,23 +20,51 @@ C = Capability
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """name: of the address it leads to. others: names of further addresses that lie under it."""
+    """name: of the address it leads to. others: names of further addresses that lie under it.
+
+    protocol: the only one whose projects have it; empty: every one's.
+    """
 
     name: str
     label: str | Promise
     icon: str
     needs: frozenset[Capability]
     others: frozenset[str] = frozenset()
+    protocol: str = ""
 
 
-def _tab(name: str, label: Promise, icon: str, *needs: Capability, under: tuple[str, ...] = ()) -> Tab:
-    return Tab(name, label, icon, frozenset(needs), frozenset(under))
+def _tab(
+    name: str,
+    label: Promise,
+    icon: str,
+    *needs: Capability,
+    under: tuple[str, ...] = (),
+    protocol: str = "",
+) -> Tab:
+    return Tab(name, label, icon, frozenset(needs), frozenset(under), protocol)
 
 
 TABS: Final = (
     _tab("project", gettext_lazy("Overview"), "home", C.SEE),
-    _tab("queue", gettext_lazy("Queue"), "pencil", C.ANNOTATE, under=("claim", "workbench")),
-    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",)),
+    _tab(
+        "queue",
+        gettext_lazy("Queue"),
+        "pencil",
+        C.ANNOTATE,
+        under=("claim", "workbench"),
+        protocol="authoring",
+    ),
+    _tab("label_next", gettext_lazy("Label"), "pencil", C.ANNOTATE, protocol="labelling"),
+    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocol="authoring"),
+    _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",)),
+    _tab(
+        "training",
+        gettext_lazy("Training"),
+        "shield",
+        C.DECIDE,
+        under=("gold", "disagreed"),
+        protocol="labelling",
+    ),
     _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),
     _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
@@ -57,7 +85,8 @@ def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
     granted = capabilities_of(request.user, project)
     match = request.resolver_match
     here = match.url_name if match else None
-    shown = [(tab, _url(tab.name, project.slug)) for tab in TABS if tab.needs & granted]
+    fitting = [tab for tab in TABS if tab.needs & granted and tab.protocol in ("", project.protocol)]
+    shown = [(tab, _url(tab.name, project.slug)) for tab in fitting]
     tabs = [(tab, url, here == tab.name or here in tab.others) for tab, url in shown if url]
     return {"tabs": tabs, "project": project}
 

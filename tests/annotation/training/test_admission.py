@@ -46,7 +46,8 @@ def test_nobody_claims_before_the_test(anna: User, tested: Project) -> None:
 
 def test_who_passed_claims(anna: User, tested: Project) -> None:
     assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
-    assert claim_next_task(annotator=anna, project=tested, claim_id=uuid4())
+    claimed = claim_next_task(annotator=anna, project=tested, claim_id=uuid4())
+    assert claimed.annotator == anna
 
 
 def test_a_project_without_a_test_asks_one_query(

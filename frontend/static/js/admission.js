@@ -1,0 +1,73 @@
+// @ts-check
+/**
+ * One dialogue of an admission test, or the right answers of one: the questions as in the workbench, sent as a form.
+ * What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
+ */
+import { Questions } from "./questions.js";
+
+const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const data = JSON.parse(byId("workbench").textContent ?? "");
+const form = /** @type {HTMLFormElement} */ (byId("sending"));
+const field = /** @type {HTMLInputElement} */ (byId("answers"));
+const keptAs = `lapidary-test:${data.kept}`;
+
+const questions = new Questions({
+  turns: byId("turns"),
+  panel: byId("questions"),
+  words: data.words,
+  onChange: keep,
+  onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
+  onDone: () => form.querySelector("button")?.focus({ preventScroll: true }),
+});
+
+function keep() {
+  try {
+    sessionStorage.setItem(keptAs, JSON.stringify(questions.answers));
+  } catch {
+    // A browser that keeps nothing: the answers stay on the page.
+  }
+}
+
+function kept() {
+  try {
+    return JSON.parse(sessionStorage.getItem(keptAs) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  const isRetiring = event.submitter?.hasAttribute("data-retire");
+  const [first] = data.isOpen && !isRetiring ? questions.missing() : [];
+  if (first) {
+    event.preventDefault();
+    questions.goTo(first.path, data.words.missing);
+    return;
+  }
+  field.value = JSON.stringify(questions.answers);
+});
+
+if (!data.isOpen) sessionStorage.removeItem(keptAs);
+questions.show({
+  schema: data.schema,
+  utterances: data.utterances,
+  lang: data.lang,
+  answers: (data.isOpen ? kept() : null) ?? data.answers ?? undefined,
+  isOpen: data.isOpen,
+});
+byId("panes").hidden = false;
+if (data.isOpen) questions.begin();
+else byId("next").focus({ preventScroll: true });
+/** @type {Record<string, () => void>} */
+const ACTS = {
+  next: () => questions.move(1),
+  back: () => questions.move(-1),
+  clear: () => questions.clear(),
+  guide: () => questions.toggleGuide(),
+  expand: () => questions.expand(),
+  undo: () => questions.undo(),
+};
+for (const control of document.querySelectorAll("[data-act]")) {
+  control.addEventListener("click", () => ACTS[control.getAttribute("data-act") ?? ""]());
+}
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,22 @@
+"""Small things that the pages of training look up in tables of their view."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import template
+
+from annotation.models import Admission
+from projects.models import Project
+
+register = template.Library()
+
+
+@register.filter
+def at(table: Mapping[Any, Any], key: Any) -> Any:
+    """What a table of the view says under a key; empty where it says nothing."""
+    return table.get(key, "")
+
+
+@register.filter
+def of_project(rows: Iterable[Admission], project: Project) -> Admission | None:
+    return next((row for row in rows if row.project_id == project.pk), None)
