@@ -1,0 +1,5 @@
+"""Annotation in the administration pages: to look, not to touch. Long lists are not counted."""
+
+from annotation.admin import authoring, labelling, training
+
+__all__ = ["authoring", "labelling", "training"]
