@@ -50,6 +50,12 @@ def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
     return rows
 
 
+def groups_of(project: Project) -> list[str]:
+    """The annotator groups that have a member, by name."""
+    rows = Membership.objects.filter(project=project).exclude(group="").order_by("group")
+    return list(rows.values_list("group", flat=True).distinct())
+
+
 def member_named(project: Project, username: str) -> User:
     """A member by sign-in name."""
     row = Membership.objects.filter(project=project, user__username=username).select_related("user").first()

@@ -84,18 +84,14 @@ def submissions_of(user: User, project: Project) -> QuerySet[Submission]:
     return rows.select_related("task__dialogue", "schema").prefetch_related(finals).order_by("-stored_at")
 
 
+CONFIRMED = Submission.objects.filter(assignment=OuterRef("pk"), superseded_at=None, stage=Stage.CONFIRMATION)
+# Of assignments: those whose answers the person has to confirm or change.
+TO_CONFIRM = ~Exists(CONFIRMED) & Q(state=AssignmentState.SUBMITTED, task__state=TaskState.CONFIRMING)
+
+
 def to_confirm(user: User, project: Project) -> QuerySet[Assignment]:
     """What the person has to confirm or change, oldest first."""
-    confirmed = Submission.objects.filter(
-        assignment=OuterRef("pk"), superseded_at=None, stage=Stage.CONFIRMATION
-    )
-    rows = Assignment.objects.filter(
-        ~Exists(confirmed),
-        annotator=user,
-        project=project,
-        state=AssignmentState.SUBMITTED,
-        task__state=TaskState.CONFIRMING,
-    )
+    rows = Assignment.objects.filter(TO_CONFIRM, annotator=user, project=project)
     return rows.select_related("task", "dialogue").order_by("submitted_at", "id")
 
 

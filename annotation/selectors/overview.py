@@ -8,7 +8,8 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from annotation.models import HELD, Assignment, ExpertReview, Task, Verdict
+from annotation.models import HELD, Assignment, ExpertReview, Task, TaskState, Thread, ThreadState, Verdict
+from annotation.selectors.labelling import TO_CONFIRM
 from annotation.selectors.reviews import FOR_EXPERTS
 from dialogues.models import Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project, Protocol, Role
@@ -18,24 +19,36 @@ from projects.roles import Capability
 @dataclass(frozen=True, slots=True)
 class Overview:
     """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
-    unreviewed: what waits for experts; passed, vetoed: what they decided; free: dialogues that nobody has claimed yet;
-    annotators: who could."""
+    to_confirm: what the person has to confirm; unreviewed: what waits for experts; passed, vetoed: what they decided;
+    dialogues: that are finished; tasks: planned; free: tasks that still want people; disputed: dialogues that a trainer
+    has to decide; labelled: those with a final label; asked: threads without an answer; annotators: who could."""
 
     open: int = 0
     came_back: int = 0
+    to_confirm: int = 0
     unreviewed: int = 0
     passed: int = 0
     vetoed: int = 0
+    dialogues: int = 0
+    tasks: int = 0
     free: int = 0
+    disputed: int = 0
+    labelled: int = 0
+    asked: int = 0
     annotators: int = 0
 
     @property
     def reviewed(self) -> int:
         return self.passed + self.vetoed
 
+    @property
+    def unplanned(self) -> int:
+        """Of a labelling project: dialogues without a task."""
+        return max(0, self.dialogues - self.tasks)
+
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
-    """By project id; four queries, however many projects."""
+    """By project id; six queries, however many projects."""
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
@@ -47,11 +60,20 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
         _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
         _by_project(
             finished,
+            dialogues=Count("id"),
             unreviewed=Count("id", filter=waits & FOR_EXPERTS),
             passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
             vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
         ),
-        _by_project(Task.objects.filter(project__in=projects, open_slots__gt=0), free=Count("id")),
+        _by_project(
+            Task.objects.filter(project__in=projects),
+            tasks=Count("id"),
+            free=Count("id", filter=Q(open_slots__gt=0)),
+            disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),
+            labelled=Count("id", filter=Q(state=TaskState.FINAL)),
+        ),
+        _by_project(mine.filter(TO_CONFIRM), to_confirm=Count("id")),
+        _by_project(Thread.objects.filter(project__in=projects, state=ThreadState.OPEN), asked=Count("id")),
         _by_project(
             Membership.objects.filter(project__in=projects, roles__contains=[Role.ANNOTATOR]),
             annotators=Count("id"),
@@ -73,7 +95,11 @@ class Step(StrEnum):
     """Something to do in a project. The values are the names of the pages where it is done."""
 
     WRITE = "queue"
+    CONFIRM = "confirmations"
+    LABEL = "label_next"
     REVIEW = "review"
+    DECIDE = "disputes"
+    ANSWER = "threads"
     EXPORT = "exports"
     PLAN = "project_settings"
     PEOPLE = "members"
@@ -83,12 +109,21 @@ class Step(StrEnum):
 
 NEEDS = {
     Step.WRITE: Capability.ANNOTATE,
+    Step.CONFIRM: Capability.ANNOTATE,
+    Step.LABEL: Capability.ANNOTATE,
     Step.REVIEW: Capability.REVIEW,
+    Step.DECIDE: Capability.DECIDE,
+    Step.ANSWER: Capability.DECIDE,
     Step.EXPORT: Capability.EXPORT,
     Step.PLAN: Capability.CONFIGURE,
     Step.PEOPLE: Capability.MANAGE_MEMBERS,
     Step.STATISTICS: Capability.READ_STATISTICS,
     Step.IMPORT: Capability.IMPORT,
+}
+ONLY_WHEN_DUE = (Step.CONFIRM, Step.ANSWER, Step.PLAN)
+ONLY_IN = {
+    Protocol.AUTHORING: {Step.WRITE, Step.REVIEW},
+    Protocol.LABELLING: {Step.CONFIRM, Step.LABEL, Step.DECIDE},
 }
 
 
@@ -96,17 +131,26 @@ def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) 
     """What the person may do, the most urgent first: that one is the next step on every page.
 
     Own work comes before others', what people wait for before what can wait: words before reviews, reviews before
-    exports, exports of what experts passed before making more.
+    exports, exports of what is settled before making more.
     """
+    labels = project.protocol == Protocol.LABELLING
     urgent = {
+        Step.CONFIRM: bool(seen.to_confirm),
         Step.WRITE: bool(seen.open or seen.came_back or seen.free),
+        Step.LABEL: bool(seen.open or seen.free),
+        Step.DECIDE: bool(seen.disputed),
+        Step.ANSWER: bool(seen.asked),
         Step.REVIEW: bool(seen.unreviewed),
-        Step.EXPORT: bool(seen.passed),
+        Step.IMPORT: labels and not seen.dialogues,
+        Step.EXPORT: bool(seen.labelled if labels else seen.passed),
         Step.PEOPLE: not seen.annotators,
-        Step.PLAN: not seen.free,
+        Step.PLAN: bool(seen.unplanned) if labels else not seen.free,
         Step.STATISTICS: True,
     }
-    plans = project.protocol == Protocol.AUTHORING and not seen.free
-    offered = [step for step in Step if NEEDS[step] in granted and (step != Step.PLAN or plans)]
+    elsewhere = {
+        step for protocol, steps in ONLY_IN.items() if protocol != project.protocol for step in steps
+    }
+    idle = {step for step in ONLY_WHEN_DUE if not urgent[step]}
+    offered = [step for step in Step if NEEDS[step] in granted and step not in elsewhere | idle]
     first = [step for step in urgent if urgent[step]]
     return [*(step for step in first if step in offered), *(step for step in offered if step not in first)]

@@ -20,10 +20,18 @@ from accounts.errors import Refusal
 from accounts.services import ONE_TIME_PASSWORD_DAYS, person_named
 from frontend.pages import signed_in
 from frontend.paging import keyset_page
-from projects.models import Membership, Project, Role
+from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
-from projects.selectors import member_named, members_of, project_for
-from projects.services import Change, invite_person, remove_member, renew_invitation, set_member
+from projects.selectors import groups_of, member_named, members_of, project_for
+from projects.services import (
+    LONGEST_GROUP,
+    Change,
+    invite_person,
+    remove_member,
+    renew_invitation,
+    set_group,
+    set_member,
+)
 
 
 class RolesForm(forms.Form):
@@ -89,12 +97,19 @@ def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse
         "page": keyset_page(rows, request.GET.get("before")),
         "count": members_of(project).count(),
         "search": search,
-        "roles": Role.choices,
+        "groups": groups_of(project),
+        **_columns(project),
         "add_form": AddForm(auto_id="add_%s"),
         "invite_form": InviteForm(auto_id="invite_%s"),
         **more,
     }
     return render(request, "members/members.html", context, status=more.get("status", 200))
+
+
+def _columns(project: Project) -> dict[str, Any]:
+    """What members/row.html shows beside the person. Groups are given dialogues to label (plan_labelling)."""
+    has_groups = project.protocol == Protocol.LABELLING
+    return {"roles": Role.choices, "has_groups": has_groups, "longest_group": LONGEST_GROUP}
 
 
 @require_POST
@@ -194,8 +209,29 @@ def _changed(request: HttpRequest, project: Project, change: Change) -> HttpResp
         messages.success(request, _told(change) if change.after else _removed(change))
         return redirect("members", project.slug)
     row = members_of(project).filter(user=change.user).first()
-    context = {"project": project, "row": row, "change": change, "roles": Role.choices}
+    context = {"project": project, "row": row, "change": change, **_columns(project)}
     return render(request, "members/row.html", context)
+
+
+@require_POST
+@login_required
+def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """Put a member into a group; empty: into none."""
+    project = _project(request, slug)
+    try:
+        set_group(
+            project=project,
+            actor=signed_in(request),
+            user=member_named(project, username),
+            group=request.POST.get("group", ""),
+        )
+    except Refusal as refusal:
+        return _refused(request, project, username, refusal)
+    if "HX-Request" not in request.headers:
+        return redirect("members", slug)
+    row = members_of(project).filter(user__username=username).first()
+    page = render(request, "members/row.html", {"project": project, "row": row, **_columns(project)})
+    return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
 
 
 def _removed(change: Change) -> str:
@@ -206,7 +242,7 @@ def _refused(request: HttpRequest, project: Project, username: str, refusal: Ref
     row: Membership | None = members_of(project).filter(user__username=username).first()
     if row is None or "HX-Request" not in request.headers:
         raise refusal
-    page = render(request, "members/row.html", {"project": project, "row": row, "roles": Role.choices})
+    page = render(request, "members/row.html", {"project": project, "row": row, **_columns(project)})
     return trigger_client_event(page, "toast", {"text": str(refusal), "tone": "bad"})
 
 
@@ -215,6 +251,7 @@ urlpatterns = [
     path("p/<slug:slug>/members/add/", add, name="member_add"),
     path("p/<slug:slug>/members/invite/", invite, name="member_invite"),
     path("p/<slug:slug>/members/<str:username>/roles/", change_roles, name="member_roles"),
+    path("p/<slug:slug>/members/<str:username>/group/", change_group, name="member_group"),
     path("p/<slug:slug>/members/<str:username>/remove/", remove, name="member_remove"),
     path("p/<slug:slug>/members/<str:username>/password/", renew, name="member_password"),
 ]

@@ -1,4 +1,4 @@
-"""Settings of a project: what it is called, its guidelines with a preview, how its dialogues are written."""
+"""Settings of a project: what it is called, its guidelines with a preview, how its dialogues are written or labelled."""
 
 from typing import Any
 from uuid import uuid4
@@ -16,17 +16,19 @@ from django.views.decorators.http import require_POST
 
 from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import AuthoringSettings
+from annotation.labelling_api import labelling_project
+from annotation.models import AuthoringSettings, LabellingSettings
 from annotation.selectors.authoring import authoring_of
+from annotation.selectors.labelling import labelling_progress
 from annotation.selectors.queue import task_counts
 from annotation.services.configuring import EDITABLE as AUTHORING
-from annotation.services.configuring import update_authoring
-from annotation.services.planning import MAX_PLANNED, plan_dialogues
+from annotation.services.configuring import LABELLING, update_authoring, update_labelling
+from annotation.services.planning import MAX_OVERLAP, MAX_PLANNED, plan_dialogues, plan_labelling
 from frontend.markup import MOST, to_html
 from frontend.pages import signed_in
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
-from projects.selectors import capabilities_of, project_for
+from projects.selectors import capabilities_of, groups_of, project_for
 from projects.services import archive_project, restore_project, update_project, version_of
 
 
@@ -81,6 +83,42 @@ class PlanForm(forms.Form):
     plan_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
 
+class LabellingForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = LabellingSettings
+        fields = LABELLING
+        widgets = {"resolution": forms.RadioSelect, "ties": forms.RadioSelect, "order": forms.RadioSelect}
+
+
+class LabellingPlanForm(forms.Form):
+    overlap = forms.IntegerField(
+        label=gettext_lazy("People per dialogue"),
+        min_value=1,
+        max_value=MAX_OVERLAP,
+        required=False,
+        help_text=gettext_lazy("Empty: as many as the project's settings say."),
+    )
+    group = forms.ChoiceField(
+        label=gettext_lazy("Only this group of annotators"),
+        required=False,
+        help_text=gettext_lazy("The page of members puts people into groups."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-100,
+        max_value=100,
+        initial=0,
+        help_text=gettext_lazy("Higher numbers come first."),
+    )
+    plan_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["group"]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = [("", _("Everybody")), *((name, name) for name in groups_of(project))]
+
+
 @login_required
 @never_cache
 def settings_page(request: HttpRequest, slug: str) -> HttpResponse:
@@ -128,6 +166,10 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
         context["authoring_form"] = AuthoringForm(instance=authoring_of(project))
         context["plan_form"] = PlanForm()
         context["tasks"] = task_counts(project)
+    else:
+        context["labelling_form"] = LabellingForm(instance=project.labelling)
+        context["labelling_plan_form"] = LabellingPlanForm(project=project)
+        context["labelling"] = labelling_progress(project)
     context |= forms_with_errors
     failed = any(form.is_bound for form in forms_with_errors.values())
     return render(request, "projects/settings.html", context, status=422 if failed else 200)
@@ -148,9 +190,25 @@ def authoring(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 @login_required
+def labelling(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.CONFIGURE)
+    form = LabellingForm(request.POST, instance=project.labelling)
+    if not form.is_valid():
+        return _render(request, user, project, labelling_form=form)
+    update_labelling(project=project, actor=user, changes=form.cleaned_data)
+    messages.success(request, _("Saved. It holds from the next dialogue on."))
+    return redirect("project_settings", slug)
+
+
+@require_POST
+@login_required
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """More dialogues to be written; in a labelling project, those that have no task yet."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.CONFIGURE)
+    if project.protocol == Protocol.LABELLING:
+        return _plan_labelling(request, user, project)
     form = PlanForm(request.POST)
     if not form.is_valid():
         return _render(request, user, project, plan_form=form)
@@ -159,6 +217,19 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         request, ngettext("%(n)d dialogue planned.", "%(n)d dialogues planned.", made) % {"n": made}
     )
     return redirect("project_settings", slug)
+
+
+def _plan_labelling(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    form = LabellingPlanForm(request.POST, project=project)
+    if not form.is_valid():
+        return _render(request, user, project, labelling_plan_form=form)
+    made = plan_labelling(project=project, actor=user, **form.cleaned_data)
+    messages.success(
+        request,
+        ngettext("%(n)d dialogue can be labelled now.", "%(n)d dialogues can be labelled now.", made)
+        % {"n": made},
+    )
+    return redirect("project_settings", project.slug)
 
 
 @require_POST
@@ -186,6 +257,7 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
 urlpatterns = [
     path("p/<slug:slug>/settings/", settings_page, name="project_settings"),
     path("p/<slug:slug>/settings/authoring/", authoring, name="project_authoring"),
+    path("p/<slug:slug>/settings/labelling/", labelling, name="project_labelling"),
     path("p/<slug:slug>/settings/plan/", plan, name="project_plan"),
     path("p/<slug:slug>/settings/archive/", archive, name="project_archive"),
     path("p/<slug:slug>/guidelines/preview/", preview, name="guidelines_preview"),

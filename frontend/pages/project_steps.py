@@ -68,6 +68,53 @@ def _write(url: str, seen: Overview) -> Shown:
     return Shown(_("Writing"), why, label, url, "pencil", "w", " · ".join(notes))
 
 
+def _confirm(url: str, seen: Overview) -> Shown:
+    why = ngettext(
+        "Somebody else answered differently for %(n)d dialogue: look at it once more.",
+        "Somebody else answered differently for %(n)d dialogues: look at them once more.",
+        seen.to_confirm,
+    ) % {"n": seen.to_confirm}
+    note = ngettext("%(n)d to confirm", "%(n)d to confirm", seen.to_confirm) % {"n": seen.to_confirm}
+    return Shown(_("Confirming"), why, _("Confirm"), url, "check", "c", note)
+
+
+def _label(url: str, seen: Overview) -> Shown:
+    if seen.open:
+        why = ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", seen.open) % {
+            "n": seen.open
+        }
+        return Shown(_("Labelling"), why, _("Go on labelling"), url, "pencil", "l")
+    if seen.free:
+        why = ngettext(
+            "%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", seen.free
+        ) % {"n": seen.free}
+    else:
+        why = _("No dialogue waits for anybody at the moment.")
+    return Shown(_("Labelling"), why, _("Label"), url, "pencil", "l")
+
+
+def _decide(url: str, seen: Overview) -> Shown:
+    if seen.disputed:
+        why = ngettext(
+            "People still disagree about %(n)d dialogue.",
+            "People still disagree about %(n)d dialogues.",
+            seen.disputed,
+        ) % {"n": seen.disputed}
+        note = ngettext("%(n)d disputed", "%(n)d disputed", seen.disputed) % {"n": seen.disputed}
+    else:
+        why, note = _("People agree about every dialogue that they finished."), _("nothing waits")
+    return Shown(_("Disputes"), why, _("Decide"), url, "shield", "d", note)
+
+
+def _answer(url: str, seen: Overview) -> Shown:
+    why = ngettext(
+        "%(n)d question about a dialogue has no answer.",
+        "%(n)d questions about dialogues have no answer.",
+        seen.asked,
+    ) % {"n": seen.asked}
+    return Shown(_("Questions"), why, _("Answer"), url, "info", "a")
+
+
 def _review(url: str, seen: Overview) -> Shown:
     if seen.unreviewed:
         why = ngettext(
@@ -84,18 +131,31 @@ def _review(url: str, seen: Overview) -> Shown:
 
 
 def _export(url: str, seen: Overview) -> Shown:
-    if seen.passed:
+    if seen.labelled:
+        why = ngettext(
+            "%(n)d dialogue has its final label: take it out as a file.",
+            "%(n)d dialogues have their final labels: take them out as a file.",
+            seen.labelled,
+        ) % {"n": seen.labelled}
+    elif seen.passed:
         why = ngettext(
             "Experts passed %(n)d dialogue: take it out as a file.",
             "Experts passed %(n)d dialogues: take them out as a file.",
             seen.passed,
         ) % {"n": seen.passed}
     else:
-        why = _("Take the dialogues, every candidate and every choice out as a file.")
+        why = _("Take the dialogues and every judgement on them out as a file.")
     return Shown(_("Data"), why, _("Export"), url, "download", "e")
 
 
-def _plan(url: str, _seen: Overview) -> Shown:
+def _plan(url: str, seen: Overview) -> Shown:
+    if seen.unplanned:
+        why = ngettext(
+            "%(n)d dialogue is given to nobody yet.",
+            "%(n)d dialogues are given to nobody yet.",
+            seen.unplanned,
+        ) % {"n": seen.unplanned}
+        return Shown(_("Dialogues to be labelled"), why, _("Plan them"), f"{url}#plan", "plus", "p")
     return Shown(
         _("Dialogues to be written"),
         _("No dialogue is left to be written."),
@@ -119,7 +179,7 @@ def _import(url: str, _seen: Overview) -> Shown:
 def _statistics(url: str, _seen: Overview) -> Shown:
     return Shown(
         _("How it goes"),
-        _("Who selects, revises and rewrites how often, and how long a turn takes."),
+        _("What people do, how long it takes them, and how far it can be relied on."),
         _("Statistics"),
         url,
         "chart",
@@ -137,6 +197,10 @@ def _people(url: str, seen: Overview) -> Shown:
 
 WORDS = {
     Step.WRITE: _write,
+    Step.CONFIRM: _confirm,
+    Step.LABEL: _label,
+    Step.DECIDE: _decide,
+    Step.ANSWER: _answer,
     Step.REVIEW: _review,
     Step.EXPORT: _export,
     Step.PLAN: _plan,
@@ -156,16 +220,35 @@ def missing_steps(
         found.append(Missing(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
         found += _missing_in_authoring(settings, url_of("members", project.slug), granted, seen)
+    else:
+        found += _missing_in_labelling(project, granted, seen)
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
+
+
+def _missing_in_labelling(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+    found = _missing_people(url_of("members", project.slug), granted, seen)
+    if not seen.dialogues:
+        url = url_of("imports", project.slug) if Capability.IMPORT in granted else ""
+        found.append(Missing(_("There is no dialogue to be labelled."), _("Import"), url))
+    elif seen.unplanned:
+        url = url_of("project_settings", project.slug)
+        found.append(Missing(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan"))
+    if project.labelling.schema_id is None:
+        found.append(Missing(_("There are no questions."), _("Write them"), url_of("schema", project.slug)))
+    return found
+
+
+def _missing_people(members: str, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+    if seen.annotators:
+        return []
+    url = members if Capability.MANAGE_MEMBERS in granted else ""
+    return [Missing(_("Nobody has the role “Annotator”."), _("Add people"), url)]
 
 
 def _missing_in_authoring(
     settings: str, members: str, granted: frozenset[Capability], seen: Overview
 ) -> list[Missing]:
-    found = []
-    if not seen.annotators:
-        url = members if Capability.MANAGE_MEMBERS in granted else ""
-        found.append(Missing(_("Nobody has the role “Annotator”."), _("Add people"), url))
+    found = _missing_people(members, granted, seen)
     if not seen.free:
         found.append(Missing(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan"))
     if not live_workers(GPU).exists():

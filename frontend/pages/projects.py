@@ -1,4 +1,4 @@
-"""A project's first page, its guidelines, and making a new one."""
+"""A project's first page, and making a new one."""
 
 from typing import Any
 from uuid import uuid4
@@ -9,13 +9,14 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
 from annotation.presets import PRESETS
+from annotation.selectors.labelling import labelling_progress
 from annotation.selectors.overview import Overview, overviews
 from annotation.selectors.queue import task_counts, today_of
 from annotation.selectors.reviews import review_counts
@@ -65,39 +66,15 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def progress_of(user: User, project: Project, granted: frozenset[Capability]) -> dict[str, Any]:
-    if project.protocol != Protocol.AUTHORING:
-        return {}
-    return {
-        "tasks": task_counts(project),
-        "reviews": review_counts(project),
-        "today": today_of(user, project) if Capability.ANNOTATE in granted else None,
-    }
+    today = today_of(user, project) if Capability.ANNOTATE in granted else None
+    if project.protocol == Protocol.LABELLING:
+        return {"labelling": labelling_progress(project), "today": today}
+    return {"tasks": task_counts(project), "reviews": review_counts(project), "today": today}
 
 
 def running_jobs(project: Project) -> list[Job]:
     live = Job.objects.filter(project=project, state__in=LIVE_STATES)
     return list(live.select_related("project")[:JOBS_SHOWN])
-
-
-@login_required
-@require_safe
-def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """In the reader's language where they are written in it; `?language=` asks for the other."""
-    user = signed_in(request)
-    project = project_for(user, slug)
-    texts = {"en": project.guidelines_en, "zh": project.guidelines_zh}
-    written = [language for language in ("en", "zh") if texts[language].strip()]
-    wanted = [request.GET.get("language"), (get_language() or "en")[:2], *written]
-    shown = next((language for language in wanted if language in written), "")
-    context = {
-        "project": project,
-        "title": _("Guidelines"),
-        "html": to_html(texts[shown]) if shown else "",
-        "shown": shown,
-        "languages": [(code, name) for code, name in (("en", "English"), ("zh", "中文")) if code in written],
-        "configures": Capability.CONFIGURE in capabilities_of(user, project),
-    }
-    return render(request, "projects/guidelines.html", context)
 
 
 class NewProjectForm(forms.Form):
@@ -156,5 +133,4 @@ def _field_of(form: forms.Form, refusal: Refusal) -> str | None:
 urlpatterns = [
     path("projects/new/", new_project, name="project_new"),
     path("p/<slug:slug>/", overview, name="project"),
-    path("p/<slug:slug>/guidelines/", guidelines, name="guidelines"),
 ]

@@ -29,7 +29,7 @@ from annotation.services.claiming import claim_next_task
 from annotation.services.expert_review import acknowledge_veto
 from frontend.pages import signed_in
 from frontend.paging import keyset_page
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -42,7 +42,10 @@ FINISHED_SHOWN = 20
 @require_safe
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
-    return _render(request, user, project_for(user, slug, Capability.ANNOTATE))
+    project = project_for(user, slug, Capability.ANNOTATE)
+    if project.protocol == Protocol.LABELLING:  # there one dialogue follows the other
+        return redirect("label_next", slug)
+    return _render(request, user, project)
 
 
 @require_POST
@@ -51,6 +54,8 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
     """Take the next dialogue and open it; where none comes, the queue says why."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
+    if project.protocol == Protocol.LABELLING:
+        return redirect("label_next", slug)
     try:
         claimed = claim_next_task(annotator=user, project=project, claim_id=_claim_id(request))
     except Refusal as refusal:
