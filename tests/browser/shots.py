@@ -87,6 +87,10 @@ def label(page: Page) -> None:
     page.wait_for_timeout(800)
 
 
+def nothing_left(page: Page) -> None:
+    page.wait_for_selector("#nothing")
+
+
 def previous_submissions(page: Page) -> None:
     page.wait_for_selector("html[data-ready]")
     page.keyboard.press("Control+Shift+p")
@@ -128,7 +132,8 @@ SHOTS: Final = [
     Shot("label", who="lina", args=lambda w: (w.labelling, w.to_confirm), file="label-confirm", whole=False),
     Shot("label", args=lambda w: (w.labelling, w.to_label), act=previous_submissions, file="label-previous",
          whole=False),
-    Shot("label_next", who="carlos", args=lambda w: (w.labelling,), file="label-nothing", whole=False),
+    Shot("label_next", who="carlos", args=lambda w: (w.labelling,), act=nothing_left, file="label-nothing",
+         whole=False),
     Shot("review", who="carlos", args=in_project, main=True),
     Shot("review", who="reader", args=in_project, file="review-own"),
     Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),

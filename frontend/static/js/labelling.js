@@ -28,6 +28,7 @@ import { isTyping, matches } from "./shortcuts.js";
 const KEPT = "lapidary"; // the service worker's cache, emptied when the person signs out
 const FLOOR_MARGIN_MS = 150;
 const UNSENT_AFTER_MS = 1500;
+const LOADING_AFTER_MS = 400;
 const PAST_KEPT = 50;
 const OPENING = 80;
 
@@ -252,6 +253,8 @@ function showState() {
   const open = isOpen(assignment);
   const submit = /** @type {HTMLButtonElement} */ (byId("submit"));
   submit.disabled = !open;
+  for (const control of document.querySelectorAll("#skip, [data-leaving=save], [data-leaving=giveBack]"))
+    control.toggleAttribute("disabled", state === "submitted");
   note.readOnly = !open;
   const which = task_state === "disputed" ? "disputed" : state === "submitted" && !open ? "confirming" : state;
   if (which === "active" || (which === "submitted" && current.isRevision && open)) {
@@ -888,12 +891,20 @@ async function start() {
   ahead = navigator.onLine ? [] : kept.filter(({ id }) => id !== first?.id).map(taskOf);
   if (first) await show(taskOf(first));
   else if (ahead.length > 0) showNext();
-  else await claimAhead();
+  else await claimFirst();
   keepTasks();
   holdLeases();
   claimWhenBegun();
   void showWaiting();
   void keepPage().catch(() => undefined);
+}
+
+/** Not for the blink of an eye that a claim normally takes, something is said while it is on its way. */
+async function claimFirst() {
+  const loading = () => current || nothing || showNothing({ code: "loading", message: words.loading, remedy: "" });
+  const later = setTimeout(loading, LOADING_AFTER_MS);
+  await claimAhead();
+  clearTimeout(later);
 }
 
 /** @param {number} id  @param {Assignment[]} kept  @returns {Promise<Assignment | null>} */
