@@ -47,8 +47,11 @@ def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 
 def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
-    """In work or saved, and expired work that has words in it: nothing written is out of reach."""
-    held = Q(state__in=HELD) | Q(state=AssignmentState.EXPIRED, dialogue__utterance_count__gt=0)
+    """In work or saved, and expired work that has words or answers in it: nothing written is out of reach."""
+    begun = Q(dialogue__utterance_count__gt=0)
+    if project.protocol == Protocol.LABELLING:
+        begun = Q(label_draft__isnull=False)
+    held = Q(state__in=HELD) | Q(begun, state=AssignmentState.EXPIRED)
     return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by(
         "-touched_at"
     )[:SHOWN]

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import Refusal
 from accounts.models import User
+from annotation.selectors.labelling import labelling_progress, to_confirm
 from annotation.selectors.queue import (
     finished_assignments,
     open_assignments,
@@ -43,8 +44,8 @@ FINISHED_SHOWN = 20
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
-    if project.protocol == Protocol.LABELLING:  # there one dialogue follows the other
-        return redirect("label_next", slug)
+    if project.protocol == Protocol.LABELLING:
+        return _render_labelling(request, user, project)
     return _render(request, user, project)
 
 
@@ -99,6 +100,20 @@ def _render(
         "claim_id": uuid4(),
     }
     return render(request, "queue/queue.html", context, status=refusal.status if refusal else 200)
+
+
+def _render_labelling(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """There one dialogue follows the other on the workbench; the queue is what lies aside of that."""
+    context = {
+        "project": project,
+        "title": _("Queue"),
+        "open": open_assignments(user, project),
+        "to_confirm": to_confirm(user, project).count(),
+        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        "today": today_of(user, project),
+        "progress": labelling_progress(project),
+    }
+    return render(request, "queue/labelling.html", context)
 
 
 def time_element(at: datetime) -> SafeString:

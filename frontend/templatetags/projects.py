@@ -51,11 +51,10 @@ TABS: Final = (
         gettext_lazy("Queue"),
         "pencil",
         C.ANNOTATE,
-        under=("claim", "workbench"),
-        protocol="authoring",
+        under=("claim", "workbench", "label", "label_next", "confirmations"),
     ),
-    _tab("label_next", gettext_lazy("Label"), "pencil", C.ANNOTATE, protocol="labelling"),
     _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocol="authoring"),
+    _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocol="labelling"),
     _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",)),
     _tab(
         "training",

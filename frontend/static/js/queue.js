@@ -7,7 +7,7 @@ const section = document.getElementById("waiting");
 async function show() {
   const list = section?.querySelector("ul");
   if (!section || !list) return;
-  const waiting = (await items()).filter((item) => item.kind === "turn");
+  const waiting = (await items()).filter((item) => item.kind !== "undo");
   section.hidden = waiting.length === 0;
   list.replaceChildren(...waiting.map(row));
 }
