@@ -1,4 +1,4 @@
-"""Settings of a project: what it is called, its guidelines with a preview, how its dialogues are written or labelled."""
+"""Settings of a project: its name, its guidelines with a preview, how dialogues are written or labelled."""
 
 from typing import Any
 from uuid import uuid4

@@ -13,6 +13,11 @@ PROTOCOLS: dict[Shape, tuple[Protocol, ...]] = {
 }
 
 
-def shapes_for(project: Project) -> list[Shape]:
+def shapes_of(protocol: str) -> list[Shape]:
     """In the order in which they are offered."""
-    return [shape for shape, protocols in PROTOCOLS.items() if project.protocol in protocols]
+    return [shape for shape, protocols in PROTOCOLS.items() if protocol in protocols]
+
+
+def shapes_for(project: Project) -> list[Shape]:
+    """Of a project's protocol."""
+    return shapes_of(project.protocol)

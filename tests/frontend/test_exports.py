@@ -16,8 +16,8 @@ from dialogues.models import Dialogue, ReviewState, Split
 from frontend.pages.exports import command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.exports import FORMATS
 from preference.models import Export
+from preference.selectors.shapes import shapes_of
 from projects.models import Project
 from tests.frontend.data import erics_browser, files_root, html, imported, spoken
 
@@ -75,8 +75,8 @@ def test_the_first_page_already_knows(erics_browser: Client, project: Project, s
     page = html(erics_browser.get(reverse("exports", args=[project.slug])))
     assert "<strong>2</strong>" in page
     assert "export_dataset chit-chat" in page
-    for format in FORMATS.values():
-        assert f'value="{format.name}"' in page
+    for shape in shapes_of(project.protocol):
+        assert f'value="{shape}"' in page
 
 
 def test_an_empty_project_says_that_the_file_would_be_empty(erics_browser: Client, project: Project) -> None:
@@ -176,7 +176,7 @@ def test_the_list_costs_the_same_however_long_it_is(
 ) -> None:
     for _number in range(8):
         start()
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         page = html(erics_browser.get(reverse("exports", args=[project.slug])))
     assert page.count("job-title") == 8
 

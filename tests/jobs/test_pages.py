@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from jobs.models import Job, JobState
+from jobs.models import Job, JobState, Worker
 from jobs.services import beat
 from projects.models import Project
 
@@ -70,6 +70,7 @@ def test_a_row_alone_is_what_the_list_asks_for(erics_browser: Client, job: Job) 
 
 
 def test_a_waiting_job_says_when_no_worker_is_alive(erics_browser: Client, job: Job) -> None:
+    Worker.objects.all().delete()
     Job.objects.update(state=JobState.QUEUED)
     assert "No worker is running" in text_of(erics_browser.get(page(job)))
     beat(name="w", queues=["default"], details={})

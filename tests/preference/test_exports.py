@@ -21,8 +21,9 @@ from preference.exports.writing import manifest_path
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, file_of
 from preference.selectors.selection import Selection
+from preference.selectors.shapes import shapes_of
 from preference.services import remove_file, start_export
-from projects.models import Event, Project
+from projects.models import Event, Project, Protocol
 from tests.preference.conftest import diamante_file, refused
 
 Exported = Callable[..., Job]
@@ -44,7 +45,7 @@ def test_every_shape_has_its_writer() -> None:
     assert set(FORMATS) == set(Shape.values)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", shapes_of(Protocol.AUTHORING))
 def test_the_manifest_is_true(ready: int, exported: Exported, format: str) -> None:
     job = exported(format)
     export = Export.objects.select_related("job").get(job=job)
