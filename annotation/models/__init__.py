@@ -14,6 +14,7 @@ from annotation.models.labelling import (
     Ties,
 )
 from annotation.models.review import ExpertReview, Verdict
+from annotation.models.statistics import LabelStatistics
 from annotation.models.training import (
     THREAD_MOVES,
     TRY_MOVES,
@@ -56,6 +57,7 @@ __all__ = [
     "FinalLabel",
     "LabelDraft",
     "LabelOrigin",
+    "LabelStatistics",
     "LabellingSettings",
     "Order",
     "Resolution",
