@@ -16,7 +16,18 @@ from pytest_django import DjangoDbBlocker
 from accounts.models import User
 from annotation.demo.reading import LANGUAGES, other_candidates, scripts
 from annotation.demo.writing import VERSION
-from annotation.models import Assignment, AssignmentState, ExpertReview, Task, Turn
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    ExpertReview,
+    FinalLabel,
+    LabelOrigin,
+    Submission,
+    Task,
+    TaskState,
+    Turn,
+)
+from annotation.selectors.labelling import to_confirm
 from annotation.selectors.queue import open_assignments, vetoed_assignments
 from annotation.selectors.reviews import review_counts
 from dialogues.models import CandidateSet, Dialogue, Origin, Utterance
@@ -50,6 +61,7 @@ def everything() -> dict[str, int]:
         CandidateSet,
         CandidateRequest,
         ExpertReview,
+        Submission,
         Job,
     ]
     return {kind.__name__: kind.objects.count() for kind in kinds}
@@ -76,7 +88,7 @@ def test_there_is_somebody_of_every_role(demo: Project) -> None:
 
 def test_nobody_signs_in_as_a_robot(demo: Project) -> None:
     robots = User.objects.filter(imported=True)
-    assert {robot.display_name.split()[0] for robot in robots} == {"demo", "演示机器人"}
+    assert {robot.display_name.split()[0] for robot in robots} == {"demo", "演示机器人", "helpdesk"}
     for robot in robots:
         assert authenticate(username=robot.username, password="lapidary-demo") is None
 
@@ -123,7 +135,7 @@ def test_the_work_is_spread_over_two_weeks_and_nothing_lies_ahead(demo: Project)
 
 
 def test_turns_come_after_one_another_and_candidates_before_they_are_used(demo: Project) -> None:
-    for assignment in Assignment.objects.all():
+    for assignment in Assignment.objects.filter(project=demo):
         times = list(assignment.turns.order_by("position").values_list("stored_at", flat=True))
         assert times == sorted(times)
         assert assignment.claimed_at < times[0]
@@ -142,13 +154,35 @@ def test_the_planned_tasks_are_left_for_people(demo: Project) -> None:
 
 
 def test_an_import_with_refused_rows_is_there(demo: Project) -> None:
-    job = Job.objects.get(kind="import")
+    job = Job.objects.get(kind="import", project=demo)
     assert (job.state, job.result["stored"], job.result["refused"]) == (JobState.DONE, 8, 2)
 
 
 def test_both_languages_are_told_that_it_is_made_up(demo: Project) -> None:
-    assert "Demo data" in demo.description
-    assert "演示数据" in demo.description
+    for project in Project.objects.all():
+        assert "Demo data" in project.description
+        assert "演示数据" in project.description
+
+
+def test_helpdesk_dialogues_are_labelled_and_some_are_left(demo: Project) -> None:
+    tasks = Task.objects.filter(project__slug="helpdesk")
+    assert Counter(tasks.values_list("state", flat=True)) == {TaskState.FINAL: 14, TaskState.OPEN: 6}
+    assert Submission.objects.filter(project__slug="helpdesk").count() == 3 * 14
+
+
+def test_judgements_of_quality_came_about_in_every_way(demo: Project) -> None:
+    tasks = Task.objects.filter(project__slug="quality")
+    assert Counter(tasks.values_list("state", flat=True)) == {
+        TaskState.FINAL: 11, TaskState.DISPUTED: 2, TaskState.CONFIRMING: 1, TaskState.OPEN: 16,
+    }  # fmt: skip
+    live = FinalLabel.objects.filter(project__slug="quality", superseded_at=None)
+    origins = Counter(live.values_list("origin", flat=True))
+    assert origins == {LabelOrigin.UNANIMOUS: 9, LabelOrigin.CONFIRMED: 2}
+
+
+def test_ann_has_something_to_confirm(demo: Project) -> None:
+    quality = Project.objects.get(slug="quality")
+    assert to_confirm(User.objects.get(username="ann"), quality).count() == 1
 
 
 def test_the_scripts_can_be_read_and_have_candidates() -> None:

@@ -1,4 +1,4 @@
-"""People, a bilingual project, dialogues in every state and something to do, for `make demo`. Safe to repeat."""
+"""People, bilingual projects, dialogues in every state and something to do, for `make demo`. Safe to repeat."""
 
 import io
 import json
@@ -12,6 +12,7 @@ from django.db import transaction
 import dialogues.tasks  # noqa: F401  registers what carries the import out
 from accounts.errors import Refusal
 from accounts.models import User
+from annotation.demo.labelling import judge_quality, make_helpdesk, make_quality
 from annotation.demo.reading import other_candidates, scripts
 from annotation.demo.writing import id_of, write
 from annotation.models import Assignment
@@ -52,9 +53,7 @@ ROBOTS = {
 
 
 class Command(BaseCommand):
-    help = (
-        "Make the demo people, the demo project and its dialogues (nothing happens to what is there already)."
-    )
+    help = "Make the demo people, the demo projects and their dialogues (nothing happens to what is there already)."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -62,8 +61,12 @@ class Command(BaseCommand):
             raise CommandError("The demo logins are public; this is refused with PRODUCTION=1.")
         people = {name: self._person(name, shown, language) for name, shown, language, _roles in PEOPLE}
         project = self._project(people["mara"])
-        for name, _shown, _language, roles in PEOPLE:
-            Membership.objects.get_or_create(project=project, user=people[name], defaults={"roles": roles})
+        quality = make_quality(people["mara"], people["eric"])
+        for each in (project, make_helpdesk(people["mara"], people["eric"]), quality):
+            for name, _shown, _language, roles in PEOPLE:
+                Membership.objects.get_or_create(project=each, user=people[name], defaults={"roles": roles})
+        robots = [self._robot(quality, *ROBOTS[name]) for name in ("cleo", "小禾")]
+        judge_quality(quality, people["ann"], robots)
         try:
             with transaction.atomic():
                 self._write_dialogues(project, people)

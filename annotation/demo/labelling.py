@@ -1,0 +1,151 @@
+"""The labelling projects of the demo: helpdesk dialogues with labels of three robots, and chats to be judged."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+from uuid import uuid5
+
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.demo.helpdesk import as_file
+from annotation.demo.writing import NAMESPACE
+from annotation.models import Assignment, Submission
+from annotation.services.claiming import claim_next_task
+from annotation.services.configuring import update_labelling
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.planning import create_project
+from dialogues.services.imports import start_import
+from generation.demo_model.corpus import write_corpus
+from jobs.services import run_job
+from projects.models import Project
+
+DESCRIPTIONS: Final = {
+    "helpdesk": "Label what helps customers on: nuggets, and whether the task was accomplished. "
+    "标注客服对话：哪些话推动了问题的解决，任务是否完成。\n\n"
+    "Demo data: the dialogues and the imported labels were made up. 演示数据：对话与导入的标注均为虚构。",
+    "quality": "Judge the quality of chats; two people must agree. 评判对话质量，两人须一致。\n\n"
+    "Demo data: what “demo robots” answered was made up. 演示数据：“演示机器人”的答案均为虚构。",
+}
+LABELLED_HELPDESK: Final = 14
+CHATS: Final = 30
+READING: Final = timedelta(seconds=45)
+REASONS: Final[Mapping[int, Sequence[str]]] = {
+    0: ("not_empathetic", "no_answer"),
+    1: ("incomplete", "less_proactive"),
+    2: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two people answer about the quality of a dialogue, then each once more; None: not yet."""
+
+    first: tuple[int, int]
+    then: tuple[int | None, int | None] = (None, None)
+
+
+# Agreed at once, agreed on second thoughts, for a trainer to decide, and one that waits for the second person.
+BY_ROBOTS: Final = (
+    *(Pair((score, score)) for score in (2, 1, 2, 0, 2, 1, 1, 2)),
+    Pair((2, 1), (1, None)),
+    Pair((1, 0), (1, 1)),
+    Pair((2, 0), (2, 0)),
+    Pair((1, 2), (1, 2)),
+)
+WITH_ANN: Final = (Pair((1, 1)), Pair((2, 1), (2, None)))
+
+
+def make_helpdesk(manager: User, engineer: User) -> Project:
+    """Two thirds of the dialogues come with labels of three imported annotators. Safe to repeat."""
+    project = _project("helpdesk", "dialeval", "Helpdesk 客服", manager)
+    update_labelling(project=project, actor=manager, changes={"overlap": 2})
+    _import(project, engineer, as_file(LABELLED_HELPDESK), "helpdesk.json", "dialeval")
+    return project
+
+
+def make_quality(manager: User, engineer: User) -> Project:
+    """Chats of the demo's corpus, to be judged by two people each. Safe to repeat."""
+    project = _project("quality", "diqad", "Quality 质量", manager)
+    rows = [
+        {
+            "id": f"chat-{n}",
+            "language": language,
+            "messages": [
+                {"role": ("user", "assistant")[place % 2], "content": text}
+                for place, (_who, text) in enumerate(said)
+            ],
+        }
+        for n, (language, said) in enumerate(write_corpus(11, CHATS))
+    ]
+    file = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    _import(project, engineer, file.encode(), "chats.jsonl", "messages")
+    return project
+
+
+def _project(slug: str, preset: str, title: str, manager: User) -> Project:
+    found = Project.objects.filter(slug=slug).first()
+    return found or create_project(
+        slug=slug, preset=preset, title=title, description=DESCRIPTIONS[slug], actor=manager
+    )
+
+
+def _import(project: Project, engineer: User, file: bytes, name: str, format: str) -> None:
+    job = start_import(
+        project=project,
+        actor=engineer,
+        source=io.BytesIO(file),
+        name=name,
+        format=format,
+        submission_id=uuid5(NAMESPACE, f"{project.slug} import"),
+        enqueue=False,
+    )
+    run_job(job_id=job.pk)
+
+
+def judge_quality(project: Project, ann: User, robots: Sequence[User]) -> None:
+    """Judgements in every state, through the services that people use. Safe to repeat."""
+    for n, pair in enumerate(BY_ROBOTS):
+        _judge(project, n, robots, pair)
+    for n, pair in enumerate(WITH_ANN, start=len(BY_ROBOTS)):
+        _judge(project, n, (robots[0], ann), pair)
+
+
+def _judge(project: Project, n: int, people: Sequence[User], pair: Pair) -> None:
+    held = [
+        claim_next_task(annotator=person, project=project, claim_id=uuid5(NAMESPACE, f"quality {n} {place}"))
+        for place, person in enumerate(people)
+    ]
+    for stage, scores in enumerate((pair.first, pair.then)):
+        for place, score in enumerate(scores):
+            if score is not None:
+                _send(held[place], score, f"quality {n} {place} {stage}")
+
+
+def _send(assignment: Assignment, score: int, key: str) -> None:
+    """Sent 45 seconds after the dialogue was shown, so that the time floor holds here too."""
+    sent_id, dice = uuid5(NAMESPACE, key), Random(key)
+    if Submission.objects.filter(pk=sent_id).exists():
+        return
+    Assignment.objects.filter(pk=assignment.pk).update(served_at=timezone.now() - READING)
+    schema = assignment.project.labelling.schema
+    labels = SentLabels(
+        id=sent_id,
+        schema=schema.version if schema else 0,
+        answers={"dialogue": _answers(score, dice), "utterances": {}},
+        note="" if score else dice.choice(["He was simply sent away.", "没有理会对方的心情。"]),
+        active_ms=dice.randint(18_000, 40_000),
+        idle_ms=dice.randint(0, 5_000),
+    )
+    submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
+
+
+def _answers(score: int, dice: Random) -> dict[str, Any]:
+    given: dict[str, Any] = {"verify": 0, "quality": score}
+    if REASONS[score]:
+        given[f"reasons_{score}"] = [dice.choice(REASONS[score])]
+    return given
