@@ -253,7 +253,7 @@ class DecisionView(APIView):
         tags=TAG, operation_id="disputes_decide", request=shapes.DecisionInput, responses=shapes.DisputeShort
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Say what holds, and why. Codes: invalid, not_disputed, own_work."""
+        """Say what holds, and why. Codes: invalid, not_disputed, already_decided (with `final`), own_work."""
         sent = checked(shapes.DecisionInput, request)
         dispute_or_404(person(request), pk)
         decided = resolution.decide_dispute(
@@ -262,6 +262,7 @@ class DecisionView(APIView):
             decision_id=sent["id"],
             answers=sent["answers"],
             reason=sent["reason"],
+            replaces=sent.get("replaces"),
         )
         return Response(shapes.of_dispute(decided))
 

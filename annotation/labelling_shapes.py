@@ -84,6 +84,9 @@ class DecisionInput(Strict):
     id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
     answers = AnswersField()
     reason = serializers.CharField(max_length=MAX_NOTE)
+    replaces = serializers.IntegerField(
+        required=False, help_text="To decide anew: the id of the decided label that you know."
+    )
 
 
 class LabelUtteranceSerializer(serializers.Serializer[Any]):
@@ -214,7 +217,7 @@ class FinalSerializer(serializers.ModelSerializer[FinalLabel]):
     class Meta:
         model = FinalLabel
         fields = [
-            "schema", "answers", "origin", "undecided", "decided_by", "reason", "decided_at", "superseded_at",
+            "id", "schema", "answers", "origin", "undecided", "decided_by", "reason", "decided_at", "superseded_at",
         ]  # fmt: skip
 
 

@@ -100,10 +100,13 @@ def _case(task: Any, differing: Sequence[Differing]) -> Case:
 
 def _differing(task: Any, *, names: bool) -> list[Differing]:
     """Of each person's last independent answers, those that are not all the same."""
-    last = {one.annotator_id: one for one in task.independent}
-    if len(last) < 2:
+    return differing_in(list({one.annotator_id: one for one in task.independent}.values()), names=names)
+
+
+def differing_in(answered: Sequence[Submission], *, names: bool) -> list[Differing]:
+    """Where people's answers are not all the same, and who gave which."""
+    if len(answered) < 2:
         return []
-    answered = list(last.values())
     schema, paths = schema_of(answered[-1].schema), dict[str, None]()
     for other in answered[1:]:
         paths |= dict.fromkeys(differences(schema, answered[0].answers, other.answers))

@@ -23,12 +23,25 @@ def merged(schema: Schema, compared: Sequence[str], answers: Sequence[Mapping[st
     return vote(schema, compared, answers, Ties.TRAINER)
 
 
+def agreed(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Merged:
+    """Only what all say; undecided are the compared paths on which they differ."""
+    result: Answers = {"dialogue": {}, "utterances": {}}
+    undecided, counted = [], set(compared)
+    for path in answered_paths(compared, answers):
+        first, *others = [value_at(one, path) for one in answers]
+        if any(value != first for value in others):
+            undecided += [path] if path in counted else []
+        elif first is not None:
+            put(result, path, first)
+    return Merged(result, undecided, not undecided)
+
+
 def vote(schema: Schema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]], ties: str) -> Merged:
     """By path the value that more people gave than any other; without one the median, where ties say so."""
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, unanimous = [], True
     counted = set(compared)
-    for path in _paths(compared, answers):
+    for path in answered_paths(compared, answers):
         question = schema.by_key.get(path.rpartition("/")[2])
         if question is None:
             continue
@@ -58,7 +71,7 @@ def put(answers: Answers, path: str, value: Any) -> None:
     scope[key] = value
 
 
-def _paths(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> dict[str, None]:
+def answered_paths(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> dict[str, None]:
     """Every path that is compared or answered, in a stable order."""
     paths = dict.fromkeys(compared)
     for one in answers:

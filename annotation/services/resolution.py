@@ -28,7 +28,7 @@ from annotation.models import (
 )
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
-from annotation.services.final_answers import Merged, merged, vote
+from annotation.services.final_answers import Merged, agreed, merged, vote
 from projects.models import Event, Protocol
 from projects.transitions import move
 
@@ -133,12 +133,37 @@ def _conclude(
     _move(task, TaskState.FINAL, by, reason)
 
 
+def proposal(
+    settings: LabellingSettings,
+    schema: schemas.Schema,
+    speakers: Sequence[str],
+    answers: Sequence[Mapping[str, Any]],
+) -> Merged:
+    """What a trainer's decision begins with: what all agree on, and where majorities count, what those say.
+
+    Answers to an earlier version of the questions are read as far as they still fit.
+    """
+    read = [schemas.check_answers(schema, one, speakers, complete=False)[0] for one in answers]
+    compared = schemas.compared(schema, speakers)
+    if settings.resolution == Resolution.MAJORITY:
+        return vote(schema, compared, read, settings.ties)
+    return agreed(compared, read)
+
+
 @transaction.atomic
 def decide_dispute(
-    *, trainer: User, task_id: int, decision_id: UUID, answers: Mapping[str, Any], reason: str
+    *,
+    trainer: User,
+    task_id: int,
+    decision_id: UUID,
+    answers: Mapping[str, Any],
+    reason: str,
+    replaces: int | None = None,
 ) -> Task:
-    """A trainer says what holds where people still differ, or decides anew. The same decision_id again changes nothing.
+    """A trainer says what holds where people still differ. The same decision_id again changes nothing.
 
+    replaces: the id of the decided label that the trainer knows and decides anew; without it, or when a third one has
+    decided meanwhile, a decided dispute is refused as "already_decided".
     Who labelled the dialogue cannot decide it. The caller fetches the project with the right to decide.
     """
     task = (
@@ -151,7 +176,7 @@ def decide_dispute(
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
     if Event.objects.filter(subject_type=DECISION, subject_id=str(decision_id)).exists():
         return task
-    row = _check_decision(task, trainer, reason)
+    row = _check_decision(task, trainer, reason, replaces)
     known, problems = schemas.check_answers(
         schema_of(row), answers, speakers_in(task.dialogue_id), complete=True
     )
@@ -170,16 +195,11 @@ def decide_dispute(
     return task
 
 
-def _check_decision(task: Task, trainer: User, reason: str) -> Schema:
+def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None) -> Schema:
+    if task.state != TaskState.DISPUTED:
+        _check_decided(task, replaces)
     if not reason.strip():
         raise Invalid(_("Give the reason: it is what people learn from."), field="reason")
-    final = FinalLabel.objects.filter(task=task, superseded_at=None).first()
-    if task.state != TaskState.DISPUTED and not (final and final.origin == LabelOrigin.DECIDED):
-        raise Refusal(
-            "not_disputed",
-            _("This dialogue is not disputed."),
-            _("Go back to the list and take the next one."),
-        )
     if Submission.objects.filter(task=task, annotator=trainer).exists():
         raise Refusal(
             "own_work", _("You labelled this dialogue yourself."), _("Let another trainer decide it.")
@@ -188,3 +208,22 @@ def _check_decision(task: Task, trainer: User, reason: str) -> Schema:
     if row is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
     return row
+
+
+def _check_decided(task: Task, replaces: int | None) -> None:
+    """Only a decision that the trainer has seen is decided anew."""
+    final = FinalLabel.objects.filter(task=task, superseded_at=None).select_related("decided_by").first()
+    if final is None or final.origin != LabelOrigin.DECIDED:
+        raise Refusal(
+            "not_disputed",
+            _("This dialogue is not disputed."),
+            _("Go back to the list and take the next one."),
+        )
+    if final.pk != replaces:
+        name = final.decided_by.shown_name if final.decided_by else _("Somebody")
+        raise Refusal(
+            "already_decided",
+            _("%(name)s has decided this dialogue in the meantime.") % {"name": name},
+            _("Read that decision; decide anew only if it is wrong."),
+            details={"final": final.pk},
+        )

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * One dialogue of an admission test, or the right answers of one: the questions as in the workbench, sent as a form.
- * What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
+ * One dialogue of an admission test, the right answers of one, or a dispute: the questions as in the workbench, sent as
+ * a form. What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
  */
 import { Questions } from "./questions.js";
 
@@ -9,6 +9,8 @@ const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.
 const data = JSON.parse(byId("workbench").textContent ?? "");
 const form = /** @type {HTMLFormElement} */ (byId("sending"));
 const field = /** @type {HTMLInputElement} */ (byId("answers"));
+/** @type {NodeListOf<HTMLTextAreaElement>} */
+const texts = document.querySelectorAll("textarea[form=sending]");
 const keptAs = `lapidary-test:${data.kept}`;
 
 const questions = new Questions({
@@ -17,12 +19,18 @@ const questions = new Questions({
   words: data.words,
   onChange: keep,
   onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
-  onDone: () => form.querySelector("button")?.focus({ preventScroll: true }),
+  onDone: () => (unwritten() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
 });
 
+/** The text that has to be written and is not. */
+function unwritten() {
+  return [...texts].find(({ required, value }) => required && !value.trim());
+}
+
 function keep() {
+  const written = Object.fromEntries([...texts].map(({ name, value }) => [name, value]));
   try {
-    sessionStorage.setItem(keptAs, JSON.stringify(questions.answers));
+    sessionStorage.setItem(keptAs, JSON.stringify({ answers: questions.answers, written }));
   } catch {
     // A browser that keeps nothing: the answers stay on the page.
   }
@@ -44,15 +52,29 @@ form.addEventListener("submit", (event) => {
     questions.goTo(first.path, data.words.missing);
     return;
   }
+  const text = data.isOpen && !isRetiring ? unwritten() : undefined;
+  text?.toggleAttribute("data-unwritten", true);
+  if (text) {
+    event.preventDefault();
+    text.focus();
+    return;
+  }
   field.value = JSON.stringify(questions.answers);
 });
 
 if (!data.isOpen) sessionStorage.removeItem(keptAs);
+const before = data.isOpen ? kept() : null;
+for (const text of texts) {
+  text.value = before?.written?.[text.name] ?? text.value;
+  text.addEventListener("input", keep);
+}
 questions.show({
   schema: data.schema,
   utterances: data.utterances,
   lang: data.lang,
-  answers: (data.isOpen ? kept() : null) ?? data.answers ?? undefined,
+  answers: before?.answers ?? data.answers ?? undefined,
+  differences: data.differences ?? [],
+  spread: data.spread ?? null,
   isOpen: data.isOpen,
 });
 byId("panes").hidden = false;
@@ -65,6 +87,7 @@ const ACTS = {
   clear: () => questions.clear(),
   guide: () => questions.toggleGuide(),
   expand: () => questions.expand(),
+  theirs: () => questions.takeNext(),
   undo: () => questions.undo(),
 };
 for (const control of document.querySelectorAll("[data-act]")) {

@@ -24,8 +24,10 @@ import { isComposing, isTyping } from "./shortcuts.js";
  *   isShown: boolean, isFixed: boolean, home: HTMLElement, face: HTMLElement, control: HTMLElement | null }} Slot
  *   home: what is framed; face: where the answer is read; control: where it is given, where that is on the page
  * @typedef {{ answers: Answers, note: string }} Other  somebody's, nameless
+ * @typedef {{ words: string, by: string, value: Value | null }} Said  an answer, in words too, and who gave it
  * @typedef {{ schema: Content, utterances: Utterance[], lang?: string, answers?: Answers, differences?: string[],
- *   others?: Other[], isOpen?: boolean }} Shown
+ *   others?: Other[], spread?: Record<string, Said[]> | null, isOpen?: boolean }} Shown
+ *   spread: by differing question who answered what, for a trainer who decides
  */
 
 const EMPTY = { isShown: true, isFixed: false, control: null };
@@ -146,6 +148,8 @@ export class Questions {
   #answers = nothing();
   /** @type {{ path: string, before: Value | undefined }[]} */
   #done = [];
+  /** @type {Set<string>} paths */
+  #differing = new Set();
   /** @type {Set<string>} differing answers that were kept or changed */
   #decided = new Set();
   #typed = { at: 0, text: "" };
@@ -170,7 +174,8 @@ export class Questions {
 
   /** @param {Shown} shown */
   show(shown) {
-    this.shown = { differences: [], others: [], isOpen: true, lang: "", ...shown };
+    this.shown = { differences: [], others: [], spread: null, isOpen: true, lang: "", ...shown };
+    this.#differing = new Set(this.shown.differences);
     this.rules = new Rules(
       shown.schema,
       shown.utterances.map((utterance) => utterance.speaker),
@@ -276,6 +281,7 @@ export class Questions {
     home.append(face);
     (question.runs ? row : asks).append(home);
     const slot = this.#slot(`${position}/${question.key}`, question, position, options, home, face);
+    home.append(...this.#spread(slot));
   }
 
   #drawPanel() {
@@ -294,7 +300,7 @@ export class Questions {
       home.append(head);
       const slot = this.#slot(question.key, question, null, question.options ?? [], home, face);
       slot.control = this.#control(slot);
-      home.append(slot.control);
+      home.append(...this.#spread(slot), slot.control);
       home.addEventListener("pointerdown", () => this.activate(slot));
       return home;
     });
@@ -364,7 +370,7 @@ export class Questions {
     else if (kind === "text") holder.append(this.#field(slot));
     else holder.append(this.#options(slot));
     if (this.#hasGuide(slot.question)) (holder.querySelector(".options") ?? holder).append(this.#guideButton(slot));
-    if (this.#differs(slot)) holder.append(this.#theirs(slot));
+    if (this.#differs(slot) && !this.#now.spread) holder.append(this.#theirs(slot));
     return holder;
   }
 
@@ -428,6 +434,21 @@ export class Questions {
     return row;
   }
 
+  /** Who answered what, where a trainer decides. @param {Slot} slot  @returns {HTMLElement[]} a list, or nothing */
+  #spread({ path }) {
+    const said = this.#now.spread?.[path] ?? [];
+    const rows = said.map(({ words, by }) => {
+      const row = make("li");
+      const [answer, people] = [make("b", "", words), make("bdi", "", by)];
+      answer.dir = "auto";
+      row.append(answer, " ", people);
+      return row;
+    });
+    const list = make("ul", "spread");
+    list.append(...rows);
+    return rows.length > 0 ? [list] : [];
+  }
+
   /** @param {Slot} slot  @param {Value | undefined} value */
   #wordsOf({ question, options }, value) {
     if (value === undefined) return this.options.words.unanswered;
@@ -451,7 +472,7 @@ export class Questions {
     slot.home.hidden = !slot.isShown;
     slot.home.toggleAttribute("data-answered", answered);
     slot.home.toggleAttribute("data-fixed", slot.isFixed);
-    slot.home.toggleAttribute("data-differs", this.#differs(slot) && !this.#decided.has(slot.path));
+    slot.home.toggleAttribute("data-differs", this.#differs(slot) && !this.#isDecided(slot));
     if (slot.position === null) slot.face.textContent = this.#state(slot, answered, isRequired);
     else {
       const label = make("span", "chip-label", say(slot.question.text));
@@ -474,14 +495,14 @@ export class Questions {
   #signs(slot) {
     const differs = this.#differs(slot);
     if (!differs && !slot.isFixed) return [];
-    const said = slot.isFixed ? "follows" : this.#decided.has(slot.path) ? "decided" : "differs";
+    const said = slot.isFixed ? "follows" : this.#isDecided(slot) ? "decided" : "differs";
     return [make("small", `sign ${said}`, this.options.words[said])];
   }
 
   /** @param {Slot} slot  @param {boolean} answered  @param {boolean} isRequired */
   #state(slot, answered, isRequired) {
     const { words } = this.options;
-    if (this.#differs(slot)) return this.#decided.has(slot.path) ? words.decided : words.differs;
+    if (this.#differs(slot)) return this.#isDecided(slot) ? words.decided : words.differs;
     if (slot.isFixed) return words.follows;
     if (answered || !this.#now.isOpen) return "";
     return isRequired ? (slot.question.kind === "choices" ? words.choose_any : "") : words.optional;
@@ -577,7 +598,12 @@ export class Questions {
 
   /** @param {Slot} slot */
   #differs(slot) {
-    return this.#now.differences.includes(slot.path);
+    return this.#differing.has(slot.path);
+  }
+
+  /** Whether an answer that differs was settled. @param {Slot} slot */
+  #isDecided(slot) {
+    return this.#now.spread ? this.valueAt(slot.path) !== undefined : this.#decided.has(slot.path);
   }
 
   // ---- answering ---------------------------------------------------------------------------------------------------
@@ -645,9 +671,19 @@ export class Questions {
 
   /** @param {Slot | null} [slot]  the other's answer in place of one's own */
   takeTheirs(slot = this.#active) {
-    if (!slot || !this.#differs(slot)) return;
+    if (!slot || !this.#differs(slot) || this.#now.spread) return;
     this.#set(slot, this.#valueIn(this.#now.others[0].answers, slot));
     this.goOn(slot);
+  }
+
+  /** Where a trainer decides: what somebody answered, and at the next call what the next one did. */
+  takeNext() {
+    const slot = this.#active;
+    const said = (slot && this.#now.spread?.[slot.path]) ?? [];
+    if (!slot || said.length === 0) return;
+    const now = JSON.stringify(this.valueAt(slot.path) ?? null);
+    const place = said.findIndex(({ value }) => JSON.stringify(value) === now);
+    this.#set(slot, said[(place + 1) % said.length].value ?? undefined);
   }
 
   /** @param {Slot | null} [slot] */
@@ -661,7 +697,7 @@ export class Questions {
 
   /** @param {Slot} slot */
   #isAnswered(slot) {
-    if (this.#differs(slot)) return this.#decided.has(slot.path);
+    if (this.#differs(slot)) return this.#isDecided(slot);
     return this.valueAt(slot.path) !== undefined;
   }
 
@@ -672,7 +708,8 @@ export class Questions {
 
   /** @param {Slot} slot */
   #isMissing(slot) {
-    return !this.#isAnswered(slot) && (this.#differs(slot) || this.#isRequired(slot));
+    const isDemanded = this.#differs(slot) && !this.#now.spread;
+    return !this.#isAnswered(slot) && (isDemanded || this.#isRequired(slot));
   }
 
   /** The next question without an answer, from the beginning again if need be. @param {number} from */
@@ -686,9 +723,9 @@ export class Questions {
     return null;
   }
 
-  /** Where people confirm, only what differs is asked. @param {Slot} slot */
+  /** Where people confirm or a trainer decides, only what differs is asked. @param {Slot} slot */
   #isOfStage(slot) {
-    return this.#now.differences.length === 0 || this.#isMissing(slot);
+    return this.#differing.size === 0 || this.#differs(slot) || this.#isMissing(slot);
   }
 
   /** @param {Slot | null} [slot] */

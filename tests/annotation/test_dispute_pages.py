@@ -1,0 +1,226 @@
+"""Pages about disputes, confirmations and a dialogue's labels: who sees what, and two trainers at once."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connections
+from django.test import Client
+
+from accounts.models import User
+from annotation.models import Assignment, FinalLabel, LabelOrigin, Task, TaskState
+from annotation.selectors.disputes import next_dispute
+from projects.models import Project, Role
+from tests.annotation.conftest import Joins
+from tests.annotation.test_labelling import both, good, sends
+
+BETTER = good(1, reasons_1=["incomplete"])
+
+
+@pytest.fixture
+def tom(joins: Joins, quality: Project) -> User:
+    return joins("tom", quality, Role.TRAINER)
+
+
+def disputed(one: User, other: User, project: Project) -> Task:
+    """They differ about the quality, also after they have seen each other's answers."""
+    first, second = both(one, other, project)
+    for _round in range(2):
+        sends(first, good(2), note="It answers everything.")
+        sends(second, BETTER, note="One question stays open.")
+    return Task.objects.get(pk=first.task_id, state=TaskState.DISPUTED)
+
+
+def signed(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def shown(response: Any) -> dict[str, Any]:
+    """What the page's script begins with."""
+    data: dict[str, Any] = response.context["data"]
+    return data
+
+
+def decision(answers: dict[str, Any], reason: str = "It answers both.", **more: object) -> dict[str, object]:
+    return {"id": uuid4(), "answers": json.dumps(answers), "reason": reason, **more}
+
+
+def test_the_list_says_who_differs_on_what(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).get("/p/quality/disputes/")
+    ((case, differing),) = page.context["cases"]
+    assert (case.task, case.is_own) == (task, False)
+    assert case.since
+    assert {name for row in differing for _words, _n, name in row["spread"]} == {"anna", "bela"}
+
+
+def test_an_empty_list_says_what_it_would_hold(tina: User, quality: Project) -> None:
+    assert b"Nothing to decide" in signed(tina).get("/p/quality/disputes/").content
+
+
+@pytest.mark.django_db
+def test_the_list_costs_the_same_for_many(
+    anna: User, bela: User, tina: User, quality: Project, django_assert_max_num_queries: Any
+) -> None:
+    client = signed(tina)
+    disputed(anna, bela, quality)
+    with django_assert_max_num_queries(14):
+        client.get("/p/quality/disputes/")
+    for _more in range(2):
+        disputed(anna, bela, quality)
+    with django_assert_max_num_queries(14):
+        client.get("/p/quality/disputes/")
+
+
+def test_what_all_agree_on_is_filled_in_and_the_rest_asked(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).get(f"/p/quality/disputes/{task.pk}/")
+    data = shown(page)
+    assert data["answers"] == {"dialogue": {"verify": 0}, "utterances": {}}
+    assert "quality" in data["differences"]
+    assert {one["by"] for one in data["spread"]["quality"]} == {"anna", "bela"}
+    assert b"One question stays open." in page.content
+
+
+def test_a_decision_leads_to_the_next_dispute(anna: User, bela: User, tina: User, quality: Project) -> None:
+    first, second = disputed(anna, bela, quality), disputed(anna, bela, quality)
+    client = signed(tina)
+    answer = client.post(f"/p/quality/disputes/{first.pk}/", decision(BETTER))
+    assert answer["Location"] == f"/p/quality/disputes/{second.pk}/"
+    final = FinalLabel.objects.get(superseded_at=None)
+    assert (final.task, final.origin, final.answers) == (first, LabelOrigin.DECIDED, BETTER)
+    answer = client.post(f"/p/quality/disputes/{second.pk}/", decision(BETTER))
+    assert answer["Location"] == "/p/quality/disputes/"
+
+
+def test_without_a_reason_nothing_is_decided_and_nothing_lost(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).post(f"/p/quality/disputes/{task.pk}/", decision(BETTER, reason=" "))
+    assert page.status_code == 400
+    assert b"Give the reason" in page.content
+    assert shown(page)["answers"] == BETTER
+    assert not FinalLabel.objects.exists()
+
+
+def test_the_second_of_two_trainers_is_told_who_decided_and_why(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    address = f"/p/quality/disputes/{task.pk}/"
+    signed(tom).post(address, decision(good(2), reason="Nothing is missing."))
+    page = signed(tina).post(address, decision(BETTER, reason="The card number is missing."))
+    assert page.status_code == 409
+    for said in (b"tom has decided this dialogue", b"Nothing is missing.", b"The card number is missing."):
+        assert said in page.content
+    assert FinalLabel.objects.get(superseded_at=None).answers == good(2)
+    again = decision(BETTER, replaces=page.context["decision"].pk)
+    assert signed(tina).post(address, again).status_code == 302
+    assert FinalLabel.objects.get(superseded_at=None).answers == BETTER
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_trainers_at_the_same_instant_make_one_decision(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    clients = [signed(tina), signed(tom)]
+
+    def decide(client: Client) -> int:
+        try:
+            return client.post(f"/p/quality/disputes/{task.pk}/", decision(BETTER)).status_code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(decide, clients)) == [302, 409]
+    assert FinalLabel.objects.count() == 1
+
+
+def test_the_same_decision_sent_twice_is_one(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    sent, client = decision(BETTER), signed(tina)
+    assert [client.post(f"/p/quality/disputes/{task.pk}/", sent).status_code for _again in range(2)] == [
+        302,
+        302,
+    ]
+    assert FinalLabel.objects.count() == 1
+
+
+def test_who_labelled_it_leaves_it_to_another(joins: Joins, anna: User, tina: User, quality: Project) -> None:
+    bela = joins("bela", quality, Role.ANNOTATOR, Role.TRAINER)
+    task = disputed(anna, bela, quality)
+    page = signed(bela).get(f"/p/quality/disputes/{task.pk}/")
+    assert not shown(page)["isOpen"]
+    assert b"You labelled this dialogue yourself" in page.content
+    assert next_dispute(bela, quality) is None
+    assert next_dispute(tina, quality) == task
+
+
+def test_annotators_see_no_disputes(anna: User, bela: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    for address in ("", f"{task.pk}/"):
+        assert signed(anna).get(f"/p/quality/disputes/{address}").status_code == 403
+    assert signed(anna).post(f"/p/quality/disputes/{task.pk}/", decision(BETTER)).status_code == 403
+    assert not FinalLabel.objects.exists()
+
+
+def test_a_dispute_of_another_project_is_not_found(
+    joins: Joins, anna: User, bela: User, quality: Project, project: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    outsider = joins("olga", project, Role.TRAINER)
+    assert signed(outsider).get(f"/p/quality/disputes/{task.pk}/").status_code == 404
+    assert signed(outsider).get(f"/p/chit-chat/disputes/{task.pk}/").status_code == 404
+
+
+def test_what_nobody_disputes_leads_back_to_the_list(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    answer = signed(tina).get(f"/p/quality/disputes/{first.task_id}/")
+    assert answer["Location"] == "/p/quality/disputes/"
+
+
+# ---- confirmations ---------------------------------------------------------------------------------------------------
+
+
+def test_confirmations_lead_to_the_workbench(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, BETTER)
+    page = signed(anna).get("/p/quality/confirmations/")
+    assert f"/p/quality/label/{first.pk}/".encode() in page.content
+    assert f"/label/{second.pk}/".encode() not in page.content
+    assert b"Nothing to confirm" in signed(_done(first)).get("/p/quality/confirmations/").content
+
+
+def _done(assignment: Assignment) -> User:
+    sends(assignment, good(2))
+    return assignment.annotator
+
+
+def test_confirmations_cost_the_same_for_many(
+    anna: User, bela: User, quality: Project, django_assert_max_num_queries: Any
+) -> None:
+    client = signed(anna)
+    for _more in range(3):
+        first, second = both(anna, bela, quality)
+        sends(first, good(2))
+        sends(second, BETTER)
+    with django_assert_max_num_queries(9):
+        page = client.get("/p/quality/confirmations/")
+    assert len(page.context["page"].object_list) == 3
+
+
+def test_trainers_have_nothing_to_confirm(tina: User, quality: Project) -> None:
+    assert signed(tina).get("/p/quality/confirmations/").status_code == 403
