@@ -28,8 +28,11 @@ def disputes_for(trainer: User, project: Project) -> QuerySet[Task]:
     """The most disagreed first, with `since` and `is_own`."""
     live = Submission.objects.filter(task=OuterRef("pk"), superseded_at=None)
     newest = live.order_by().values("task").annotate(at=Max("stored_at"))
-    own = Submission.objects.filter(task=OuterRef("pk"), annotator=trainer)
-    return disputes_in(project).annotate(since=Subquery(newest.values("at")), is_own=Exists(own))
+    return disputes_in(project).annotate(since=Subquery(newest.values("at")), is_own=_labelled_by(trainer))
+
+
+def _labelled_by(trainer: User) -> Exists:
+    return Exists(Submission.objects.filter(task=OuterRef("pk"), annotator=trainer))
 
 
 def with_answers(rows: QuerySet[Task]) -> QuerySet[Task]:
@@ -51,7 +54,7 @@ def _spelled(task: Any) -> Dispute:
 
 def next_dispute(trainer: User, project: Project, after: Task | None = None) -> Task | None:
     """The next one that the trainer may decide, in the order of the list; from its beginning again at the end."""
-    rows = disputes_for(trainer, project).filter(is_own=False)
+    rows = disputes_in(project).filter(~_labelled_by(trainer))
     if after is None:
         return rows.first()
     rows = rows.exclude(pk=after.pk)

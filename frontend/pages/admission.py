@@ -12,14 +12,12 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
-from annotation import schemas
 from annotation.labelling_api import labelling_project
 from annotation.models import AdmissionItem, AdmissionTest, AdmissionTry, Schema, TryState
 from annotation.selectors import admission as selectors
@@ -28,6 +26,7 @@ from annotation.selectors.schemas import current_schema, schema_of
 from annotation.services import admission as services
 from dialogues.models import Dialogue
 from dialogues.selectors import with_opening
+from frontend.labels import in_language, words_of
 from frontend.pages import signed_in
 from frontend.pages.labelling import question_words
 from frontend.paging import keyset_page, number_in
@@ -132,7 +131,7 @@ def _show_gold(
         ),
         "longest": services.MAX_EXPLANATION,
         "questions": [
-            (question.key, _in_language(question.text), (row.remarks if row else {}).get(question.key, ""))
+            (question.key, in_language(question.text), (row.remarks if row else {}).get(question.key, ""))
             for question in schema_of(schema).questions
         ],
         "refusal": refusal,
@@ -179,10 +178,6 @@ def _remarks(request: HttpRequest) -> dict[str, str]:
         for name, text in request.POST.items()
         if name.startswith("remark-")
     }
-
-
-def _in_language(text: schemas.Text) -> str:
-    return text.zh if (get_language() or "").startswith("zh") else text.en
 
 
 @require_POST
@@ -333,7 +328,7 @@ def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
         question = schema.by_key[key]
         rows.append(
             {
-                "question": _in_language(question.text),
+                "question": in_language(question.text),
                 "position": int(position) + 1 if position else None,
                 "own": words_of(question, services.value_at(own, path_)),
                 "right": words_of(question, services.value_at(right, path_)),
@@ -341,15 +336,6 @@ def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def words_of(question: schemas.Question, value: Any) -> str:
-    """An answer as people read it."""
-    if value is None:
-        return _("no answer")
-    names = {repr(option.value): _in_language(option.text) for option in question.options}
-    values = value if isinstance(value, list) else [value]
-    return ", ".join(names.get(repr(one), str(one)) for one in values)
 
 
 @require_POST

@@ -15,6 +15,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
+from accounts.models import User
+from annotation.models import Thread
+from annotation.selectors.dialogue_labels import DialogueLabels, labelled_by, labels_of
+from annotation.selectors.labelling import speakers_in
+from annotation.selectors.schemas import schema_of
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
     SEARCHED_AT_ONCE,
@@ -29,11 +34,12 @@ from dialogues.selectors import (
     with_opening,
 )
 from frontend.differences import Piece, differences
+from frontend.labels import LabelsInWords, how
 from frontend.pages import signed_in
 from frontend.pages.authoring import lang_of
 from frontend.paging import KeysetPage, keyset_page, number_in
 from jobs.models import Job
-from projects.models import Event, Project
+from projects.models import Event, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
@@ -41,6 +47,7 @@ SEARCH_CHARS = 200
 COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
 UTTERANCES_SHOWN = 200
 METADATA_SHOWN = 50
+DIFFERING_SHOWN = 50
 BIGGEST_ID = 2**63 - 1
 
 
@@ -137,14 +144,17 @@ class Shown:
 def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     """With `?from=` the utterances from that position; UTTERANCES_SHOWN at a time."""
     user = signed_in(request)
-    project = project_for(user, slug, Capability.READ_DIALOGUES)
-    dialogue = dialogue_for(user, dialogue_id)
+    project = project_for(user, slug)
+    granted = capabilities_of(user, project)
+    reads_all = Capability.READ_DIALOGUES in granted
+    dialogue = dialogue_for(user, dialogue_id) if reads_all else own_labelled(user, project, dialogue_id)
     if dialogue.project_id != project.pk:
         raise missing_dialogue()
     begin = _position(request.GET.get("from", ""))
     utterances = utterances_of(dialogue).filter(position__gte=begin)[:UTTERANCES_SHOWN]
     end = begin + UTTERANCES_SHOWN
     history = history_of(user, dialogue)
+    labels = labels_of(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
     context = {
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
@@ -154,14 +164,49 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
         "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
-        "history": [(event, words_for(event)) for event in history.events],
+        "reads_all": reads_all,
+        "may": {one.value for one in granted},
+        "history": [(event, words_for(event)) for event in history.events] if reads_all else [],
         "names_people": history.names_people,
-        "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id"),
-        "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id"),
+        "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id") if reads_all else None,
+        "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id") if reads_all else None,
         "imported": _readable_import(request, dialogue),
         "dialogue_lang": dialogue.language or lang_of(project),
+        **(_labelled(labels, begin) if labels else {}),
     }
     return render(request, "dialogues/dialogue.html", context)
+
+
+def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
+    """A dialogue that the person labelled. Who wrote dialogues reads them in the workbench instead."""
+    if project.protocol != Protocol.LABELLING:
+        project_for(user, project.slug, Capability.READ_DIALOGUES)  # refuses
+    dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
+    if dialogue is None or not labelled_by(user, dialogue):
+        raise missing_dialogue()
+    return dialogue
+
+
+def _labelled(labels: DialogueLabels, begin: int) -> dict[str, Any]:
+    """What dialogues/labels.html, people.html and utterance.html show."""
+    if labels.schema is None:
+        return {"labels": labels, "people": []}
+    words, speakers = LabelsInWords(labels, schema_of(labels.schema)), speakers_in(labels.task.dialogue_id)
+    shown = range(begin, min(begin + UTTERANCES_SHOWN, len(speakers)))
+    differing = words.differing()
+    return {
+        "labels": labels,
+        "how": how(labels.final, labels) if labels.final else "",
+        "rows": words.dialogue_rows(),
+        "beside": {position: words.beside(position, speakers) for position in shown},
+        "has_runs": words.runs is not None,
+        "differing": [
+            (at + 1, at // UTTERANCES_SHOWN * UTTERANCES_SHOWN) for at in differing[:DIFFERING_SHOWN]
+        ],
+        "more_differing": max(0, len(differing) - DIFFERING_SHOWN),
+        "people": words.people(),
+        "threads": Thread.objects.filter(dialogue=labels.task.dialogue_id).count(),
+    }
 
 
 def _as_text(value: Any) -> str:

@@ -18,8 +18,9 @@ from annotation.schemas import Question
 from annotation.selectors import disagreed as selectors
 from annotation.selectors.schemas import current_schema, schema_of
 from dialogues.models import Dialogue
+from frontend.labels import words_of
 from frontend.pages import signed_in
-from frontend.pages.admission import openings, words_of
+from frontend.pages.admission import openings
 from projects.models import Project
 from projects.roles import Capability
 

@@ -27,8 +27,9 @@ from annotation.services.final_answers import answered_paths, value_at
 from annotation.services.labelling import MAX_NOTE
 from annotation.services.resolution import decide_dispute, proposal
 from dialogues.models import Dialogue
+from frontend.labels import words_of
 from frontend.pages import signed_in
-from frontend.pages.admission import openings, page_data, sent_answers, words_of
+from frontend.pages.admission import openings, page_data, sent_answers
 from frontend.pages.disagreed import spelled_out
 from frontend.paging import number_in
 from projects.roles import Capability
@@ -113,35 +114,41 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
     is_own = any(one.annotator_id == user.pk for one in answered)
     is_anew = is_decided and (refusal is not None or "anew" in request.GET)
     is_open = not is_own and (is_anew or not is_decided)
+    data = _data(request, task, row, final, is_open=is_open, is_kept=refusal is not None)
     context = {
         "project": project,
         "dialogue": task.dialogue,
-        "task": task,
         "answered": answered,
         "decision": final,
-        "history": [one for one in history_of(task) if one.superseded_at and one.reason],
         "is_own": is_own,
         "is_open": is_open,
         "is_anew": is_anew,
         "is_overtaken": refusal is not None and refusal.code == "already_decided",
-        "next": next_dispute(user, project, task),
-        "threads": Thread.objects.filter(dialogue=task.dialogue_id).count(),
         "is_older": any(one.schema_id != row.pk for one in answered),
+        "data": data,
+        "differing": len(data["differences"]),
+        "refusal": refusal,
+        **_around(request, user, task),
+    }
+    return render(request, "disputes/dispute.html", context, status=refusal.status if refusal else 200)
+
+
+def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
+    """The form's own fields, and what leads on from the page."""
+    return {
+        "history": [one for one in history_of(task) if one.superseded_at and one.reason],
+        "next": next_dispute(user, task.project, task),
+        "threads": Thread.objects.filter(dialogue=task.dialogue_id).count(),
         "reason": request.POST.get("reason", ""),
         "longest": MAX_NOTE,
         "decision_id": request.POST.get("id") or uuid4(),
-        "refusal": refusal,
-        "data": _data(request, task, row, answered, final, is_open=is_open, is_kept=refusal is not None),
     }
-    context["differing"] = len(context["data"]["differences"])
-    return render(request, "disputes/dispute.html", context, status=refusal.status if refusal else 200)
 
 
 def _data(
     request: HttpRequest,
     task: Task,
     row: Schema,
-    answered: Sequence[Submission],
     final: FinalLabel | None,
     *,
     is_open: bool,
@@ -149,6 +156,7 @@ def _data(
 ) -> dict[str, Any]:
     """What static/js/admission.js begins with. is_kept: what was sent, in the place of what people agree on."""
     speakers, dialogue = speakers_in(task.dialogue_id), cast(Dialogue, task.dialogue)
+    answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
     given = [one.answers for one in answered]
     begins = proposal(task.project.labelling, schema_of(row), speakers, given)
     answers = sent_answers(request) if is_kept else final.answers if final else begins.answers

@@ -1,6 +1,8 @@
 """Pages about disputes, confirmations and a dialogue's labels: who sees what, and two trainers at once."""
 
+import html
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -8,14 +10,21 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import Assignment, FinalLabel, LabelOrigin, Task, TaskState
+from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
 from annotation.selectors.disputes import next_dispute
+from annotation.services.imported_labels import imported_annotators, store_labels
+from annotation.services.planning import create_project
+from annotation.services.resolution import decide_dispute
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from dialogues.parsing import ParsedDialogue, ParsedUtterance
 from projects.models import Project, Role
-from tests.annotation.conftest import Joins
+from tests.annotation.conftest import Joins, imported
 from tests.annotation.test_labelling import both, good, sends
 
+SPEAKERS = ("customer", "helpdesk")
 BETTER = good(1, reasons_1=["incomplete"])
 
 
@@ -224,3 +233,165 @@ def test_confirmations_cost_the_same_for_many(
 
 def test_trainers_have_nothing_to_confirm(tina: User, quality: Project) -> None:
     assert signed(tina).get("/p/quality/confirmations/").status_code == 403
+
+
+# ---- a dialogue with its labels --------------------------------------------------------------------------------------
+
+
+def dialogue_page(person: User, task: Task, query: str = "") -> Any:
+    return signed(person).get(f"/p/quality/dialogues/{task.dialogue_id}/{query}")
+
+
+def text_of(page: Any) -> str:
+    """What is read, in one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
+
+
+def test_the_label_says_how_it_came_about(anna: User, bela: User, tina: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    assert "Everybody agreed" in text_of(dialogue_page(tina, first.task))
+    task = disputed(anna, bela, quality)
+    decide_dispute(
+        trainer=tina, task_id=task.pk, decision_id=uuid4(), answers=BETTER, reason="One stays open."
+    )
+    said = text_of(dialogue_page(tina, task))
+    assert "Decided by tina" in said
+    assert "One stays open." in said
+
+
+def test_every_submission_is_there_with_its_revisions(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, BETTER)
+    sends(first, BETTER, note="Seen now.")
+    people = {one.who: one for one in dialogue_page(tina, first.task).context["people"]}
+    assert set(people) == {"anna", "bela"}
+    (revision,) = people["anna"].earlier
+    assert revision.changes[0].question == "Rate the quality of the dialogue."
+    assert revision.changes[0].before != revision.changes[0].after
+    assert people["bela"].earlier == []
+
+
+def test_controllers_read_answers_without_names(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = dialogue_page(joins("carlos", quality, Role.CONTROLLER), task)
+    assert [one.who for one in page.context["people"]] == ["Annotator 1", "Annotator 2"]
+    assert "bela" not in text_of(page)
+
+
+def test_annotators_read_only_their_own(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2), note="It answers everything.")
+    sends(second, BETTER, note="One question stays open.")
+    page = dialogue_page(anna, first.task)
+    assert [one.who for one in page.context["people"]] == ["You"]
+    for theirs in ("One question stays open.", "bela", "ncomplete"):
+        assert theirs not in text_of(page)
+
+
+def test_annotators_read_no_dialogue_that_they_have_not_labelled(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    assert dialogue_page(joins("cleo", quality, Role.ANNOTATOR), task).status_code == 404
+    held, _other = both(anna, bela, quality)
+    assert dialogue_page(anna, held.task).status_code == 404
+
+
+def test_who_labels_here_is_told_nobody_elses_answers_before_the_end(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    """Who also reads dialogues could copy otherwise."""
+    first, second = both(anna, bela, quality)
+    sends(second, BETTER)
+    both_roles = joins("anna", quality, Role.ANNOTATOR, Role.TRAINER)
+    page = dialogue_page(both_roles, first.task)
+    assert page.context["people"] == []
+    assert "You see others' answers when everybody has answered." in html.unescape(text_of(page))
+
+
+def test_a_dialogue_without_labels_says_so(tina: User, quality: Project) -> None:
+    task = Task.objects.filter(project=quality).earliest("id")
+    assert "Nobody has answered yet." in text_of(dialogue_page(tina, task))
+
+
+def test_imported_labels_are_called_so(tina: User, quality: Project) -> None:
+    (dialogue,) = imported(quality, 1)
+    parsed = ParsedDialogue(
+        line=1,
+        external_id="x",
+        utterances=tuple(ParsedUtterance(speaker=name, text="Hello") for name in ("user", "assistant")),
+        metadata={"label": 2, "reason": []},
+    )
+    assert store_labels(quality, [(dialogue, parsed)]) == []
+    said = text_of(signed(tina).get(f"/p/quality/dialogues/{dialogue.pk}/"))
+    assert "Imported: One person's answers" in html.unescape(said)
+
+
+def helpdesk(manager: User, utterances: int, people: int) -> Task:
+    """A helpdesk dialogue that so many people labelled, every second one with another nugget in each utterance."""
+    project = create_project(slug="helpdesk", preset="dch", actor=manager)
+    dialogue = Dialogue.objects.create(
+        project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=utterances
+    )
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=dialogue, position=at, speaker=SPEAKERS[at // 2 % 2], text=f"Post {at}")
+        for at in range(utterances)
+    )
+    task = Task.objects.create(
+        project=project, dialogue=dialogue, overlap=people, open_slots=0, state=TaskState.FINAL
+    )
+    given = [nuggets(utterances, n % 2) for n in range(people)]
+    schema = project.labelling.schema
+    assert schema is not None
+    for n, person in enumerate(imported_annotators(project, people)):
+        assignment = Assignment.objects.create(
+            task=task, project=project, annotator=person, dialogue=dialogue, claim_id=uuid4(),
+            lease_until=timezone.now(), state="submitted",
+        )  # fmt: skip
+        Submission.objects.create(
+            assignment=assignment,
+            task=task,
+            project=project,
+            annotator=person,
+            schema=schema,
+            answers=given[n],
+        )
+    FinalLabel.objects.create(
+        task=task, project=project, dialogue=dialogue, schema=schema, answers=given[0], origin="majority"
+    )
+    return task
+
+
+def nuggets(utterances: int, turn: int) -> dict[str, Any]:
+    labels = ("CNUG", "CNUG0") if turn else ("CNUG", "CNUG")
+    said = {str(at): {"nugget": labels[at % 2] if at // 2 % 2 == 0 else "HNUG"} for at in range(utterances)}
+    return {"dialogue": {"TS": 1, "TA": 1, "CS": turn, "HA": 1, "CA": 1}, "utterances": said}
+
+
+def test_nuggets_are_drawn_in_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
+    task = helpdesk(mara, utterances=8, people=3)
+    page = signed(joins("tina", task.project, Role.TRAINER)).get(f"/p/helpdesk/dialogues/{task.dialogue_id}/")
+    beside = page.context["beside"]
+    assert [beside[at].piece for at in range(4)] == ["first", "last", "first", "last"]
+    assert [at for at in range(8) if beside[at].differs] == [1, 5]
+    assert [n for n, _from in page.context["differing"]] == [2, 6]
+    assert [(n, len(names.split(", "))) for _words, n, names in beside[1].nugget.spread] == [(2, 2), (1, 1)]
+
+
+def test_a_dialogue_of_2000_utterances_costs_as_many_queries_as_one_of_eight(
+    mara: User, joins: Joins, django_assert_max_num_queries: Any
+) -> None:
+    task = helpdesk(mara, utterances=2000, people=19)
+    client = signed(joins("tina", task.project, Role.TRAINER))
+    with django_assert_max_num_queries(18):
+        page = client.get(f"/p/helpdesk/dialogues/{task.dialogue_id}/?from=1800")
+    assert len(page.context["beside"]) == 200
+    assert page.context["more_differing"] == 450
+    assert len(page.content) < 600_000

@@ -78,6 +78,7 @@ def fill() -> World:
         for name in ("ann", "lina")
     ]
     labelling, to_label, to_confirm = _labelled(people)
+    disputed, decided = _disputed(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -90,6 +91,8 @@ def fill() -> World:
         labelling=labelling,
         to_label=to_label,
         to_confirm=to_confirm,
+        disputed=disputed.pk,
+        decided=decided.dialogue_id or 0,
     )
 
 
@@ -116,6 +119,22 @@ def _labelled(people: dict[str, Any]) -> tuple[str, int, int]:
     taken = claim_next_task(annotator=people["ann"], project=project, claim_id=uuid4())
     claim_next_task(annotator=people["lina"], project=project, claim_id=uuid4())
     return project.slug, taken.pk, held["lina"].pk
+
+
+def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
+    """Two dialogues about which ann and lina still differ: one for carlos to decide, and one that he has decided."""
+    from annotation.services.resolution import decide_dispute
+    from tests.browser.labelling import planned
+    from tests.browser.test_disputes import disputed, helpdesk, trainer
+
+    project = planned("dch", people["mara"], count=2, slug="disputes", overlap=2, resolution="agreement")
+    trainer(project, "carlos")
+    first, second = (disputed(project, names=("ann", "lina")) for _n in range(2))
+    reason = "She thanks for the help, and the second post only repeats the problem."
+    decide_dispute(
+        trainer=people["carlos"], task_id=second.pk, decision_id=uuid4(), answers=helpdesk(1), reason=reason
+    )
+    return first, second
 
 
 def _waits_for_others(demo: Any, reader: Any) -> None:

@@ -26,6 +26,8 @@ class World:
     labelling: str
     to_label: int
     to_confirm: int
+    disputed: int
+    decided: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,16 @@ def previous_submissions(page: Page) -> None:
     page.wait_for_selector("#previous li")
 
 
+def decide(page: Page) -> None:
+    """One of the two questions is decided, the nugget is next."""
+    page.wait_for_selector("html[data-ready]")
+    page.keyboard.press("4")
+
+
+def open_people(page: Page) -> None:
+    page.locator(".person > summary").first.click()
+
+
 def open_keys(page: Page) -> None:
     page.wait_for_selector("html[data-ready]")
     page.locator("[data-opens=keys]").first.click()
@@ -134,6 +146,11 @@ SHOTS: Final = [
          whole=False),
     Shot("label_next", who="carlos", args=lambda w: (w.labelling,), act=nothing_left, file="label-nothing",
          whole=False),
+    Shot("confirmations", who="lina", args=lambda w: (w.labelling,)),
+    Shot("disputes", who="carlos", args=lambda w: ("disputes",), main=True),
+    Shot("dispute", who="carlos", args=lambda w: ("disputes", w.disputed), act=decide, main=True, whole=False),
+    Shot("dialogue", who="carlos", args=lambda w: ("disputes", w.decided), act=open_people, file="dialogue-labels",
+         main=True),
     Shot("review", who="carlos", args=in_project, main=True),
     Shot("review", who="reader", args=in_project, file="review-own"),
     Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),

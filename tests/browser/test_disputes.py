@@ -1,8 +1,10 @@
 """A trainer decides disputes by keyboard only; a person confirms from the list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import uuid4
 
+import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
@@ -37,9 +39,9 @@ def trainer(project: Project, name: str = "tina") -> User:
     return person
 
 
-def disputed(project: Project, *, rounds: int = 2) -> Task:
-    """anna and bela differ on the satisfaction and one nugget; with one round they have not confirmed yet."""
-    people = [annotator(name, project) for name in ("anna", "bela")]
+def disputed(project: Project, *, rounds: int = 2, names: Sequence[str] = ("anna", "bela")) -> Task:
+    """Two people differ on the satisfaction and one nugget; with one round they have not confirmed yet."""
+    people = [annotator(name, project) for name in names]
     held = [claim_next_task(annotator=person, project=project, claim_id=uuid4()) for person in people]
     for _round in range(rounds):
         for assignment, answers in zip(held, (helpdesk(1), helpdesk(-1, u1="CNUG0")), strict=True):
@@ -144,3 +146,32 @@ def test_a_confirmation_is_opened_from_the_list(
     final = FinalLabel.objects.filter(task=task, origin=LabelOrigin.CONFIRMED)
     eventually(final.exists, "the final label")
     assert Task.objects.get(pk=task.pk).state == TaskState.FINAL
+
+
+@pytest.mark.parametrize(("language", "theme", "width"), [("en", "light", 1440), ("zh-hans", "dark", 360)])
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
+    language: str, theme: str, width: int, mara: User, signs_in: SignedIn
+) -> None:
+    project = helpdesk_project(mara, 3)
+    open_, done, confirming = disputed(project), disputed(project), disputed(project, rounds=1)
+    tina = trainer(project)
+    decide_dispute(
+        trainer=tina, task_id=done.pk, decision_id=uuid4(), answers=helpdesk(1), reason="She thanks."
+    )
+    User.objects.update(language=language, theme=theme)
+    seen = {
+        tina: [f"disputes/{part}" for part in ("", f"{open_.pk}/", f"{done.pk}/", f"{done.pk}/?anew=1")]
+        + [f"dialogues/{task.dialogue_id}/" for task in (open_, done, confirming)],
+        annotator("anna", project): ["confirmations/", f"dialogues/{done.dialogue_id}/"],
+    }
+    for person, addresses in seen.items():
+        person.refresh_from_db()
+        page = signs_in(person, viewport={"width": width, "height": 800})
+        for address in addresses:
+            page.goto(f"/p/{project.slug}/{address}")
+            page.wait_for_load_state("networkidle")
+            for summary in page.locator(".person > summary").all():
+                summary.click()
+            found = Axe().run(page)
+            assert found.violations_count == 0, (address, found.generate_report())
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
