@@ -161,7 +161,9 @@ def _data(
     begins = proposal(task.project.labelling, schema_of(row), speakers, given)
     answers = sent_answers(request) if is_kept else final.answers if final else begins.answers
     newest = max((one.stored_at.timestamp() for one in answered), default=0)
-    return page_data(row, dialogue, answers, is_open=is_open) | {
+    data = page_data(row, dialogue, answers, is_open=is_open)
+    return data | {
+        "words": data["words"] | {"decided": _("settled")},
         "differences": begins.undecided,
         "spread": _spread(answered),
         # Another dispute about the same dialogue begins afresh.

@@ -53,9 +53,9 @@ form.addEventListener("submit", (event) => {
     return;
   }
   const text = data.isOpen && !isRetiring ? unwritten() : undefined;
-  text?.toggleAttribute("data-unwritten", true);
   if (text) {
     event.preventDefault();
+    text.setAttribute("aria-invalid", "true");
     text.focus();
     return;
   }
@@ -66,7 +66,10 @@ if (!data.isOpen) sessionStorage.removeItem(keptAs);
 const before = data.isOpen ? kept() : null;
 for (const text of texts) {
   text.value = before?.written?.[text.name] ?? text.value;
-  text.addEventListener("input", keep);
+  text.addEventListener("input", () => {
+    text.removeAttribute("aria-invalid");
+    keep();
+  });
 }
 questions.show({
   schema: data.schema,
