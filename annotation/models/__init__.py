@@ -1,6 +1,21 @@
 """Tasks, who holds them, and what was written, labelled and judged."""
 
 from annotation.models.authoring import AuthoringSettings, Draft, Topic, Turn
+from annotation.models.batches import (
+    APPEAL_MOVES,
+    LIVE_ROUNDS,
+    ROUND_MOVES,
+    Appeal,
+    AppealState,
+    Batch,
+    BatchPlan,
+    Judgement,
+    Relabel,
+    Round,
+    RoundState,
+    Sample,
+    SampleItem,
+)
 from annotation.models.labelling import (
     FinalLabel,
     LabelDraft,
@@ -46,6 +61,19 @@ from annotation.models.work import (
 )
 
 __all__ = [
+    "APPEAL_MOVES",
+    "LIVE_ROUNDS",
+    "ROUND_MOVES",
+    "Appeal",
+    "AppealState",
+    "Batch",
+    "BatchPlan",
+    "Judgement",
+    "Relabel",
+    "Round",
+    "RoundState",
+    "Sample",
+    "SampleItem",
     "ASSIGNMENT_MOVES",
     "HELD",
     "TASK_MOVES",

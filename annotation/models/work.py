@@ -42,6 +42,7 @@ class TaskState(models.TextChoices):
     CONFIRMING = "confirming", _("Being confirmed")
     DISPUTED = "disputed", _("For a trainer")
     FINAL = "final", _("Final")
+    WITHDRAWN = "withdrawn", _("Withdrawn with its batch")
 
 
 TASK_MOVES = {
@@ -49,7 +50,7 @@ TASK_MOVES = {
     TaskState.CONFIRMING: {TaskState.OPEN, TaskState.DISPUTED, TaskState.FINAL},
     TaskState.DISPUTED: {TaskState.OPEN, TaskState.CONFIRMING, TaskState.FINAL},
     # Somebody revised their labels, or a trainer decides anew.
-    TaskState.FINAL: {TaskState.OPEN, TaskState.CONFIRMING, TaskState.DISPUTED},
+    TaskState.FINAL: {TaskState.OPEN, TaskState.CONFIRMING, TaskState.DISPUTED, TaskState.WITHDRAWN},
 }
 
 PRIORITY_STEP = 2**31  # larger than every place
@@ -62,6 +63,7 @@ class Task(models.Model):
     place: where it stands among tasks of one priority, drawn at random where a project wants a random order; rank is
     the order in which tasks are given out. group: the annotator group that it is for; empty: anybody.
     disagreement: share of the compared answers that differ, once all people have answered; None before.
+    round: of the batch that it is judged with. A returned round withdraws its tasks; the next has tasks of its own.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tasks")
@@ -78,6 +80,7 @@ class Task(models.Model):
     group = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, choices=TaskState, default=TaskState.OPEN)
     disagreement = models.FloatField(null=True)
+    round = models.ForeignKey("annotation.Round", null=True, on_delete=models.PROTECT, related_name="tasks")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -102,6 +105,7 @@ class Task(models.Model):
                 name="task_disagreed",
                 condition=Q(disagreement__gt=0),
             ),
+            models.Index(fields=["round", "state"], name="task_of_round"),
         ]
 
     def __str__(self) -> str:

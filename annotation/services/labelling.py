@@ -30,7 +30,7 @@ from annotation.models import (
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
-from annotation.services.resolution import resolve_task
+from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
 from projects.models import Protocol
 from projects.transitions import move
@@ -135,6 +135,7 @@ def _check_open(assignment: Assignment, task: Task) -> None:
             _("You have passed this dialogue by."),
             _("Your answers are still here. Take it up again from your queue, if nobody else has it."),
         )
+    check_not_sealed(task)
     if assignment.state != AssignmentState.SUBMITTED:
         return
     check_still_annotates(assignment)

@@ -19,6 +19,8 @@ from annotation.models import (
     LabellingSettings,
     LabelOrigin,
     Resolution,
+    Round,
+    RoundState,
     Schema,
     Stage,
     Submission,
@@ -28,6 +30,7 @@ from annotation.models import (
 )
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
+from annotation.services.batches import seal_when_complete
 from annotation.services.final_answers import Merged, agreed, merged, vote
 from projects.models import Event, Protocol
 from projects.transitions import move
@@ -131,6 +134,33 @@ def _conclude(
         reason=reason,
     )
     _move(task, TaskState.FINAL, by, reason)
+    if task.round_id is not None:
+        on_final(task.round_id)
+
+
+def on_final(round_id: int) -> None:
+    """The label of a batch's dialogue is final: where it was the last one, the batch is sealed, after this commit."""
+    # robust: what was submitted is stored, whatever becomes of the seal; the page offers it again.
+    transaction.on_commit(lambda: seal_when_complete(round_id=round_id), robust=True)
+
+
+def check_not_sealed(task: Task) -> None:
+    """Labels of a batch change only while it is open. Under the task's lock, which sealing takes too."""
+    if task.state == TaskState.WITHDRAWN:
+        raise Refusal(
+            "withdrawn",
+            _("The batch of this dialogue was returned, and its labels were withdrawn."),
+            _("The dialogue is given out once more in the next round."),
+        )
+    if task.round_id is None:
+        return
+    state = Round.objects.values_list("state", flat=True).get(pk=task.round_id)
+    if state != RoundState.OPEN:
+        raise Refusal(
+            "sealed",
+            _("The batch of this dialogue is sealed, so its labels do not change any more."),
+            _("If you think that something is wrong, ask in its thread."),
+        )
 
 
 def proposal(
@@ -196,6 +226,7 @@ def decide_dispute(
 
 
 def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None) -> Schema:
+    check_not_sealed(task)
     if task.state != TaskState.DISPUTED:
         _check_decided(task, replaces)
     if not reason.strip():

@@ -1,0 +1,300 @@
+"""Batches and their review: how far they are, what a sample says about them, and what counts as right."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+
+from accounts.models import User
+from annotation.models import (
+    Appeal,
+    AppealState,
+    BatchPlan,
+    FinalLabel,
+    Judgement,
+    Round,
+    Sample,
+    SampleItem,
+    Submission,
+    TaskState,
+)
+from annotation.schemas import Kind, Schema, Scope, differences
+from annotation.selectors.schemas import current_schema, schema_of
+from measures.acceptance import (
+    PlanPoint,
+    Stratum,
+    batch_accuracy,
+    exact,
+    operating_characteristic,
+    stratified_accuracy,
+    stratified_share,
+)
+from measures.estimate import Estimate
+from measures.verdict import ClassTally, Decision, decision
+from projects.models import Project
+
+WHOLE = "all"  # the class of every label where accuracy is about all compared answers
+
+
+def plan_of(project: Project) -> BatchPlan:
+    """How the project's batches are judged; the defaults are DiQAD's, about the first question of several classes."""
+    found = BatchPlan.objects.filter(project=project).first()
+    return found or BatchPlan(project=project, question=default_question(project))
+
+
+def default_question(project: Project) -> str:
+    """The compared question about the dialogue with the most options; empty where there is none."""
+    row = current_schema(project)
+    asked = [
+        question
+        for question in (schema_of(row).of_scope(Scope.DIALOGUE) if row else ())
+        if question.agree and question.kind in (Kind.CHOICE, Kind.SCALE)
+    ]
+    return max(asked, key=lambda question: len(question.options)).key if asked else ""
+
+
+def class_of(answers: Mapping[str, Any], question: str) -> str:
+    """The class that a label belongs to."""
+    return str(answers["dialogue"].get(question, "")) if question else WHOLE
+
+
+def is_same(schema: Schema, question: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two sets of answers say the same where accuracy is looked at."""
+    if question:
+        return class_of(one, question) == class_of(other, question)
+    return not differences(schema, one, other)
+
+
+def rounds_of(project: Project) -> QuerySet[Round]:
+    """Every round, the newest batch first, with `done` of `total` dialogues labelled."""
+    final = Q(tasks__state__in=[TaskState.FINAL, TaskState.WITHDRAWN])
+    rows = Round.objects.filter(project=project).select_related("batch", "ended_by", "sample")
+    return rows.annotate(total=Count("tasks"), done=Count("tasks", filter=final)).order_by(
+        "-batch__number", "-number"
+    )
+
+
+def labelled_by(user: User) -> Q:
+    """Of tasks: the person has answered the dialogue, in whatever round, or decided its label."""
+    answered = Submission.objects.filter(annotator=user, task__dialogue=OuterRef("dialogue"))
+    decided = FinalLabel.objects.filter(decided_by=user, dialogue=OuterRef("dialogue"))
+    return Q(Exists(answered)) | Q(Exists(decided))
+
+
+# ---- what counts -----------------------------------------------------------------------------------------------------
+
+COUNTED = Prefetch(
+    "judgements",
+    Judgement.objects.filter(superseded_at=None).select_related("controller").order_by("number"),
+    to_attr="live",
+)
+UPHELD = Prefetch("appeals", Appeal.objects.exclude(state=AppealState.REJECTED), to_attr="standing")
+
+
+def items_of(sample: Sample) -> list[SampleItem]:
+    """In the order drawn, each with its live judgements as `live` and its appeals that were not rejected."""
+    rows = SampleItem.objects.filter(sample=sample).select_related("final", "task")
+    return list(rows.prefetch_related(COUNTED, UPHELD).order_by("place"))
+
+
+def is_right(item: SampleItem) -> bool | None:
+    """Whether the label counts as right: an upheld appeal says so, else the first controller; None: not judged."""
+    judged: Judgement | None = next((one for one in item.live if one.number == 1), None)  # type: ignore[attr-defined]
+    if judged is None:
+        return None
+    if any(one.state == AppealState.UPHELD for one in item.standing):  # type: ignore[attr-defined]
+        return True
+    return judged.is_right
+
+
+def tallies(sample: Sample, items: Sequence[SampleItem]) -> list[ClassTally]:
+    """By class of the label, in the order of the class names."""
+    drawn, judged, right = Counter[str](), Counter[str](), Counter[str]()
+    for item in items:
+        said = is_right(item)
+        drawn[item.label] += 1
+        judged[item.label] += said is not None
+        right[item.label] += bool(said)
+    names = sorted(sample.classes, key=str)
+    return [ClassTally(name, drawn[name], judged[name], right[name], sample.classes[name]) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Shares from 0 to 1, as they are written. classes: None where the classes are not looked at."""
+
+    overall: Fraction
+    classes: Fraction | None
+
+
+def thresholds(plan: BatchPlan) -> Thresholds:
+    """What the plan wants of a sample."""
+    share = exact(str(plan.class_percent / 100)) if plan.class_percent else None
+    return Thresholds(exact(str(plan.overall_percent / 100)), share)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the judgements so far say about the batch. accuracy: over what was judged, of the batch, with interval."""
+
+    tallies: list[ClassTally]
+    decision: Decision
+    accuracy: Estimate
+    by_class: dict[str, Estimate]
+
+    @property
+    def sample(self) -> int:
+        return sum(tally.sample for tally in self.tallies)
+
+    @property
+    def judged(self) -> int:
+        return sum(tally.judged for tally in self.tallies)
+
+    @property
+    def right(self) -> int:
+        return sum(tally.correct for tally in self.tallies)
+
+    @property
+    def is_early(self) -> bool:
+        """Decided though not all of the sample is judged."""
+        return self.decision is not Decision.OPEN and self.judged < self.sample
+
+
+def standing_of(sample: Sample, plan: BatchPlan, items: Sequence[SampleItem] | None = None) -> Standing:
+    """Three queries, unless the items are given."""
+    counted = tallies(sample, items_of(sample) if items is None else items)
+    wanted = thresholds(plan)
+    said = decision(counted, overall=wanted.overall, per_class=wanted.classes, weighted=sample.is_stratified)
+    strata = [Stratum(tally.population, tally.judged, tally.correct) for tally in counted]
+    judged, right = sum(tally.judged for tally in counted), sum(tally.correct for tally in counted)
+    overall = (
+        stratified_accuracy(strata)
+        if sample.is_stratified
+        else batch_accuracy(right, judged, sample.population)
+    )
+    by_class = {
+        tally.label: batch_accuracy(tally.correct, tally.judged, tally.population)
+        for tally in counted
+        if tally.sample
+    }
+    return Standing(counted, said, overall, by_class)
+
+
+def figures_of(standing: Standing, sample: Sample) -> dict[str, Any]:
+    """What a verdict rests on, as it is kept with it; shares exact, as "numerator/denominator"."""
+    strata = [Stratum(t.population, t.judged, t.correct) for t in standing.tallies]
+    share = (
+        stratified_share(strata)
+        if sample.is_stratified
+        else Fraction(standing.right, standing.judged)
+        if standing.judged
+        else None
+    )
+    return {
+        "right": standing.right,
+        "judged": standing.judged,
+        "sample": standing.sample,
+        "share": None if share is None else f"{share.numerator}/{share.denominator}",
+        "low": standing.accuracy.low,
+        "high": standing.accuracy.high,
+        "early": standing.is_early,
+        "decision": standing.decision.value,
+        "classes": [
+            {"label": t.label, "sample": t.sample, "judged": t.judged, "right": t.correct, "population": t.population}
+            for t in standing.tallies
+        ],
+    }  # fmt: skip
+
+
+def characteristic_of(sample: Sample, plan: BatchPlan, size: int) -> tuple[PlanPoint, ...]:
+    """Probability that the plan accepts a batch of each true accuracy from 80 % to 100 % (overall threshold)."""
+    shares = [Fraction(n, 200) for n in range(160, 201)]
+    return operating_characteristic(
+        sample.population, min(size, sample.population), thresholds(plan).overall, shares
+    )
+
+
+def confusion_of(items: Sequence[SampleItem], question: str) -> dict[tuple[str, str], int]:
+    """(class of the label, class that the controller gave) to how many; empty without a question."""
+    if not question:
+        return {}
+    pairs = [
+        (item.label, class_of(one.answers, question))
+        for item in items
+        for one in item.live  # type: ignore[attr-defined]
+        if one.number == 1
+    ]
+    return dict(Counter(pairs))
+
+
+# ---- for one controller ----------------------------------------------------------------------------------------------
+
+
+def sample_for(project: Project, round_id: int) -> Sample | None:
+    """The sample of a round of the project."""
+    rows = Sample.objects.filter(round=round_id, round__project=project)
+    return rows.select_related("round__batch", "round__project", "drawn_by").first()
+
+
+def left_for(controller: User, sample: Sample) -> QuerySet[SampleItem]:
+    """What the controller can still judge, in order: never own work, and what nobody or, of a sample that two people
+    judge, only one other has judged."""
+    live = Judgement.objects.filter(item=OuterRef("pk"), superseded_at=None)
+    mine = live.filter(controller=controller)
+    full = live.filter(number=2 if sample.is_double else 1)
+    own = Submission.objects.filter(annotator=controller, task__dialogue=OuterRef("task__dialogue"))
+    decided = FinalLabel.objects.filter(decided_by=controller, dialogue=OuterRef("task__dialogue"))
+    rows = SampleItem.objects.filter(
+        ~Exists(mine), ~Exists(full), ~Exists(own), ~Exists(decided), sample=sample
+    )
+    return rows.select_related("final__schema", "task__dialogue").order_by("place")
+
+
+def pairs_of(items: Sequence[SampleItem]) -> list[tuple[Judgement, Judgement]]:
+    """Both judgements of every dialogue that two controllers judged."""
+    live = [item.live for item in items]  # type: ignore[attr-defined]
+    return [(one[0], one[1]) for one in live if len(one) == 2]
+
+
+# ---- for annotators --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A judged dialogue that the person labelled: what they said, what was found right, why; nobody's name."""
+
+    item: SampleItem
+    own: dict[str, Any]
+    right: dict[str, Any]
+    reason: str
+    was_right: bool
+
+
+def judged_work(user: User, project: Project) -> QuerySet[SampleItem]:
+    """Drawn dialogues of ended rounds that the person labelled, the newest round first."""
+    mine = Submission.objects.filter(task=OuterRef("task"), annotator=user)
+    rows = SampleItem.objects.filter(
+        Exists(mine), sample__round__project=project, sample__round__ended_at__isnull=False
+    )
+    rows = rows.select_related("sample__round__batch", "final__schema", "task__dialogue")
+    return rows.prefetch_related(COUNTED, UPHELD).order_by("-sample__round__ended_at", "place")
+
+
+def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
+    """One query more, whatever their number. The person's own answer is the last that they sent."""
+    sent = Submission.objects.filter(annotator=user, task__in=[item.task_id for item in items])
+    own = {one.task_id: one.answers for one in sent.order_by("revision")}
+    found = []
+    for item in items:
+        judged: Judgement | None = next((one for one in item.live if one.number == 1), None)  # type: ignore[attr-defined]
+        if judged is None or item.task_id not in own:
+            continue
+        upheld = any(one.state == AppealState.UPHELD for one in item.standing)  # type: ignore[attr-defined]
+        right = item.final.answers if upheld else judged.answers
+        schema = schema_of(item.final.schema)
+        was_right = is_same(schema, item.sample.question, own[item.task_id], right)
+        found.append(Corrected(item, own[item.task_id], right, judged.reason, was_right))
+    return found

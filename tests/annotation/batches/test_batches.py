@@ -1,0 +1,160 @@
+"""Cutting and sealing batches; what a returned one leaves behind."""
+
+from uuid import uuid4
+
+import pytest
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.models import Batch, FinalLabel, Round, RoundState, Sample, Submission, Task, TaskState
+from annotation.services.batches import cut_batches, regroup_round, seal_round, unseal_round
+from annotation.services.judging import accept_round, return_round
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.planning import plan_labelling
+from projects.models import Event, Project, Role
+from projects.services import set_group
+from tests.annotation.batches.conftest import cut, judges_all, label, round_of, says
+from tests.annotation.conftest import Joins, imported
+
+
+def test_dialogues_are_cut_in_the_order_in_which_they_are_given_out(batched: Project) -> None:
+    imported(batched, 7)
+    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+    made = cut_batches(project=batched, actor=None, cut_id=uuid4(), size=3)
+    assert [(batch.number, batch.size) for batch in made] == [(1, 3), (2, 3), (3, 1)]
+    ranks = list(Task.objects.order_by("round__batch__number", "rank").values_list("rank", flat=True))
+    assert ranks == sorted(ranks)
+
+
+def test_the_rest_can_wait(batched: Project) -> None:
+    imported(batched, 7)
+    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+    made = cut_batches(project=batched, actor=None, cut_id=uuid4(), size=3, with_rest=False)
+    assert len(made) == 2
+    assert Task.objects.filter(round=None).count() == 1
+
+
+def test_the_same_cut_again_cuts_nothing(batched: Project) -> None:
+    imported(batched, 4)
+    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+    cut_id = uuid4()
+    first = cut_batches(project=batched, actor=None, cut_id=cut_id)
+    assert cut_batches(project=batched, actor=None, cut_id=cut_id) == first
+    with pytest.raises(Refusal, match="not enough"):
+        cut_batches(project=batched, actor=None, cut_id=uuid4())
+
+
+def test_groups_take_turns(batched: Project, anna: User, joins: Joins) -> None:
+    for person, group in ((anna, "east"), (joins("bela", batched, Role.ANNOTATOR), "west")):
+        set_group(project=batched, actor=None, user=person, group=group)
+    imported(batched, 6)
+    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+    cut_batches(project=batched, actor=None, cut_id=uuid4(), size=2)
+    assert list(Round.objects.values_list("group", flat=True)) == ["east", "west", "east"]
+    assert set(Task.objects.filter(round__group="west").values_list("group", flat=True)) == {"west"}
+
+
+def test_the_last_final_label_seals(batched: Project, anna: User) -> None:
+    batch = cut(batched, 3)
+    label(batched, anna, [2, 2])
+    assert round_of(batch).state == RoundState.OPEN
+    label(batched, anna, [1])
+    assert round_of(batch).state == RoundState.SEALED
+
+
+def test_an_open_dialogue_keeps_the_batch_open(batched: Project, anna: User) -> None:
+    batch = cut(batched, 3)
+    label(batched, anna, [2])
+    with pytest.raises(Refusal) as refused:
+        seal_round(actor=None, round_id=round_of(batch).pk)
+    assert (refused.value.code, refused.value.details["missing"]) == ("not_complete", 2)
+
+
+def test_nothing_changes_in_a_sealed_batch(batched: Project, anna: User) -> None:
+    batch = cut(batched, 1)
+    [assignment] = label(batched, anna, [2])
+    with pytest.raises(Refusal) as refused:
+        submit_labels(
+            annotator=anna, assignment_id=assignment, sent=SentLabels(id=uuid4(), schema=1, answers=says(1))
+        )
+    assert refused.value.code == "sealed"
+    unseal_round(actor=anna, round_id=round_of(batch).pk, reason="The guidelines changed.")
+    submit_labels(
+        annotator=anna, assignment_id=assignment, sent=SentLabels(id=uuid4(), schema=1, answers=says(1))
+    )
+    assert FinalLabel.objects.get(superseded_at=None).answers == says(1)
+
+
+def test_a_batch_in_review_is_not_opened_again(drawn: Sample, anna: User) -> None:
+    with pytest.raises(Refusal) as refused:
+        unseal_round(actor=anna, round_id=drawn.round_id, reason="Please.")
+    assert refused.value.code == "in_review"
+
+
+def test_a_returned_batch_loses_every_label_and_begins_again(
+    batched: Project, anna: User, carla: User, drawn: Sample
+) -> None:
+    judges_all(carla, drawn, wrong=2)
+    following = return_round(
+        controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Many are 1, not 2."
+    )
+    assert not FinalLabel.objects.filter(superseded_at=None).exists()
+    assert Submission.objects.count() == 8  # history
+    states = set(Task.objects.filter(round=drawn.round_id).values_list("state", flat=True))
+    assert states == {TaskState.WITHDRAWN}
+    assert (following.number, following.state) == (2, RoundState.OPEN)
+    label(batched, anna, [1] * 8)  # the same person labels the same dialogues anew
+    following.refresh_from_db()
+    assert following.state == RoundState.SEALED
+    assert FinalLabel.objects.filter(superseded_at=None).count() == 8
+
+
+def test_withdrawn_labels_cannot_be_corrected(
+    batched: Project, anna: User, carla: User, sealed: Round, drawn: Sample
+) -> None:
+    judges_all(carla, drawn, wrong=4)
+    return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="All wrong.")
+    old = anna.assignments.filter(task__round=sealed).first()
+    assert old
+    with pytest.raises(Refusal) as refused:
+        submit_labels(
+            annotator=anna, assignment_id=old.pk, sent=SentLabels(id=uuid4(), schema=1, answers=says(1))
+        )
+    assert refused.value.code == "withdrawn"
+
+
+def test_a_batch_whose_annotators_are_gone_is_for_anybody(batched: Project, anna: User, carla: User) -> None:
+    set_group(project=batched, actor=None, user=anna, group="east")
+    batch = cut(batched, 4)
+    label(batched, anna, [2, 2, 2, 2])
+    from annotation.services.sampling import draw_sample
+
+    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
+    judges_all(carla, sample, wrong=4)
+    set_group(project=batched, actor=None, user=anna, group="")
+    following = return_round(controller=carla, round_id=sample.round_id, decision_id=uuid4(), reason="Wrong.")
+    assert following.group == ""
+
+
+def test_an_open_batch_changes_hands(batched: Project, anna: User, mara: User) -> None:
+    set_group(project=batched, actor=None, user=anna, group="east")
+    batch = cut(batched, 2, groups=[])
+    opened = regroup_round(actor=mara, round_id=round_of(batch).pk, group="east")
+    assert set(Task.objects.filter(round=opened).values_list("group", flat=True)) == {"east"}
+    with pytest.raises(Refusal):
+        regroup_round(actor=mara, round_id=opened.pk, group="nowhere")
+
+
+def test_every_move_is_an_event_with_its_actor(carla: User, drawn: Sample) -> None:
+    judges_all(carla, drawn)
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    moves = Event.objects.filter(subject_type="annotation.round", kind="state").order_by("id")
+    assert list(moves.values_list("before", "after", "actor__username")) == [
+        ("open", "sealed", None), ("sealed", "in_review", "carla"), ("in_review", "accepted", "carla"),
+    ]  # fmt: skip
+
+
+def test_batches_need_labels_to_be_cut_from(batched: Project) -> None:
+    with pytest.raises(Refusal):
+        cut_batches(project=batched, actor=None, cut_id=uuid4())
+    assert not Batch.objects.exists()
