@@ -53,7 +53,9 @@ def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> Dialo
     Who labels here sees others' answers only when nobody answers any more: before that they would not be independent.
     Who may not read the project's dialogues sees nobody's but their own.
     """
-    task = Task.objects.filter(dialogue=dialogue).select_related("project__labelling").order_by("id").first()
+    task = (
+        Task.objects.filter(dialogue=dialogue).select_related("project__labelling").order_by("-id").first()
+    )  # of the latest round
     if task is None:
         return None
     sent = Submission.objects.filter(task=task).select_related("annotator", "schema")

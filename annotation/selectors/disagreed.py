@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotation.models import Assignment, AssignmentState, GoldDialogue, Stage, Submission, Task
+from annotation.models import Assignment, AssignmentState, GoldDialogue, Stage, Submission, Task, TaskState
 from annotation.schemas import differences
 from annotation.selectors.schemas import schema_of
 from projects.models import Project
@@ -47,7 +47,8 @@ class Page:
 
 def disagreed(project: Project, *, question: str = "", after: str = "", names: bool = False) -> Page:
     """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at."""
-    rows = _after(Task.objects.filter(project=project, disagreement__gt=0), after)
+    tasks = Task.objects.filter(project=project, disagreement__gt=0).exclude(state=TaskState.WITHDRAWN)
+    rows = _after(tasks, after)
     rows = rows.order_by("-disagreement", "-id")
     wanted = LOOKED_AT if question else SHOWN
     tasks = list(_with_answers(rows)[: wanted + 1])

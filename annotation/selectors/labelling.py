@@ -136,9 +136,9 @@ class LabellingProgress:
 
 def labelling_progress(project: Project) -> LabellingProgress:
     """Three queries, whatever the size; the counts read indexes."""
-    tasks = Task.objects.filter(project=project).aggregate(
-        tasks=Count("id"),
-        **{state.value: Count("id", filter=Q(state=state)) for state in TaskState},
+    shown = [state for state in TaskState if state != TaskState.WITHDRAWN]
+    tasks = Task.objects.filter(project=project, state__in=shown).aggregate(
+        tasks=Count("id"), **{state.value: Count("id", filter=Q(state=state)) for state in shown}
     )
     work = Assignment.objects.filter(project=project).aggregate(
         held=Count("id", filter=Q(state__in=HELD)),

@@ -66,7 +66,7 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
         ),
         _by_project(
-            Task.objects.filter(project__in=projects),
+            Task.objects.filter(project__in=projects).exclude(state=TaskState.WITHDRAWN),
             tasks=Count("id"),
             free=Count("id", filter=Q(open_slots__gt=0)),
             disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),

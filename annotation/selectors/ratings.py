@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
-from annotation.models import Stage, Submission
+from annotation.models import Stage, Submission, TaskState
 from annotation.schemas import Kind, Option, Question, Schema, Scope
 from annotation.selectors.schemas import schema_of
 from measures.bootstrap import Ints
@@ -72,7 +72,8 @@ def independent_submissions(project: Project) -> QuerySet[Submission]:
     later = Submission.objects.filter(
         assignment=OuterRef("assignment"), stage=Stage.LABEL, revision__gt=OuterRef("revision")
     )
-    return Submission.objects.filter(~Exists(later), project=project, stage=Stage.LABEL).order_by()
+    rows = Submission.objects.filter(~Exists(later), project=project, stage=Stage.LABEL)
+    return rows.exclude(task__state=TaskState.WITHDRAWN).order_by()
 
 
 def questions_asked(project: Project) -> list[Asked]:
@@ -105,7 +106,7 @@ def _of_speaker(question: Question, speaker: str | None) -> Iterator[Asked]:
 
 INDEPENDENT = """
 FROM annotation_submission s JOIN annotation_task t ON t.id = s.task_id
-WHERE s.project_id = %(project)s AND s.stage = 'label' AND t.dialogue_id IS NOT NULL
+WHERE s.project_id = %(project)s AND s.stage = 'label' AND t.dialogue_id IS NOT NULL AND t.state <> 'withdrawn'
 AND (%(dialogues)s::bigint[] IS NULL OR t.dialogue_id = ANY(%(dialogues)s::bigint[]))
 AND NOT EXISTS (SELECT FROM annotation_submission later WHERE later.assignment_id = s.assignment_id
 AND later.stage = 'label' AND later.revision > s.revision)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.labelling_api import full
-from annotation.models import Assignment, AssignmentState, LabellingSettings, Task
+from annotation.models import Assignment, AssignmentState, LabellingSettings, Task, TaskState
 from annotation.selectors.assignments import assignment_for, missing_assignment
 from annotation.selectors.queue import today_of
 from annotation.services.labelling import MAX_NOTE, serve
@@ -97,7 +97,8 @@ def submitted_by(user: User, project: Project) -> int:
 
 def dialogues_for_one(settings: LabellingSettings) -> int:
     """How many dialogues one person can label here at most."""
-    planned = Task.objects.filter(project_id=settings.project_id).count()
+    tasks = Task.objects.filter(project_id=settings.project_id)
+    planned = tasks.exclude(state=TaskState.WITHDRAWN).count()
     return min(planned, settings.max_per_person or planned)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
 
-from annotation.models import FinalLabel
+from annotation.models import Batch, FinalLabel, RoundState
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
 from projects.models import Project, Protocol
 
@@ -86,9 +86,14 @@ class Selection:
 
 
 def accepted(project: Project, filters: Filters) -> Q:
-    """What experts passed; in labelling, what has a final label. All that is not vetoed where that was asked for."""
+    """What experts passed; in labelling, what has a final label, and where there are batches, in an accepted one.
+
+    All that is not vetoed where that was asked for.
+    """
     if project.protocol == Protocol.LABELLING:
         final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        if Batch.objects.filter(project=project).exists():
+            final = final.filter(task__round__state=RoundState.ACCEPTED)
         return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))
     return Q(review_state__in=filters.review_states())
 

@@ -1,0 +1,215 @@
+"""A thousand random sequences of actions, legal and not, on one small batch: what must hold after every one of them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from random import Random
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.models import (
+    Appeal,
+    Batch,
+    BatchPlan,
+    FinalLabel,
+    Round,
+    RoundState,
+    Sample,
+    SampleItem,
+    Schema,
+    Task,
+    TaskState,
+)
+from annotation.selectors.batches import items_of, standing_of
+from annotation.services.batches import cut_batches, seal_round, unseal_round
+from annotation.services.claiming import claim_next_task
+from annotation.services.judging import (
+    SentJudgement,
+    accept_round,
+    judge,
+    raise_appeal,
+    return_round,
+    settle_appeal,
+)
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.planning import plan_labelling
+from annotation.services.sampling import draw_sample, redrawn
+from dialogues.models import Dialogue, Split
+from preference.selectors.selection import Filters, select
+from projects.models import Project
+from tests.annotation.batches.conftest import says
+from tests.annotation.conftest import imported
+
+SEQUENCES, IN_ONE_TEST, ACTIONS, DIALOGUES = 1000, 50, 14, 3
+
+
+class Floor:
+    """The people of a batch, each doing something at random."""
+
+    def __init__(self, project: Project, people: dict[str, User], seed: int) -> None:
+        self.project, self.people, self.dice = project, people, Random(seed)
+        imported(project, DIALOGUES)
+        Dialogue.objects.filter(project=project).update(split=Split.TRAIN)
+        plan_labelling(project=project, actor=None, plan_id=uuid4())
+        [self.batch] = cut_batches(project=project, actor=None, cut_id=uuid4())
+        self.samples: dict[int, list[int]] = {}
+        self.verdicts: dict[int, tuple[str, str | None]] = {}
+
+    def acts(self) -> None:
+        """One action; those that finish a batch come more often than they would by chance alone."""
+        choices: list[tuple[Callable[[], object], int]] = [
+            (self.labels, 5), (self.revises, 1), (self.seals, 2), (self.unseals, 1), (self.draws, 3),
+            (self.judges, 6), (self.accepts, 2), (self.returns, 2), (self.appeals, 1), (self.settles, 1),
+        ]  # fmt: skip
+        [action] = self.dice.choices([one for one, _n in choices], [n for _one, n in choices])
+        with suppress(Refusal), transaction.atomic():
+            action()
+
+    @property
+    def controller(self) -> User:
+        return self.people[self.dice.choice(["carla", "chris"])]
+
+    @property
+    def round(self) -> Round:
+        """Mostly the latest; now and then one that is over."""
+        rounds = list(Round.objects.filter(batch=self.batch).order_by("number"))
+        return rounds[-1] if self.dice.random() < 0.9 else self.dice.choice(rounds)
+
+    def labels(self) -> None:
+        for _n in range(DIALOGUES):
+            held = claim_next_task(annotator=self.people["anna"], project=self.project, claim_id=uuid4())
+            self.sends(held.pk)
+
+    def revises(self) -> None:
+        mine = list(self.people["anna"].assignments.values_list("pk", flat=True))
+        if mine:
+            self.sends(self.dice.choice(mine))
+
+    def sends(self, assignment: int) -> None:
+        answers = says(self.dice.choice([1, 2, 2]))
+        submit_labels(
+            annotator=self.people["anna"],
+            assignment_id=assignment,
+            sent=SentLabels(id=uuid4(), schema=1, answers=answers),
+        )
+
+    def seals(self) -> None:
+        seal_round(actor=None, round_id=self.round.pk)
+
+    def unseals(self) -> None:
+        unseal_round(actor=self.people["anna"], round_id=self.round.pk, reason="A slip.")
+
+    def draws(self) -> None:
+        draw_sample(controller=self.controller, round_id=self.round.pk, sample_id=uuid4())
+
+    def judges(self) -> None:
+        sample = Sample.objects.filter(round=self.round).first()
+        if sample is None:
+            return
+        for item in SampleItem.objects.filter(sample=sample):
+            if self.dice.random() < 0.7:
+                sent = SentJudgement(id=uuid4(), answers=says(self.dice.choice([int(item.label), 2, 2])))
+                judge(controller=self.controller, item_id=item.pk, sent=sent)
+
+    def accepts(self) -> None:
+        accept_round(controller=self.controller, round_id=self.round.pk, decision_id=uuid4())
+
+    def returns(self) -> None:
+        return_round(
+            controller=self.controller, round_id=self.round.pk, decision_id=uuid4(), reason="Not enough."
+        )
+
+    def appeals(self) -> None:
+        items = list(SampleItem.objects.filter(sample__round__batch=self.batch).values_list("pk", flat=True))
+        if items:
+            raise_appeal(
+                by=self.people["anna"],
+                item_id=self.dice.choice(items),
+                appeal_id=uuid4(),
+                reason="It was right.",
+            )
+
+    def settles(self) -> None:
+        appeal = Appeal.objects.filter(item__sample__round__batch=self.batch).first()
+        if appeal:
+            settle_appeal(
+                trainer=self.people["tina"],
+                appeal_id=appeal.pk,
+                upheld=self.dice.random() < 0.5,
+                settlement="So it is.",
+            )
+
+    def holds(self) -> None:
+        rounds = list(Round.objects.filter(batch=self.batch).order_by("number"))
+        assert [row.number for row in rounds] == list(range(1, len(rounds) + 1))
+        assert {row.state for row in rounds[:-1]} <= {RoundState.RETURNED}  # one live round at most
+        assert rounds[-1].state != RoundState.RETURNED
+        for row in rounds:
+            self.round_holds(row)
+        self.export_holds(rounds[-1])
+
+    def round_holds(self, row: Round) -> None:
+        states = list(Task.objects.filter(round=row).values_list("state", flat=True))
+        live = FinalLabel.objects.filter(task__round=row, superseded_at=None)
+        assert len(states) == DIALOGUES
+        if row.state == RoundState.RETURNED:
+            assert set(states) == {TaskState.WITHDRAWN}
+            assert not live.exists()
+        elif row.state != RoundState.OPEN:
+            assert set(states) == {TaskState.FINAL}
+            assert live.count() == DIALOGUES
+        sample = Sample.objects.filter(round=row).first()
+        assert (sample is not None) == (row.state not in (RoundState.OPEN, RoundState.SEALED))
+        if sample is not None:
+            self.sample_holds(row, sample)
+
+    def sample_holds(self, row: Round, sample: Sample) -> None:
+        items = items_of(sample)
+        tasks = [item.task_id for item in items]
+        assert self.samples.setdefault(row.pk, tasks) == tasks
+        assert redrawn(sample, len(tasks)) == tasks
+        assert all(str(item.final.answers["dialogue"]["quality"]) == item.label for item in items)
+        assert row.state == RoundState.IN_REVIEW or row.ended_at
+        if not row.ended_at:
+            return
+        kept = (row.state, row.figures["share"])
+        assert self.verdicts.setdefault(row.pk, kept) == kept
+        judged = [one for item in items for one in item.live if one.number == 1]  # type: ignore[attr-defined]
+        upheld = Appeal.objects.filter(item__sample=sample, state="upheld").count()
+        late = Appeal.objects.filter(
+            item__sample=sample, settled_at__gte=row.ended_at, state="upheld"
+        ).count()
+        right = sum(one.is_right for one in judged) + upheld - late
+        assert Fraction(row.figures["share"]) == Fraction(right, len(judged))
+        passed = right * 100 >= 75 * len(items)
+        assert (row.state == RoundState.ACCEPTED) == passed
+        standing = standing_of(sample, BatchPlan.objects.get(project=self.project), items)
+        assert (standing.right, standing.judged) == (right + late, len(judged))
+
+    def export_holds(self, latest: Round) -> None:
+        leaving = select(self.project, Filters()).dialogues().filter(tasks__round__batch=self.batch)
+        count = leaving.distinct().count()
+        assert count == (DIALOGUES if latest.state == RoundState.ACCEPTED else 0)
+
+
+@pytest.mark.parametrize("first", range(0, SEQUENCES, IN_ONE_TEST))
+def test_whatever_people_do_a_batch_stays_whole(
+    batched: Project, anna: User, carla: User, chris: User, tina: User, first: int
+) -> None:
+    people = {"anna": anna, "carla": carla, "chris": chris, "tina": tina}
+    assert Schema.objects.get(project=batched).version == 1
+    reached = set[str]()
+    for seed in range(first, first + IN_ONE_TEST):
+        mark = transaction.savepoint()
+        floor = Floor(batched, people, seed)
+        for _n in range(ACTIONS):
+            floor.acts()
+            floor.holds()
+        reached |= set(Round.objects.filter(batch=floor.batch).values_list("state", flat=True))
+        transaction.savepoint_rollback(mark)
+    assert not Batch.objects.exists()
+    assert reached == set(RoundState.values)
