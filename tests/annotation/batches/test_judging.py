@@ -6,7 +6,7 @@ import pytest
 
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
-from annotation.models import BatchPlan, Judgement, Round, RoundState, Sample, SampleItem, Task
+from annotation.models import BatchPlan, Judgement, Round, RoundState, Sample, SampleItem, Task, TaskState
 from annotation.selectors.batches import (
     confusion_of,
     corrected,
@@ -299,3 +299,17 @@ def test_without_a_question_every_compared_answer_counts(mara: User) -> None:
 
 def test_says_is_what_diqad_asks() -> None:
     assert says(1)["dialogue"]["reasons_1"] == ["none"]
+
+
+def test_a_crash_between_verdict_and_withdrawal_leaves_neither(
+    drawn: Sample, carla: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(row: Round) -> int:
+        raise OSError("the plug was pulled")
+
+    judges_all(carla, drawn, wrong=4)
+    monkeypatch.setattr("annotation.services.judging.withdraw", crash)
+    with pytest.raises(OSError, match="plug"):
+        return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.")
+    assert Round.objects.get(pk=drawn.round_id).state == RoundState.IN_REVIEW
+    assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}

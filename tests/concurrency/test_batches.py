@@ -1,0 +1,152 @@
+"""Races about a batch: who accepts and who returns it, labels revised while it is sealed, samples drawn twice."""
+
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from accounts.errors import Refusal
+from accounts.models import User
+from annotation.models import (
+    BatchPlan,
+    FinalLabel,
+    Judgement,
+    Round,
+    RoundState,
+    Sample,
+    SampleItem,
+    Task,
+    TaskState,
+)
+from annotation.services.batches import cut_batches, seal_round
+from annotation.services.claiming import claim_next_task
+from annotation.services.judging import SentJudgement, accept_round, judge, return_round
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.planning import create_project, plan_labelling
+from annotation.services.sampling import draw_sample
+from projects.models import Membership, Project, Role
+from tests.annotation.batches.conftest import says
+from tests.annotation.conftest import imported
+from tests.concurrency.test_labels import at_once
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+GOES = 8
+
+
+@pytest.fixture
+def project(transactional_db: None) -> Project:
+    made = create_project(slug="quality", preset="diqad", actor=None)
+    made.labelling.min_seconds, made.labelling.overlap, made.labelling.balance = 0, 1, None
+    made.labelling.save()
+    BatchPlan.objects.create(
+        project=made, question="quality", sample_size=4, overall_percent=75, class_percent=0, double_every=0
+    )
+    return made
+
+
+def person(project: Project, name: str, role: str) -> User:
+    made, _new = User.objects.get_or_create(username=name)
+    Membership.objects.get_or_create(project=project, user=made, defaults={"roles": [role]})
+    return made
+
+
+def labelled(project: Project, dialogues: int = 4) -> tuple[Round, list[int]]:
+    """A new batch with every dialogue labelled, open; and the assignments."""
+    anna = person(project, "anna", Role.ANNOTATOR)
+    imported(project, dialogues)
+    plan_labelling(project=project, actor=None, plan_id=uuid4())
+    [batch] = cut_batches(project=project, actor=None, cut_id=uuid4())
+    held = []
+    for _n in range(dialogues):
+        held.append(claim_next_task(annotator=anna, project=project, claim_id=uuid4()).pk)
+        send(anna, held[-1], 2)
+    row = Round.objects.get(batch=batch)
+    Round.objects.filter(pk=row.pk).update(
+        state=RoundState.OPEN, sealed_at=None
+    )  # as if it had just become whole
+    return row, held
+
+
+def send(anna: User, assignment: int, quality: int) -> None:
+    sent = SentLabels(id=uuid4(), schema=1, answers=says(quality))
+    submit_labels(annotator=anna, assignment_id=assignment, sent=sent)
+
+
+def codes(results: list[Any]) -> set[str]:
+    assert all(one is None or isinstance(one, Refusal | Round | Sample | Judgement) for one in results), (
+        results
+    )
+    return {one.code for one in results if isinstance(one, Refusal)}
+
+
+def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> None:
+    anna = person(project, "anna", Role.ANNOTATOR)
+    for _go in range(GOES):
+        row, held = labelled(project)
+        done = at_once(
+            partial(seal_round, actor=None, round_id=row.pk), *(partial(send, anna, one, 1) for one in held)
+        )
+        assert codes(done) <= {"sealed"}
+        row.refresh_from_db()
+        assert row.state == RoundState.SEALED
+        assert Task.objects.filter(round=row, state=TaskState.FINAL).count() == 4
+        revised = FinalLabel.objects.filter(task__round=row, superseded_at=None, decided_at__gt=row.sealed_at)
+        assert not revised.exists()
+
+
+def test_two_controllers_draw_one_sample(project: Project) -> None:
+    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    for _go in range(GOES):
+        row, _held = labelled(project)
+        seal_round(actor=None, round_id=row.pk)
+        done = at_once(
+            *(
+                partial(draw_sample, controller=one, round_id=row.pk, sample_id=uuid4())
+                for one in (carla, chris)
+            )
+        )
+        assert codes(done) == {"already_drawn"}
+        assert Sample.objects.filter(round=row).count() == 1
+
+
+def test_two_controllers_judge_one_dialogue_once(project: Project) -> None:
+    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    row, _held = labelled(project)
+    seal_round(actor=None, round_id=row.pk)
+    sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
+    for item in SampleItem.objects.filter(sample=sample):
+        sent = [SentJudgement(id=uuid4(), answers=says(quality)) for quality in (2, 1)]
+        done = at_once(
+            partial(judge, controller=carla, item_id=item.pk, sent=sent[0]),
+            partial(judge, controller=chris, item_id=item.pk, sent=sent[1]),
+        )
+        assert codes(done) == {"judged_already"}
+        assert Judgement.objects.filter(item=item).count() == 1
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool) -> None:
+    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    for _go in range(GOES):
+        row, _held = labelled(project)
+        seal_round(actor=None, round_id=row.pk)
+        sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
+        items = list(SampleItem.objects.filter(sample=sample).order_by("place"))
+        for item in items[:-1]:
+            sent = SentJudgement(id=uuid4(), answers=says(2 if right else 1))
+            judge(controller=carla, item_id=item.pk, sent=sent)
+        last = SentJudgement(id=uuid4(), answers=says(2 if right else 1))
+        done = at_once(
+            partial(judge, controller=carla, item_id=items[-1].pk, sent=last),
+            partial(accept_round, controller=carla, round_id=row.pk, decision_id=uuid4()),
+            partial(return_round, controller=chris, round_id=row.pk, decision_id=uuid4(), reason="No."),
+            partial(return_round, controller=carla, round_id=row.pk, decision_id=uuid4(), reason="No."),
+        )
+        assert codes(done) <= {"not_in_review", "passes", "fails", "not_decided"}
+        row.refresh_from_db()
+        assert row.state == (RoundState.ACCEPTED if right else RoundState.RETURNED)
+        rounds = Round.objects.filter(batch=row.batch)
+        live = FinalLabel.objects.filter(task__round__batch=row.batch, superseded_at=None)
+        assert (rounds.count(), live.count()) == ((1, 4) if right else (2, 0))
+        Task.objects.filter(round__batch=row.batch).update(open_slots=0)  # out of the next go's way
