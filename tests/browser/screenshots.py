@@ -86,7 +86,7 @@ def fill() -> World:
         vetoed_assignment=anns.get(dialogue__review_state="vetoed").pk,
         dialogue=Dialogue.objects.filter(review_state="passed", metadata={}).earliest("id").pk,
         to_review=claim.dialogue_id,
-        job=str(Job.objects.get(kind="import").pk),
+        job=str(Job.objects.get(kind="import", project=demo).pk),
         exported=str(export.pk),
         labelling=labelling,
         to_label=to_label,
