@@ -107,6 +107,7 @@ def decide(page: Page) -> None:
 
 def open_people(page: Page) -> None:
     page.locator(".person > summary").first.click()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def open_keys(page: Page) -> None:
