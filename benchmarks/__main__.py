@@ -13,7 +13,9 @@ BENCHMARKS: dict[str, list[str]] = {
     "waiting": ["--turns", "12"],
     "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
     "page": ["--turns", "8"],
+    "labelling": ["--seconds", "1", "--sizes", "1000", "10000", "--annotators", "1", "5"],
     "labelling_page": ["--submissions", "10"],
+    "labelling_data": ["--sizes", "300", "3000"],
     "boards": ["--turns", "5000", "--repeats", "3"],
     "faults": ["--kills", "5", "--annotators", "3"],
 }

@@ -46,16 +46,27 @@ def unreviewed_field() -> serializers.BooleanField:
     )
 
 
+def withheld_field() -> serializers.BooleanField:
+    return serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="In `diqad`, also dialogues labelled -1, -2 (private data) or phone (abandoned).",
+    )
+
+
 class ExportInput(Strict):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first export.")
     format = serializers.ChoiceField(choices=Shape.choices)
     splits = splits_field()
     include_unreviewed = unreviewed_field()
+    include_withheld = withheld_field()
 
 
 class PreviewQuery(serializers.Serializer[Any]):
+    format = serializers.ChoiceField(choices=Shape.choices, required=False, default="")
     splits = splits_field()
     include_unreviewed = unreviewed_field()
+    include_withheld = withheld_field()
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):
@@ -67,6 +78,7 @@ class PreviewSerializer(serializers.Serializer[Preview]):
     vetoed = serializers.IntegerField(help_text="Never exported.")
     unreviewed = serializers.IntegerField(help_text="Left out unless include_unreviewed.")
     other_split = serializers.IntegerField()
+    withheld = serializers.IntegerField(help_text="Kept back by `diqad` unless include_withheld.")
     total = serializers.IntegerField()
 
 
@@ -75,6 +87,7 @@ FiltersSerializer = inline_serializer(
     {
         "splits": serializers.ListField(child=serializers.ChoiceField(choices=Split.choices)),
         "include_unreviewed": serializers.BooleanField(),
+        "include_withheld": serializers.BooleanField(default=False),
     },
 )
 
@@ -87,6 +100,11 @@ class ManifestSerializer(serializers.Serializer[Any]):
     project = serializers.CharField()
     filters = FiltersSerializer
     dialogues = serializers.IntegerField()
+    left_out = serializers.DictField(
+        child=serializers.IntegerField(),
+        default=dict,
+        help_text="Dialogues that the format kept back, by their final label.",
+    )
     rows = serializers.IntegerField()
     bytes = serializers.IntegerField()
     sha256 = serializers.CharField()
@@ -159,8 +177,10 @@ class PreviewView(APIView):
         query = PreviewQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         asked = query.validated_data
-        filters = checked_filters(asked.get("splits", []), asked["include_unreviewed"])
-        return Response(PreviewSerializer(preview(project, filters)).data)
+        filters = checked_filters(
+            asked.get("splits", []), asked["include_unreviewed"], asked["include_withheld"]
+        )
+        return Response(PreviewSerializer(preview(project, filters, asked["format"])).data)
 
 
 class ExportView(APIView):

@@ -37,7 +37,9 @@ def checked_shape(project: Project, name: str) -> Shape:
     )
 
 
-def checked_filters(splits: Sequence[str], include_unreviewed: bool) -> Filters:
+def checked_filters(
+    splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False
+) -> Filters:
     """No split named means all of them. Raises Invalid for one that does not exist."""
     if unknown := set(splits) - set(Split.values):
         raise Invalid(
@@ -46,7 +48,7 @@ def checked_filters(splits: Sequence[str], include_unreviewed: bool) -> Filters:
             field="splits",
         )
     chosen = tuple(split for split in Split.values if split in splits) or tuple(Split.values)
-    return Filters(splits=chosen, include_unreviewed=include_unreviewed)
+    return Filters(chosen, include_unreviewed, include_withheld)
 
 
 @transaction.atomic
@@ -58,12 +60,14 @@ def start_export(
     format: str,
     splits: Sequence[str] = (),
     include_unreviewed: bool = False,
+    include_withheld: bool = False,
 ) -> Export:
     """Export in the background. The same export_id again returns the first export.
 
     Raises Invalid (format, splits), Refusal submission_used when the id is that of something else.
     """
-    shape, filters = checked_shape(project, format), checked_filters(splits, include_unreviewed).as_json()
+    shape = checked_shape(project, format)
+    filters = checked_filters(splits, include_unreviewed, include_withheld).as_json()
     job = start_job(
         id=export_id, kind=KIND, project=project, actor=actor, parameters={"format": shape, **filters}
     )

@@ -1,10 +1,13 @@
 """Annotations that come with imported dialogues become submissions of imported annotators."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from datetime import datetime
+from typing import Any
 from uuid import uuid4
 
+from django.db import connection
 from django.utils import timezone
 
 from accounts.models import User
@@ -15,6 +18,7 @@ from annotation.models import (
     FinalLabel,
     LabellingSettings,
     Schema,
+    Stage,
     Submission,
     Task,
     TaskState,
@@ -22,14 +26,31 @@ from annotation.models import (
 from annotation.schemas import Answers, Kind, Nugget, Question, Scope
 from annotation.selectors.schemas import schema_of
 from annotation.services.planning import place_of
-from annotation.services.resolution import settle
+from annotation.services.resolution import Settled, settle
 from annotation.services.schemas import mark_used
 from dialogues.models import Dialogue
 from dialogues.parsing import ParsedDialogue, RowError
+from dialogues.services.storing import copy_rows, next_ids
 from projects.models import Project
 
 NO_NUGGET = frozenset({"CNaN", "HNaN", "NAN"})
 KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
+FORGET = "UPDATE dialogues_dialogue SET metadata = (metadata - %s::text[]) || %s::jsonb WHERE id = ANY(%s::bigint[])"
+TASK_COLUMNS = [
+    "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "state",
+    "disagreement", "created_at",
+]  # fmt: skip
+ASSIGNMENT_COLUMNS = [
+    "id", "task_id", "project_id", "annotator_id", "dialogue_id", "state", "claim_id",
+    "lease_until", "claimed_at", "touched_at", "served_at", "submitted_at",
+]  # fmt: skip
+SUBMISSION_COLUMNS = [
+    "id", "assignment_id", "task_id", "project_id", "annotator_id", "schema_id", "revision", "stage", "answers",
+    "note", "active_ms", "idle_ms", "trace", "stored_at",
+]  # fmt: skip
+FINAL_COLUMNS = [
+    "task_id", "project_id", "dialogue_id", "schema_id", "answers", "origin", "undecided", "reason", "decided_at",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,77 +162,84 @@ def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]
 
 def _forget_annotations(dialogues: Sequence[Dialogue]) -> None:
     """They are submissions now. Whether numbers were written as text is kept, so that an export writes them back so."""
-    for dialogue in dialogues:
-        metadata = dialogue.metadata
-        quality = [one.get("quality") or {} for one in metadata.get("annotations") or []]
-        as_text = any(isinstance(value, str) for one in quality for value in one.values())
-        dialogue.metadata = {key: value for key, value in metadata.items() if key not in KEYS}
-        if as_text:
-            dialogue.metadata["quality_as_text"] = True
-    Dialogue.objects.bulk_update(dialogues, ["metadata"], batch_size=500)
+    as_text = [dialogue.pk for dialogue in dialogues if _is_text(dialogue.metadata)]
+    others = sorted({dialogue.pk for dialogue in dialogues}.difference(as_text))
+    with connection.cursor() as cursor:
+        for kept, ids in (('{"quality_as_text": true}', as_text), ("{}", others)):
+            cursor.execute(FORGET, [sorted(KEYS), kept, ids])
+
+
+def _is_text(metadata: Mapping[str, Any]) -> bool:
+    quality = [one.get("quality") or {} for one in metadata.get("annotations") or []]
+    return any(isinstance(value, str) for one in quality for value in one.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What a batch of labelled dialogues becomes: ids of the tasks and assignments to come, what settled them."""
+
+    tasks: list[int]
+    assignments: list[list[int]]
+    people: list[User]
+    settled: list[Settled]
+    now: datetime
 
 
 def _store(
     settings: LabellingSettings, row: Schema, schema: schemas.Schema, labelled: Sequence[Imported]
 ) -> None:
-    project = settings.project
+    """With COPY, as their utterances: half of an import was spent on making model instances of them."""
     mark_used(row)
-    people = imported_annotators(project, max(len(one.answers) for one in labelled))
-    settled = [
-        settle(settings, schema, schemas.compared(schema, one.speakers), one.answers) for one in labelled
-    ]
-    tasks = Task.objects.bulk_create(
-        Task(
-            project=project,
-            dialogue=one.dialogue,
-            overlap=len(one.answers),
-            open_slots=0,
-            place=place_of(settings, one.dialogue.pk),
-            # Imported annotators cannot be asked again: where they differ, a trainer decides.
-            state=TaskState.DISPUTED if result.state == TaskState.CONFIRMING else result.state,
-            disagreement=result.disagreement,
-        )
-        for one, result in zip(labelled, settled, strict=True)
+    tasks = next_ids(Task, len(labelled))
+    free = iter(next_ids(Assignment, sum(len(one.answers) for one in labelled)))
+    rows = _Rows(
+        tasks,
+        [[next(free) for _answers in one.answers] for one in labelled],
+        imported_annotators(settings.project, max(len(one.answers) for one in labelled)),
+        [settle(settings, schema, schemas.compared(schema, one.speakers), one.answers) for one in labelled],
+        timezone.now(),
     )
-    now = timezone.now()
-    pairs = [
-        (task, n, given)
-        for task, one in zip(tasks, labelled, strict=True)
-        for n, given in enumerate(one.answers)
-    ]
-    assignments = Assignment.objects.bulk_create(
-        Assignment(
-            task=task,
-            project=project,
-            annotator=people[n],
-            dialogue=cast(Dialogue, task.dialogue),
-            state=AssignmentState.SUBMITTED,
-            claim_id=uuid4(),
-            lease_until=now,
-            served_at=now,
-            submitted_at=now,
-        )
-        for task, n, _given in pairs
-    )
-    Submission.objects.bulk_create(
-        Submission(
-            assignment=assignment, task=task, project=project, annotator=people[n], schema=row, answers=given
-        )
-        for assignment, (task, n, given) in zip(assignments, pairs, strict=True)
-    )
-    FinalLabel.objects.bulk_create(
-        FinalLabel(
-            task=task,
-            project=project,
-            dialogue=cast(Dialogue, task.dialogue),
-            schema=row,
-            answers=result.final.answers,
-            origin=result.origin,
-            undecided=result.final.undecided,
-        )
-        for task, result in zip(tasks, settled, strict=True)
-        if result.final is not None and result.origin is not None
-    )
+    copy_rows(Task, TASK_COLUMNS, _tasks(settings, labelled, rows))
+    copy_rows(Assignment, ASSIGNMENT_COLUMNS, _assignments(settings, labelled, rows))
+    copy_rows(Submission, SUBMISSION_COLUMNS, _submissions(row, labelled, rows))
+    copy_rows(FinalLabel, FINAL_COLUMNS, _finals(row, labelled, rows))
+
+
+def _tasks(settings: LabellingSettings, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
+    for id, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
+        # Imported annotators cannot be asked again: where they differ, a trainer decides.
+        state = TaskState.DISPUTED if result.state == TaskState.CONFIRMING else result.state
+        place = place_of(settings, one.dialogue.pk)
+        about = (settings.project_id, one.dialogue.pk, len(one.answers), 0, 0, place, "")
+        yield id, *about, state.value, result.disagreement, rows.now
+
+
+def _assignments(
+    settings: LabellingSettings, labelled: Sequence[Imported], rows: _Rows
+) -> Iterator[Sequence[Any]]:
+    state, now = AssignmentState.SUBMITTED.value, rows.now
+    for task, ids, one in zip(rows.tasks, rows.assignments, labelled, strict=True):
+        for id, person in zip(ids, rows.people, strict=False):
+            about = (task, settings.project_id, person.pk, one.dialogue.pk, state, uuid4())
+            yield id, *about, now, now, now, now, now
+
+
+def _submissions(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
+    for task, ids, one in zip(rows.tasks, rows.assignments, labelled, strict=True):
+        for id, person, answers in zip(ids, rows.people, one.answers, strict=False):
+            about = (uuid4(), id, task, row.project_id, person.pk, row.pk, 1, Stage.LABEL.value)
+            yield *about, _json(answers), "", 0, 0, "[]", rows.now
+
+
+def _finals(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
+    for task, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
+        if result.final is not None and result.origin is not None:
+            about = (task, row.project_id, one.dialogue.pk, row.pk, _json(result.final.answers))
+            yield *about, result.origin.value, _json(result.final.undecided), "", rows.now
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def imported_annotators(project: Project, count: int) -> list[User]:

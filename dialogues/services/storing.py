@@ -89,20 +89,20 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
 
 def _store_turns(turns: Mapping[Place, ParsedUtterance], now: datetime) -> None:
     chosen = [place for place, utterance in turns.items() if utterance.candidates]
-    set_ids = dict(zip(chosen, _next_ids(CandidateSet, len(chosen)), strict=True))
-    _copy(
+    set_ids = dict(zip(chosen, next_ids(CandidateSet, len(chosen)), strict=True))
+    copy_rows(
         CandidateSet,
         CANDIDATE_SET_COLUMNS,
         (_candidate_set(set_ids[place], place, turns[place], now) for place in chosen),
     )
-    _copy(
+    copy_rows(
         Utterance,
         UTTERANCE_COLUMNS,
         (_utterance(place, utterance, set_ids.get(place)) for place, utterance in turns.items()),
     )
 
 
-def _next_ids(model: type[models.Model], count: int) -> list[int]:
+def next_ids(model: type[models.Model], count: int) -> list[int]:
     """Ids for rows to come, since COPY returns none."""
     with connection.cursor() as cursor:
         query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
@@ -110,7 +110,8 @@ def _next_ids(model: type[models.Model], count: int) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _copy(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def copy_rows(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows with COPY; JSON as text. Columns that are not named get what the database itself puts there."""
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:

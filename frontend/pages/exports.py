@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 from uuid import UUID, uuid4
@@ -33,7 +32,7 @@ from preference.exports import FORMATS
 from preference.exports.writing import Manifest
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, exports_of, file_of, missing_export
-from preference.selectors.selection import preview
+from preference.selectors.selection import Filters, preview
 from preference.selectors.shapes import shapes_for
 from preference.services import checked_filters, remove_file, start_export
 from projects.models import Project
@@ -59,6 +58,11 @@ class ExportForm(forms.Form):
         label=gettext_lazy("Also dialogues that no expert has judged yet"),
         required=False,
         help_text=gettext_lazy("Imported dialogues are among them."),
+    )
+    include_withheld = forms.BooleanField(
+        label=gettext_lazy("Also dialogues labelled as private or abandoned"),
+        required=False,
+        help_text=gettext_lazy("Those labelled -1, -2 or phone, which diqad keeps out of training data."),
     )
 
 
@@ -115,9 +119,10 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
     next_step: where nothing would leave, what every page names as the person's next step, unless that is here.
     """
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
-    unreviewed = bool(chosen.get("include_unreviewed"))
+    unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
     format = fitting(project, chosen.get("format"))
-    seen = preview(project, checked_filters(splits, unreviewed))
+    filters = checked_filters(splits, unreviewed, withheld)
+    seen = preview(project, filters, format)
     steps = [] if seen.leaving else steps_in(user, project)
     here = reverse("exports", args=[project.slug])
     return {
@@ -126,16 +131,17 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
         "next_step": next((step for step in steps[:1] if step.url != here), None),
         "unreviewed": unreviewed,
         "no_split": not splits,
-        "command": command_for(project.slug, format, splits, unreviewed),
+        "command": command_for(project.slug, format, filters),
     }
 
 
-def command_for(slug: str, format: str, splits: Sequence[str], unreviewed: bool) -> str:
+def command_for(slug: str, format: str, filters: Filters) -> str:
     """The command that writes the same rows."""
-    every = set(splits) in (set(), set(Split.values))
+    every = set(filters.splits) == set(Split.values)
     options = [["--format", format]]
-    options += [] if every else [["--split", split] for split in splits]
-    options += [["--include-unreviewed"]] if unreviewed else []
+    options += [] if every else [["--split", split] for split in filters.splits]
+    options += [["--include-unreviewed"]] if filters.include_unreviewed else []
+    options += [["--include-withheld"]] if filters.include_withheld and format == Shape.DIQAD else []
     options += [["--output", f"{slug}-{format}.{FORMATS[format].extension}"]]
     lines = [["python", "manage.py", "export_dataset", slug], *options]
     return " \\\n  ".join(shlex.join(line) for line in lines)
@@ -147,7 +153,7 @@ def command_for(slug: str, format: str, splits: Sequence[str], unreviewed: bool)
 def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
     """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
     export = _export_in(signed_in(request), slug, export_id)
-    splits, unreviewed = export.filters["splits"], export.filters["include_unreviewed"]
+    filters = Filters.of(export.filters)
     context = {
         "project": export.project,
         "title": _("Export as %(format)s") % {"format": export.format},
@@ -155,8 +161,8 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "job": export.job,
         "live": export.job.state in LIVE_STATES,
         "format": FORMATS[export.format],
-        "splits": [Split(split).label for split in splits],
-        "command": command_for(slug, export.format, splits, unreviewed),
+        "splits": [Split(split).label for split in filters.splits],
+        "command": command_for(slug, export.format, filters),
         "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),
     }

@@ -35,6 +35,7 @@ FACTS: Final = {
     "sha256": "SHA-256",
     "on_error": gettext_lazy("Rows that cannot be read"),
     "include_unreviewed": gettext_lazy("Also dialogues that no expert has judged yet"),
+    "include_withheld": gettext_lazy("Also dialogues labelled as private or abandoned"),
     "dialogues": gettext_lazy("Dialogues"),
     "stored": gettext_lazy("dialogues stored"),
     "already_there": gettext_lazy("already there"),

@@ -75,7 +75,7 @@ _ALL = [
     ExportFormat(
         Shape.DIQAD.value,
         _("A row a dialogue: its final quality label with reasons, and every judgement under a pseudonym. Private data "
-          "(-1, -2) and abandoned dialogues are left out."),
+          "(-1, -2) and abandoned dialogues are kept back unless asked for."),
         diqad.VERSION,
         '{"id": "…", "dialogue": [{"role": "user", "content": "…"}, …], "label": 1, "reason": ["incomplete"],'
         ' "origin": "unanimous", "judgements": [{"annotator": "p3f…", "quality": 1, …}, …]}',

@@ -1,14 +1,14 @@
 """Format `dialeval`: a JSON array of helpdesk dialogues with every annotator's nuggets and quality (NTCIR DialEval)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from annotation.models import Submission
 from annotation.schemas import Nugget, Question, Schema, Scope
 from annotation.selectors.schemas import current_schema, schema_of
-from dialogues.models import Dialogue, Utterance
-from preference.exports.labels import submissions_on
-from preference.selectors.selection import Selection
+from dialogues.models import Dialogue
+from preference.exports.labels import Answered, submissions_on
+from preference.selectors.selection import Said, Selection
 
 VERSION = "1"
 NOTHING = {"customer": "CNaN", "helpdesk": "HNaN"}
@@ -19,7 +19,8 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
     """One entry a dialogue, as import_dialogues reads it."""
     current = current_schema(selection.project)
     asked = _nugget_question(schema_of(current)) if current else None
-    answered, spoken = submissions_on(page), selection.utterances(page, candidates=False, whole=True)
+    labels = _Labels(asked.key, _nothing(asked)) if asked else None
+    answered, spoken = submissions_on(page), selection.said(page, metadata=True)
     for dialogue in page:
         utterances = spoken.get(dialogue.pk)
         if utterances is None:
@@ -30,7 +31,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             **kept,
             "turns": [_turn(utterance) for utterance in utterances],
             "annotations": [
-                _annotation(one, asked, utterances, as_text=bool(dialogue.metadata.get("quality_as_text")))
+                _annotation(one, labels, utterances, as_text=bool(dialogue.metadata.get("quality_as_text")))
                 for one in answered.get(dialogue.pk, [])
             ],
         }
@@ -40,29 +41,40 @@ def _nugget_question(schema: Schema) -> Question | None:
     return next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
 
 
-def _turn(utterance: Utterance) -> dict[str, Any]:
+def _turn(utterance: Said) -> dict[str, Any]:
     extra = dict(utterance.metadata)
     parts = extra.pop("parts", None) or utterance.text.split("\n")
     return {"sender": utterance.speaker, "utterances": parts, **extra}
 
 
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """key: of the question whose answers are nuggets. names: what (speaker, value) is called here, if not value."""
+
+    key: str
+    names: Mapping[tuple[str, Any], str]
+
+
+def _nothing(question: Question) -> dict[tuple[str, Any], str]:
+    """What is no nugget is CNaN or HNaN in this format, however the schema calls it."""
+    return {
+        (speaker, option.value): name
+        for speaker, name in NOTHING.items()
+        for option in question.options_for(speaker)
+        if option.nugget is Nugget.NONE
+    }
+
+
 def _annotation(
-    submission: Submission, asked: Question | None, utterances: Sequence[Utterance], *, as_text: bool
+    answered: Answered, labels: _Labels | None, utterances: Sequence[Said], *, as_text: bool
 ) -> dict[str, Any]:
-    answers = submission.answers
+    answers = answered.answers
     made: dict[str, Any] = {}
-    if asked is not None:
-        given = [answers["utterances"].get(str(one.position), {}).get(asked.key) for one in utterances]
+    if labels is not None:
+        given = [answers["utterances"].get(str(one.position), {}).get(labels.key) for one in utterances]
         made["nugget"] = [
-            _label(asked, value, one.speaker) for value, one in zip(given, utterances, strict=True)
+            labels.names.get((one.speaker, value), value)
+            for value, one in zip(given, utterances, strict=True)
         ]
     quality = {key: value for key, value in answers["dialogue"].items() if isinstance(value, int)}
     return {**made, "quality": {key: str(value) for key, value in quality.items()} if as_text else quality}
-
-
-def _label(question: Question, value: Any, speaker: str) -> Any:
-    """What is no nugget is CNaN or HNaN in this format, however the schema calls it."""
-    option = next((one for one in question.options_for(speaker) if one.value == value), None)
-    if option is not None and option.nugget is Nugget.NONE:
-        return NOTHING.get(speaker, value)
-    return value

@@ -3,25 +3,28 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from annotation.models import FinalLabel, Submission
 from dialogues.models import Dialogue
 from preference.exports.judgements import pseudonym
-from preference.exports.labels import finals_on, submissions_on
-from preference.selectors.selection import Selection
+from preference.exports.labels import Answered, Final, finals_on, submissions_on
+from preference.selectors.selection import WITHHELD, Selection
 
 VERSION = "1"
-# Private data, and dialogues that were given up: no training data (DiQAD, Table 1).
-LEFT_OUT = frozenset({-1, -2, "phone"})
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    """A row for every dialogue whose final label is 2, 1 or 0; without a final label the label is null."""
+    """A row for every dialogue whose final label is 2, 1 or 0; without a final label the label is null.
+
+    Others are counted in selection.left_out, or have a row too where the filters say so.
+    """
     finals, answered = finals_on(page), submissions_on(page)
-    spoken = selection.utterances(page, candidates=False)
+    spoken = selection.said(page)
     for dialogue in page:
         utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
         label = final.answers["dialogue"].get("quality") if final else None
-        if utterances is None or label in LEFT_OUT:
+        if utterances is None:
+            continue
+        if label in WITHHELD and not selection.filters.include_withheld:
+            selection.left_out[str(label)] += 1
             continue
         yield {
             "id": dialogue.external_id,
@@ -35,15 +38,15 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         }
 
 
-def _reasons(final: FinalLabel) -> list[Any]:
+def _reasons(final: Final) -> list[Any]:
     answers = final.answers["dialogue"]
     return list(answers.get(f"reasons_{answers.get('quality')}") or [])
 
 
-def _judgement(dialogue: Dialogue, one: Submission) -> dict[str, Any]:
+def _judgement(dialogue: Dialogue, one: Answered) -> dict[str, Any]:
     return {
         "annotator": pseudonym(dialogue.project_id, one.annotator_id),
         **one.answers["dialogue"],
         "note": one.note,
-        "schema_version": one.schema.version,
+        "schema_version": one.schema_version,
     }

@@ -15,8 +15,7 @@ from preference.storage import exports_root, folder_of
 def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
     """Write the file of the job's export; running again after a kill writes it anew."""
     export = Export.objects.select_related("project").get(job=job)
-    filters = Filters(tuple(export.filters["splits"]), export.filters["include_unreviewed"])
-    selection = select(export.project, filters)
+    selection = select(export.project, Filters.of(export.filters))
     progress.start(total=selection.dialogues().count(), unit="dialogues")
     shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # what a killed worker left
     made, extension = export.created_at, FORMATS[export.format].extension

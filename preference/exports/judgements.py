@@ -68,8 +68,8 @@ def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
         for one in submissions.get(dialogue.pk, []):
             made = {
                 **common(dialogue, one.annotator_id),
-                "review": one.task.state,
-                "schema_version": one.schema.version,
+                "review": one.task_state,
+                "schema_version": one.schema_version,
                 "stage": one.stage,
                 "revision": one.revision,
                 "status": "superseded" if one.superseded_at else "live",

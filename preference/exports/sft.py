@@ -6,8 +6,8 @@ Nothing but `prompt` and `completion` is in a row: TRL passes other columns on, 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dialogues.models import Dialogue, Utterance
-from preference.selectors.selection import Selection
+from dialogues.models import Dialogue
+from preference.selectors.selection import Said, Selection
 
 VERSION = "1"
 # What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
@@ -17,12 +17,12 @@ SYSTEM = "system"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    utterances = selection.utterances(page, candidates=False)
+    utterances = selection.said(page)
     for dialogue in page:
         yield from rows_of(utterances.get(dialogue.pk, []))
 
 
-def rows_of(utterances: Sequence[Utterance]) -> Iterator[dict[str, Any]]:
+def rows_of(utterances: Sequence[Said]) -> Iterator[dict[str, Any]]:
     """A row for every reply of one dialogue; the opening is no reply."""
     models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
     for end, reply in enumerate(utterances):
@@ -30,7 +30,7 @@ def rows_of(utterances: Sequence[Utterance]) -> Iterator[dict[str, Any]]:
             yield row(utterances[:end], reply)
 
 
-def row(context: Sequence[Utterance], reply: Utterance) -> dict[str, Any]:
+def row(context: Sequence[Said], reply: Said) -> dict[str, Any]:
     """The replying speaker's utterances are the assistant's, everybody else's the user's."""
     return {
         "prompt": [message(utterance, reply.speaker) for utterance in context],
@@ -38,7 +38,7 @@ def row(context: Sequence[Utterance], reply: Utterance) -> dict[str, Any]:
     }
 
 
-def message(utterance: Utterance, speaker: str) -> dict[str, str]:
+def message(utterance: Said, speaker: str) -> dict[str, str]:
     if utterance.speaker.lower() == SYSTEM:
         return {"role": SYSTEM, "content": utterance.text}
     return {"role": "assistant" if utterance.speaker == speaker else "user", "content": utterance.text}

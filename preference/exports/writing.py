@@ -17,19 +17,24 @@ from preference.exports import ExportFormat, Row
 from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 At = Callable[[int], None]
 Line = bytes  # _Writer counts under that name
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file is: enough to check it and to make it again. seed: of what was drawn; these formats draw nothing."""
+    """What a file is: enough to check it and to make it again.
+
+    left_out: dialogues that the format kept back, by their final label. seed: of what was drawn; nothing is so far.
+    """
 
     format: str
     schema_version: str
     project: str
     filters: dict[str, Any]
     dialogues: int
+    left_out: dict[str, int]
     rows: int
     bytes: int
     sha256: str
@@ -54,7 +59,7 @@ def code_version() -> str:
 
 def encode(row: Row) -> bytes:
     """One line. Line separators of Unicode stay as they are: JSON Lines ends a line with \\n alone."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return ENCODER.encode(row).encode() + b"\n"
 
 
 @dataclass(slots=True)
@@ -92,6 +97,7 @@ def export(
     at: told after every page how many dialogues are done.
     """
     writer, dialogues = _Writer(out, format.is_array), 0
+    selection.left_out.clear()
     for page in selection.pages():
         for row in format.rows(selection, page):
             writer.write(row)
@@ -103,7 +109,8 @@ def export(
         schema_version=format.version,
         project=selection.project.slug,
         filters=selection.filters.as_json(),
-        dialogues=dialogues,
+        dialogues=dialogues - selection.left_out.total(),
+        left_out=dict(sorted(selection.left_out.items())),
         rows=writer.rows,
         bytes=writer.bytes,
         sha256=writer.digest.hexdigest(),

@@ -1,29 +1,52 @@
 """Which dialogues an export takes, and how they are read."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
 
 from annotation.models import Batch, FinalLabel, RoundState
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
+from preference.models import Shape
 from projects.models import Project, Protocol
 
-READ_AT_ONCE = 100  # dialogues
+READ_AT_ONCE = 400  # dialogues
 UTTERANCES_AT_ONCE = 2000
 SPOKEN = ("dialogue_id", "position", "speaker", "text")
 ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
 WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")
+# Final labels of private data (-1, -2) and of abandoned dialogues: no training data (DiQAD, Table 1).
+WITHHELD = (-1, -2, "phone")
+
+
+class Said(NamedTuple):
+    """An utterance where only the words count. metadata: empty unless asked for."""
+
+    dialogue_id: int
+    position: int
+    speaker: str
+    text: str
+    metadata: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What was asked for. Only what experts passed leaves by default; vetoed dialogues never do."""
+    """What was asked for. Only what experts passed leaves by default; vetoed dialogues never do.
+
+    include_withheld: in the format diqad, also dialogues whose final label is in WITHHELD.
+    """
 
     splits: tuple[str, ...] = tuple(Split.values)
     include_unreviewed: bool = False
+    include_withheld: bool = False
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> "Filters":
+        """From what as_json() made, also before there was `include_withheld`."""
+        return cls(**{**stored, "splits": tuple(stored["splits"])})
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "splits": list(self.splits)}
@@ -37,12 +60,14 @@ class Selection:
     """The finished dialogues of a project that the filters let through, in the order of their ids.
 
     They are read page by page, each in queries of its own, so that no transaction stays open while a file is written.
-    `last_id` closes the selection: what is made during the export does not slip in.
+    `last_id` closes the selection: what is made during the export does not slip in. left_out: how many dialogues a
+    format did not write, by the final label that kept them back; it counts while it writes.
     """
 
     project: Project
     filters: Filters
     last_id: int
+    left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
     def dialogues(self) -> QuerySet[Dialogue]:
         """In the order in which they leave."""
@@ -62,27 +87,30 @@ class Selection:
             yield page
             after = page[-1].pk
 
-    def utterances(
-        self, page: Sequence[Dialogue], *, candidates: bool = True, whole: bool = False
-    ) -> dict[int, list[Utterance]]:
-        """The utterances of every dialogue of a page, in order, with their candidates if wanted; one query.
-
-        whole: with time and metadata, too, where candidates are not wanted.
+    def utterances(self, page: Sequence[Dialogue]) -> dict[int, list[Utterance]]:
+        """The utterances of every dialogue of a page, in order, with their candidates; one query.
 
         A dialogue that its author took back, or an expert vetoed, since the page was read is absent: asking for it in
         the same statement means that no half of a dialogue is ever read.
         """
-        still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
-        rows = Utterance.objects.filter(dialogue__in=still)
         # Only what the shapes read: parsing the JSON of the rest would take a third of an export.
-        if candidates:
-            rows = rows.select_related("candidate_set").only(*WHOLE)
-        else:
-            rows = rows.only(*SPOKEN, *(ORIGIN if whole else ()))
+        rows = self._still_there(page).select_related("candidate_set").only(*WHOLE)
         by_dialogue: dict[int, list[Utterance]] = defaultdict(list)
-        for utterance in rows.order_by("dialogue_id", "position"):
+        for utterance in rows:
             by_dialogue[utterance.dialogue_id].append(utterance)
         return by_dialogue
+
+    def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[Said]]:
+        """As utterances(), only the words, with metadata if wanted; four times as fast."""
+        rows = self._still_there(page).values_list(*SPOKEN, *(["metadata"] if metadata else []))
+        by_dialogue: dict[int, list[Said]] = defaultdict(list)
+        for row in rows:
+            by_dialogue[row[0]].append(Said(*row))
+        return by_dialogue
+
+    def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
+        still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
+        return Utterance.objects.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 
 def accepted(project: Project, filters: Filters) -> Q:
@@ -124,6 +152,7 @@ class Preview:
     vetoed: int = 0
     unreviewed: int = 0
     other_split: int = 0
+    withheld: int = 0
 
     @property
     def total(self) -> int:
@@ -134,13 +163,18 @@ class Preview:
         return self.total - self.leaving
 
 
-def preview(project: Project, filters: Filters) -> Preview:
-    """What an export with these filters would take; one query."""
+def preview(project: Project, filters: Filters, format: str = "") -> Preview:
+    """What an export with these filters would take; one query. format: of the export, some hold dialogues back."""
+    held_back = Q(pk__in=[])
+    if format == Shape.DIQAD and not filters.include_withheld:
+        finals = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        held_back = Q(Exists(finals.filter(answers__dialogue__quality__in=WITHHELD)))
     why = Case(
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
         When(~accepted(project, filters), then=Value("unreviewed")),
+        When(held_back & Q(split__in=filters.splits), then=Value("withheld")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),
         output_field=CharField(),

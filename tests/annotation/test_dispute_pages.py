@@ -153,6 +153,22 @@ def test_two_trainers_at_the_same_instant_make_one_decision(
     assert FinalLabel.objects.count() == 1
 
 
+def test_the_api_wants_the_id_of_the_decision_that_is_decided_anew(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    address = f"/api/v1/disputes/{task.pk}/decision/"
+
+    def decides(person: User, **more: object) -> Any:
+        sent = {"id": str(uuid4()), "answers": BETTER, "reason": "So it is.", **more}
+        return signed(person).post(address, sent, content_type="application/json")
+
+    assert decides(tom).status_code == 200
+    refused = decides(tina)
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_decided")
+    assert decides(tina, replaces=refused.json()["final"]).status_code == 200
+
+
 def test_the_same_decision_sent_twice_is_one(anna: User, bela: User, tina: User, quality: Project) -> None:
     task = disputed(anna, bela, quality)
     sent, client = decision(BETTER), signed(tina)

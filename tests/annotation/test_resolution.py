@@ -10,7 +10,7 @@ from annotation import schemas
 from annotation.models import LabellingSettings, LabelOrigin, Resolution, TaskState, Ties
 from annotation.presets import PRESETS
 from annotation.services.final_answers import value_at
-from annotation.services.resolution import Settled, disagreement, settle
+from annotation.services.resolution import Settled, disagreement, proposal, settle
 
 SPEAKERS = ["customer", "helpdesk", "customer"]
 CONTENT = PRESETS["dialeval"].schema
@@ -112,3 +112,31 @@ def test_medians_leave_no_scale_undecided(answers: list[dict[str, Any]]) -> None
 def test_one_person_alone_is_said_to_be_one(answers: dict[str, Any]) -> None:
     for resolution in (Resolution.AGREEMENT, Resolution.MAJORITY):
         assert settled([answers], resolution).origin == LabelOrigin.SINGLE
+
+
+@given(PEOPLE)
+def test_a_decision_begins_with_what_all_say_and_nothing_else(answers: list[dict[str, Any]]) -> None:
+    begins = proposal(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
+    for path in COMPARED:
+        values = [value_at(one, path) for one in answers]
+        agreed = all(value == values[0] for value in values)
+        assert value_at(begins.answers, path) == (values[0] if agreed else None)
+        assert (path in begins.undecided) is not agreed
+
+
+@given(st.lists(ANSWERS, min_size=2, max_size=5))
+def test_where_majorities_count_a_decision_begins_with_theirs(answers: list[dict[str, Any]]) -> None:
+    settings = LabellingSettings(resolution=Resolution.MAJORITY, ties=Ties.TRAINER)
+    begins = proposal(settings, SCHEMA, SPEAKERS, answers)
+    for path in COMPARED:
+        values = [value_at(one, path) for one in answers]
+        counts = sorted((values.count(value) for value in set(values)), reverse=True)
+        tied = len(counts) > 1 and counts[0] == counts[1]
+        assert (path in begins.undecided) is tied
+        assert tied or values.count(value_at(begins.answers, path)) == counts[0]
+
+
+def test_a_decision_forgets_answers_that_no_longer_fit() -> None:
+    given = {"dialogue": {"A": 99, "gone": 1}, "utterances": {}}
+    begins = proposal(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [given, given])
+    assert begins.answers == {"dialogue": {}, "utterances": {}}

@@ -79,6 +79,7 @@ def fill() -> World:
     ]
     labelling, to_label, to_confirm = _labelled(people)
     disputed, decided = _disputed(people)
+    asked, gold, attempt = _trained(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -86,13 +87,16 @@ def fill() -> World:
         vetoed_assignment=anns.get(dialogue__review_state="vetoed").pk,
         dialogue=Dialogue.objects.filter(review_state="passed", metadata={}).earliest("id").pk,
         to_review=claim.dialogue_id,
-        job=str(Job.objects.get(kind="import").pk),
+        job=str(Job.objects.get(kind="import", project=demo).pk),
         exported=str(export.pk),
         labelling=labelling,
         to_label=to_label,
         to_confirm=to_confirm,
         disputed=disputed.pk,
         decided=decided.dialogue_id or 0,
+        asked=asked,
+        gold=gold,
+        attempt=attempt,
     )
 
 
@@ -135,6 +139,38 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
         trainer=people["carlos"], task_id=second.pk, decision_id=uuid4(), answers=helpdesk(1), reason=reason
     )
     return first, second
+
+
+def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
+    """A dialogue that ann asks about, one that tina made gold, and ann's try at the test, begun."""
+    from annotation.models import MessageKind
+    from annotation.services.admission import answer_item, make_gold, start_try, update_test
+    from annotation.services.claiming import claim_next_task
+    from annotation.services.threads import ask, reply
+    from dialogues.models import Dialogue
+    from projects.services import update_project
+    from tests.browser.labelling import annotator, planned
+    from tests.browser.test_disputes import trainer
+
+    project = planned("diqad", people["mara"], count=5, slug="training", order="given")
+    tina = trainer(project, "tina")
+    annotator("lina", project)
+    held = claim_next_task(annotator=annotator("ann", project), project=project, claim_id=uuid4())
+    asked, right = uuid4(), {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+    text = "He is told to ring the bank. Does that answer the question, or send him away?"
+    ask(asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=asked, text=text)
+    text = "It answers it where the bank alone can say; write “less informative” if no number is given."
+    reply(author=tina, thread_id=asked, message_id=uuid4(), kind=MessageKind.DECISION, text=text, faq=True)
+    free = list(Dialogue.objects.filter(project=project).exclude(pk=held.dialogue_id).order_by("id")[:3])
+    for dialogue in free:
+        why = "Every question is answered, with the next step."
+        make_gold(trainer=tina, project=project, dialogue_id=dialogue.pk, answers=right, explanation=why)
+    update_test(trainer=tina, project=project, changes={"is_on": True})
+    attempt = start_try(annotator=people["ann"], project=project, try_id=uuid4())
+    answer_item(annotator=people["ann"], try_id=attempt.pk, place=0, answers=right)
+    for text in ("Read everything first.", "Read everything first, then look at the answers once more."):
+        update_project(project=project, actor=tina, changes={"guidelines_en": text})
+    return held.dialogue_id, free[0].pk, str(attempt.pk)
 
 
 def _waits_for_others(demo: Any, reader: Any) -> None:

@@ -28,6 +28,9 @@ class World:
     to_confirm: int
     disputed: int
     decided: int
+    asked: int
+    gold: int
+    attempt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ def decide(page: Page) -> None:
 
 def open_people(page: Page) -> None:
     page.locator(".person > summary").first.click()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def open_keys(page: Page) -> None:
@@ -151,6 +155,19 @@ SHOTS: Final = [
     Shot("dispute", who="carlos", args=lambda w: ("disputes", w.disputed), act=decide, main=True, whole=False),
     Shot("dialogue", who="carlos", args=lambda w: ("disputes", w.decided), act=open_people, file="dialogue-labels",
          main=True),
+    Shot("project", who="tina", args=lambda w: ("quality",), file="project-labelling"),
+    Shot("project_settings", who="mara", args=lambda w: ("quality",), file="project-settings-labelling"),
+    Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
+    Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
+    Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),
+    Shot("disagreed", who="tina", args=lambda w: ("quality",)),
+    Shot("threads", args=lambda w: ("training",)),
+    Shot("thread", who="tina", args=lambda w: ("training", w.asked)),
+    Shot("training", who="tina", args=lambda w: ("training",), main=True),
+    Shot("gold", who="tina", args=lambda w: ("training", w.gold), whole=False),
+    Shot("admission", who="lina", args=lambda w: ("training",)),
+    Shot("admission_try", args=lambda w: ("training", w.attempt), whole=False, main=True),
+    Shot("guidelines_history", args=lambda w: ("training",)),
     Shot("review", who="carlos", args=in_project, main=True),
     Shot("review", who="reader", args=in_project, file="review-own"),
     Shot("review_dialogue", who="carlos", args=lambda w: (w.slug, w.to_review), act=judge, main=True, whole=False),
@@ -203,7 +220,9 @@ NO_PAGES: Final = {
         "take_back",
     ),
     *("veto_read", "review_next", "review_verdict", "review_undo", "review_leave", "statistics_download"),
-    *("project_authoring", "project_plan", "project_archive", "guidelines_preview"),
+    *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
+    *("guidelines_read", "thread_faq", "member_group", "gold_retire", "training_edition"),
+    *("admission_begin", "admission_answer", "admission_grant"),
     *(
         "member_add",
         "member_invite",

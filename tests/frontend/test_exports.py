@@ -17,6 +17,7 @@ from frontend.pages.exports import command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.models import Export
+from preference.selectors.selection import Filters
 from preference.selectors.shapes import shapes_of
 from projects.models import Project
 from tests.frontend.data import erics_browser, files_root, html, imported, spoken
@@ -182,11 +183,12 @@ def test_the_list_costs_the_same_however_long_it_is(
 
 
 def test_the_command_is_the_same_export() -> None:
-    assert command_for("chit-chat", "sft", ["train", "test"], True) == (
+    assert command_for("chit-chat", "sft", Filters(("train", "test"), True, True)) == (
         "python manage.py export_dataset chit-chat \\\n  --format sft \\\n  --split train \\\n  --split test \\\n"
         "  --include-unreviewed \\\n  --output chit-chat-sft.jsonl"
     )
-    assert "--split" not in command_for("chit-chat", "sft", Split.values, False)
+    assert "--split" not in command_for("chit-chat", "sft", Filters())
+    assert "--include-withheld" in command_for("quality", "diqad", Filters(include_withheld=True))
 
 
 def test_a_role_that_may_not_export_is_told_which_may(client: Client, project: Project, carlos: User) -> None:

@@ -111,6 +111,7 @@ def test_the_preview_counts_before_anything_is_started(
         "vetoed": 0,
         "unreviewed": 4,
         "other_split": 0,
+        "withheld": 0,
         "total": 0,
     }
     parts = [

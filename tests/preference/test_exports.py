@@ -56,7 +56,11 @@ def test_the_manifest_is_true(ready: int, exported: Exported, format: str) -> No
     assert manifest["sha256"] == hashlib.sha256(data).hexdigest()
     assert (manifest["bytes"], manifest["rows"]) == (len(data), data.count(b"\n"))
     assert (manifest["dialogues"], manifest["format"]) == (ready, format)
-    assert manifest["filters"] == {"splits": Split.values, "include_unreviewed": True}
+    assert manifest["filters"] == {
+        "splits": Split.values,
+        "include_unreviewed": True,
+        "include_withheld": False,
+    }
     assert len(manifest["code_version"]) == 40
     assert (job.state, job.done, job.total) == (JobState.DONE, ready, ready)
 
@@ -108,6 +112,7 @@ class Interrupted:
         self.pages = 0
         self.do = do
         self.rows = FORMATS["diamante"].rows
+        monkeypatch.setattr("preference.selectors.selection.READ_AT_ONCE", 100)
         changed = dict(FORMATS)
         changed["diamante"] = ExportFormat("diamante", "", "1", "", self)
         monkeypatch.setattr("preference.exports.job.FORMATS", changed)

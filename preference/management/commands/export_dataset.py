@@ -37,7 +37,8 @@ def _epilog() -> str:
 Which dialogues leave: in authoring (diamante, sft, judgements) finished ones that the experts passed;
 --include-unreviewed adds those that no expert has judged yet. Vetoed dialogues never leave. In labelling (dialeval,
 diqad, judgements) those that have a final label; --include-unreviewed adds the others. A dialogue's split was assigned
-once, by a hash of its id.
+once, by a hash of its id. diqad keeps back dialogues labelled -1, -2 (private data) or phone (abandoned) and counts
+them in the manifest; --include-withheld adds them.
 
 FILE is replaced only when all of it is written; when the disk is full, or with Ctrl-C, nothing is left behind.
 FILE.manifest.json beside it holds format, filters, number of dialogues and rows, bytes, SHA-256, code version and time;
@@ -75,6 +76,11 @@ class Command(BaseCommand):
             help="also finished dialogues that no expert has judged yet, such as imported ones",
         )
         parser.add_argument(
+            "--include-withheld",
+            action="store_true",
+            help="in diqad, also dialogues labelled -1, -2 (private data) or phone (abandoned)",
+        )
+        parser.add_argument(
             "--output", default=STDOUT, metavar="FILE", help="where to write; - is standard output (default)"
         )
 
@@ -84,12 +90,14 @@ class Command(BaseCommand):
             raise CommandError(f"There is no project “{options['project']}”.")
         try:
             checked_shape(project, options["format"])
-            filters = checked_filters(options["split"], options["include_unreviewed"])
+            filters = checked_filters(
+                options["split"], options["include_unreviewed"], options["include_withheld"]
+            )
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         selection = select(project, filters)
         manifest = self._written(FORMATS[options["format"]], selection, options["output"])
-        self._report(manifest, preview(project, filters), options["output"])
+        self._report(manifest, preview(project, filters, options["format"]), options["output"])
 
     def _written(self, shape: ExportFormat, selection: Selection, output: str) -> Manifest:
         total = selection.dialogues().count()
@@ -170,6 +178,11 @@ def _why_not(seen: Preview) -> list[str]:
         lines.append(
             _("Not exported: %(n)d that no expert has judged (--include-unreviewed).")
             % {"n": seen.unreviewed}
+        )
+    if seen.withheld:
+        lines.append(
+            _("Not exported: %(n)d labelled as private or abandoned (--include-withheld).")
+            % {"n": seen.withheld}
         )
     if seen.vetoed:
         lines.append(_("Not exported: %(n)d that an expert vetoed.") % {"n": seen.vetoed})
