@@ -47,8 +47,8 @@ class Page:
 
 def disagreed(project: Project, *, question: str = "", after: str = "", names: bool = False) -> Page:
     """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at."""
-    tasks = Task.objects.filter(project=project, disagreement__gt=0).exclude(state=TaskState.WITHDRAWN)
-    rows = _after(tasks, after)
+    standing = Task.objects.filter(project=project, disagreement__gt=0).exclude(state=TaskState.WITHDRAWN)
+    rows = _after(standing, after)
     rows = rows.order_by("-disagreement", "-id")
     wanted = LOOKED_AT if question else SHOWN
     tasks = list(_with_answers(rows)[: wanted + 1])

@@ -29,12 +29,23 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         yield {
             "id": dialogue.external_id,
             **kept,
+            **_reviewed(answered.get(dialogue.pk, [])),
             "turns": [_turn(utterance) for utterance in utterances],
             "annotations": [
                 _annotation(one, labels, utterances, as_text=bool(dialogue.metadata.get("quality_as_text")))
                 for one in answered.get(dialogue.pk, [])
             ],
         }
+
+
+def _reviewed(answered: Sequence[Answered]) -> dict[str, Any]:
+    """With which batch the labels were reviewed; nothing where there are no batches, as in the format's own files."""
+    one = answered[0] if answered else None
+    return (
+        {}
+        if one is None or one.batch is None
+        else {"batch": one.batch, "round": one.round, "review": one.review}
+    )
 
 
 def _nugget_question(schema: Schema) -> Question | None:

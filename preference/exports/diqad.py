@@ -21,7 +21,8 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
     for dialogue in page:
         utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
         label = final.answers["dialogue"].get("quality") if final else None
-        if utterances is None:
+        # A label that was withdrawn since the page was read is gone, and its dialogue with it.
+        if utterances is None or (final is None and not selection.filters.include_unreviewed):
             continue
         if label in WITHHELD and not selection.filters.include_withheld:
             selection.left_out[str(label)] += 1
@@ -34,6 +35,9 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             "label": label,
             "reason": _reasons(final) if final else [],
             "origin": final.origin if final else None,
+            "batch": final.batch if final else None,
+            "round": final.round if final else None,
+            "review": final.review if final else None,
             "judgements": [_judgement(dialogue, one) for one in answered.get(dialogue.pk, [])],
         }
 

@@ -68,7 +68,10 @@ def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
         for one in submissions.get(dialogue.pk, []):
             made = {
                 **common(dialogue, one.annotator_id),
-                "review": one.task_state,
+                "state": one.task_state,
+                "batch": one.batch,
+                "round": one.round,
+                "review": one.review,
                 "schema_version": one.schema_version,
                 "stage": one.stage,
                 "revision": one.revision,

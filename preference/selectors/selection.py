@@ -67,12 +67,13 @@ class Selection:
     project: Project
     filters: Filters
     last_id: int
+    has_batches: bool = False
     left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
     def dialogues(self) -> QuerySet[Dialogue]:
         """In the order in which they leave."""
         return Dialogue.objects.filter(
-            accepted(self.project, self.filters),
+            accepted(self.project, self.filters, has_batches=self.has_batches),
             project=self.project,
             state=DialogueState.FINISHED,
             split__in=self.filters.splits,
@@ -113,14 +114,14 @@ class Selection:
         return Utterance.objects.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 
-def accepted(project: Project, filters: Filters) -> Q:
+def accepted(project: Project, filters: Filters, *, has_batches: bool) -> Q:
     """What experts passed; in labelling, what has a final label, and where there are batches, in an accepted one.
 
     All that is not vetoed where that was asked for.
     """
     if project.protocol == Protocol.LABELLING:
         final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
-        if Batch.objects.filter(project=project).exists():
+        if has_batches:
             final = final.filter(task__round__state=RoundState.ACCEPTED)
         return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))
     return Q(review_state__in=filters.review_states())
@@ -136,10 +137,15 @@ def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
     return rows
 
 
+def are_there_batches(project: Project) -> bool:
+    """Whether labels of the project have to be accepted before they leave."""
+    return Batch.objects.filter(project=project).exists()
+
+
 def select(project: Project, filters: Filters) -> Selection:
     """The selection as it is now."""
     newest = Dialogue.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
-    return Selection(project, filters, newest or 0)
+    return Selection(project, filters, newest or 0, has_batches=are_there_batches(project))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +179,7 @@ def preview(project: Project, filters: Filters, format: str = "") -> Preview:
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
-        When(~accepted(project, filters), then=Value("unreviewed")),
+        When(~accepted(project, filters, has_batches=are_there_batches(project)), then=Value("unreviewed")),
         When(held_back & Q(split__in=filters.splits), then=Value("withheld")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),

@@ -190,7 +190,9 @@ def test_reading_labels_costs_the_same_queries_for_few_and_many(
     helpdesk = create_project(slug="helpdesk", preset="dialeval", actor=mara)
     file = [entry(f"d{number}", [1, 0, 2]) for number in range(size)]
     imports(helpdesk, json.dumps(file).encode(), "dialeval")
-    with django_assert_num_queries(6):  # newest id, schema, dialogues until none, submissions, utterances
+    with django_assert_num_queries(
+        7
+    ):  # newest id, batches, schema, dialogues until none, submissions, utterances
         export(FORMATS["dialeval"], select(helpdesk, Filters()), BytesIO())
 
 
