@@ -26,6 +26,7 @@ from annotation.models import (
     AdmissionTest,
     AdmissionTry,
     Assignment,
+    Batch,
     FinalLabel,
     GoldDialogue,
     LabellingSettings,
@@ -176,7 +177,7 @@ def _checked_words(explanation: str, remarks: Mapping[str, str]) -> dict[str, An
 
 def _withhold(project: Project, dialogue: Dialogue) -> tuple[Task, int]:
     """Take the free slots of the dialogue's task; without a task, make one that nobody can take."""
-    task = Task.objects.select_for_update().filter(dialogue=dialogue).first()
+    task = Task.objects.select_for_update().filter(dialogue=dialogue).order_by("-pk").first()
     if task is None:
         settings = LabellingSettings.objects.get(project=project)
         task = Task.objects.create(
@@ -194,7 +195,11 @@ def _withhold(project: Project, dialogue: Dialogue) -> tuple[Task, int]:
             _("Wait until it is finished or given back, or choose another one."),
         )
     withheld = task.open_slots
-    Task.objects.filter(pk=task.pk).update(open_slots=0)
+    if withheld and task.round_id is not None:  # nobody labels it now, and its batch does not wait for it
+        Batch.objects.filter(rounds=task.round_id).update(size=F("size") - 1)
+        task.round = None
+    task.open_slots = 0
+    task.save(update_fields=["open_slots", "round"])
     return task, withheld
 
 

@@ -7,10 +7,12 @@ import pytest
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import Batch, FinalLabel, Round, RoundState, Sample, Submission, Task, TaskState
+from annotation.services.admission import make_gold
 from annotation.services.batches import cut_batches, regroup_round, seal_round, unseal_round
 from annotation.services.judging import accept_round, return_round
 from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.planning import plan_labelling
+from annotation.services.sampling import draw_sample
 from projects.models import Event, Project, Role
 from projects.services import set_group
 from tests.annotation.batches.conftest import cut, judges_all, label, round_of, says
@@ -127,8 +129,6 @@ def test_a_batch_whose_annotators_are_gone_is_for_anybody(batched: Project, anna
     set_group(project=batched, actor=None, user=anna, group="east")
     batch = cut(batched, 4)
     label(batched, anna, [2, 2, 2, 2])
-    from annotation.services.sampling import draw_sample
-
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     judges_all(carla, sample, wrong=4)
     set_group(project=batched, actor=None, user=anna, group="")
@@ -152,6 +152,23 @@ def test_every_move_is_an_event_with_its_actor(carla: User, drawn: Sample) -> No
     assert list(moves.values_list("before", "after", "actor__username")) == [
         ("open", "sealed", None), ("sealed", "in_review", "carla"), ("in_review", "accepted", "carla"),
     ]  # fmt: skip
+
+
+def test_a_dialogue_of_the_admission_test_leaves_its_batch(
+    batched: Project, anna: User, joins: Joins
+) -> None:
+    batch = cut(batched, 3)
+    gold = Task.objects.filter(round__batch=batch).latest("rank")
+    make_gold(
+        trainer=joins("tina", batched, Role.TRAINER),
+        project=batched,
+        dialogue_id=gold.dialogue_id or 0,
+        answers=says(2),
+        explanation="It names the step.",
+    )
+    label(batched, anna, [2, 2])
+    batch.refresh_from_db()
+    assert (batch.size, round_of(batch).state) == (2, RoundState.SEALED)
 
 
 def test_batches_need_labels_to_be_cut_from(batched: Project) -> None:
