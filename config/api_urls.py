@@ -13,6 +13,7 @@ v1 = [
     path("", include("dialogues.api")),
     path("", include("generation.api")),
     path("", include("annotation.api")),
+    path("", include("annotation.batches_api")),
     path("", include("annotation.labelling_api")),
     path("", include("annotation.review_api")),
     path("", include("annotation.schemas_api")),

@@ -1,0 +1,351 @@
+"""REST API of batches: cut, seal, draw, judge, accept or return; appeals, and what annotators learn of samples."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.urls import path
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.errors import NotFound
+from accounts.models import Scope, User
+from accounts.rest.pagination import CursorPagination, NewestFirst
+from accounts.rest.person import person
+from accounts.rest.shapes import checked, checked_query
+from annotation import batch_shapes as shapes
+from annotation.labelling_api import labelling_project
+from annotation.models import Appeal, Round, Sample, SampleItem
+from annotation.selectors import judging as selectors
+from annotation.selectors.batches import corrected, judged_work, rounds_of, sample_for
+from annotation.services import batches, judging, sampling, sharing
+from annotation.services.judging import SentJudgement
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG, SAMPLES, APPEALS = ["Batches"], ["Batch review"], ["Appeals"]
+MANAGES = Capability.CONFIGURE
+JUDGES = Capability.REVIEW
+
+
+# ---- batches and their rounds ----------------------------------------------------------------------------------------
+
+
+class BatchesView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="batches_cut", request=shapes.CutInput, responses={201: shapes.BatchesMade}
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Cut what is in no batch into batches. Codes: nothing_to_cut, wrong_protocol."""
+        user = person(request)
+        project = labelling_project(user, slug, MANAGES)
+        sent = checked(shapes.CutInput, request)
+        made = batches.cut_batches(project=project, actor=user, cut_id=sent.pop("id"), **sent)
+        return Response({"batches": shapes.BatchMade(made, many=True).data}, status=status.HTTP_201_CREATED)
+
+
+class RoundsView(APIView):
+    pagination_class = NewestFirst
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="rounds_list",
+        parameters=[shapes.RoundFilters],
+        responses=shapes.RoundInList(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Every round of every batch, the newest first."""
+        project = selectors.batched_project(person(request), slug)
+        wanted = checked_query(shapes.RoundFilters, request)
+        if "batch" in wanted:
+            wanted["batch__number"] = wanted.pop("batch")
+        pages = self.pagination_class()
+        rows = pages.paginate_queryset(rounds_of(project).filter(**wanted), request, view=self) or []
+        return pages.get_paginated_response([shapes.of_listed(row) for row in rows])
+
+
+class RoundView(APIView):
+    @extend_schema(tags=TAG, operation_id="rounds_read", responses=shapes.RoundShape)
+    def get(self, request: Request, pk: int) -> Response:
+        """One round."""
+        return Response(shapes.of_round(selectors.round_for(person(request), pk)))
+
+
+class SealView(APIView):
+    @extend_schema(tags=TAG, operation_id="rounds_seal", request=None, responses=shapes.RoundShape)
+    def post(self, request: Request, pk: int) -> Response:
+        """Close a round to changes. It happens by itself with the last label. Code: not_complete (with `missing`)."""
+        row = selectors.round_for(person(request), pk, MANAGES)
+        batches.seal_round(actor=person(request), round_id=row.pk)
+        return _round(request, pk)
+
+
+class UnsealView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="rounds_unseal", request=shapes.WhyInput, responses=shapes.RoundShape
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Open a sealed round for corrections, before a sample is drawn. Code: in_review."""
+        row = selectors.round_for(person(request), pk, MANAGES)
+        sent = checked(shapes.WhyInput, request)
+        batches.unseal_round(actor=person(request), round_id=row.pk, reason=sent["reason"])
+        return _round(request, pk)
+
+
+class GroupView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="rounds_regroup", request=shapes.GroupInput, responses=shapes.RoundShape
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Give what is still to be labelled to another group. Code: not_open."""
+        row = selectors.round_for(person(request), pk, MANAGES)
+        sent = checked(shapes.GroupInput, request)
+        batches.regroup_round(actor=person(request), round_id=row.pk, group=sent["group"])
+        return _round(request, pk)
+
+
+class AcceptView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="rounds_accept", request=shapes.AcceptInput, responses=shapes.RoundShape
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Accept a round whose sample passes. Codes: not_decided, fails, open_appeals, not_in_review."""
+        row = selectors.round_for(person(request), pk, JUDGES)
+        sent = checked(shapes.AcceptInput, request)
+        judging.accept_round(
+            controller=person(request),
+            round_id=row.pk,
+            decision_id=sent["id"],
+            reason=sent.get("reason", ""),
+        )
+        return _round(request, pk)
+
+
+class ReturnView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="rounds_return", request=shapes.ReturnInput, responses=shapes.Returned
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Return a round whose sample fails: its labels are withdrawn and the next round opens.
+
+        Codes: not_decided, passes, open_appeals, not_in_review.
+        """
+        user = person(request)
+        row = selectors.round_for(user, pk, JUDGES)
+        sent = checked(shapes.ReturnInput, request)
+        following = judging.return_round(controller=user, round_id=row.pk, decision_id=sent.pop("id"), **sent)
+        body = {
+            "round": shapes.of_round(selectors.round_for(user, pk)),
+            "next": shapes.of_round(selectors.round_for(user, following.pk)),
+        }
+        return Response(body)
+
+
+def _round(request: Request, pk: int) -> Response:
+    """As it is now."""
+    return Response(shapes.of_round(selectors.round_for(person(request), pk)))
+
+
+# ---- samples ---------------------------------------------------------------------------------------------------------
+
+
+def sample_of(row: Round) -> Sample:
+    sample = sample_for(row.project, row.pk)
+    if sample is None:
+        raise NotFound(_("No sample of this batch was drawn yet."), _("Draw one and judge it first."))
+    return sample
+
+
+def progress_in(user: User, sample: Sample) -> dict[str, Any]:
+    return shapes.of_progress(selectors.progress_of(user, sample))
+
+
+def next_of(user: User, sample: Sample, count: int, held: list[int] | None = None) -> list[dict[str, Any]]:
+    given = sharing.next_items(user, sample, count, held=held or [])
+    for item in given:
+        item.sample = sample
+    return [selectors.shown_to(user, item) for item in given]
+
+
+class SampleView(APIView):
+    @extend_schema(tags=SAMPLES, operation_id="samples_read", responses=shapes.SampleShape)
+    def get(self, request: Request, pk: int) -> Response:
+        """How the sample of a round was drawn, and what it says so far."""
+        sample = sample_of(selectors.round_for(person(request), pk))
+        return Response(shapes.of_sample(sample, selectors.progress_of(person(request), sample)))
+
+    @extend_schema(
+        tags=SAMPLES,
+        operation_id="samples_draw",
+        request=shapes.DrawInput,
+        responses={201: shapes.SampleShape},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Draw the sample of a sealed round. Codes: already_drawn, not_sealed, own_work."""
+        user = person(request)
+        row = selectors.round_for(user, pk, JUDGES)
+        sent = checked(shapes.DrawInput, request)
+        sampling.draw_sample(controller=user, round_id=row.pk, sample_id=sent["id"], seed=sent.get("seed"))
+        sample = sample_of(row)
+        body = shapes.of_sample(sample, selectors.progress_of(user, sample))
+        return Response(body, status=status.HTTP_201_CREATED)
+
+
+class NextView(APIView):
+    @extend_schema(
+        tags=SAMPLES, operation_id="samples_next", parameters=[shapes.NextFilters], responses=shapes.NextShape
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """What you judge next. Others who share the sample are given other dialogues for a while."""
+        sample = sample_of(selectors.round_for(person(request), pk, JUDGES))
+        count = checked_query(shapes.NextFilters, request).get("count", 1)
+        return Response({"items": next_of(person(request), sample, count)})
+
+
+class ItemView(APIView):
+    @extend_schema(tags=SAMPLES, operation_id="samples_item", responses=shapes.ItemShape)
+    def get(self, request: Request, pk: int) -> Response:
+        """One drawn dialogue, with your judgement on it and, where you may see it, the label."""
+        user = person(request)
+        return Response(selectors.shown_to(user, selectors.item_for(user, pk)))
+
+
+class JudgementsView(APIView):
+    @extend_schema(
+        tags=SAMPLES,
+        operation_id="samples_judge",
+        request=shapes.JudgementInput,
+        responses={201: shapes.JudgedShape},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Judge a drawn dialogue, or correct what you said of it.
+
+        Codes: invalid (with `problems`), blind, judged_already, own_work, not_in_review.
+        """
+        user = person(request)
+        item = selectors.item_for(user, pk)
+        sent = checked(shapes.JudgementInput, request)
+        count, held = sent.pop("next", 0), sent.pop("held", [])
+        made = judging.judge(controller=user, item_id=pk, sent=SentJudgement(**sent))
+        sample = sample_of(item.sample.round)
+        body = {
+            "id": made.pk,
+            "item": pk,
+            "is_right": made.is_right,
+            "label": item.final.answers,
+            "next": next_of(user, sample, count, held),
+            **progress_in(user, sample),
+        }
+        return Response(body, status=status.HTTP_201_CREATED)
+
+
+# ---- appeals and what annotators learn -------------------------------------------------------------------------------
+
+
+class NewestAppeals(CursorPagination):
+    ordering = ("-raised_at", "-pk")
+
+
+def of_appeals(rows: list[Appeal]) -> list[dict[str, Any]]:
+    said = selectors.corrections(row.item_id for row in rows)
+    return [shapes.of_appeal(row, said.get(row.item_id)) for row in rows]
+
+
+class AppealsView(APIView):
+    pagination_class = NewestAppeals
+
+    @extend_schema(
+        tags=APPEALS,
+        operation_id="appeals_list",
+        parameters=[shapes.AppealFilters],
+        responses=shapes.AppealShape(many=True),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Every appeal, for trainers; your own, for others."""
+        user = person(request)
+        rows = selectors.appeals_for(user, project_for(user, slug))
+        pages = self.pagination_class()
+        wanted = rows.filter(**checked_query(shapes.AppealFilters, request))
+        page = cast(list[Appeal], pages.paginate_queryset(wanted, request, view=self) or [])
+        return pages.get_paginated_response(of_appeals(page))
+
+
+class RaiseView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=APPEALS,
+        operation_id="appeals_raise",
+        request=shapes.AppealInput,
+        responses={201: shapes.AppealShape},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Dispute a correction. Codes: not_corrected, appealed."""
+        user = person(request)
+        item = selectors.disputable_item(user, pk)
+        sent = checked(shapes.AppealInput, request)
+        made = judging.raise_appeal(by=user, item_id=pk, appeal_id=sent["id"], reason=sent["reason"])
+        [body] = of_appeals([selectors.appeals_for(user, item.sample.round.project).get(pk=made.pk)])
+        return Response(body, status=status.HTTP_201_CREATED)
+
+
+class SettlementView(APIView):
+    @extend_schema(
+        tags=APPEALS,
+        operation_id="appeals_settle",
+        request=shapes.SettlementInput,
+        responses=shapes.AppealShape,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Say whether the correction holds; accuracies are counted anew. Codes: own_case, and wrong_state."""
+        user = person(request)
+        project = _project_of_appeal(user, pk)
+        sent = checked(shapes.SettlementInput, request)
+        judging.settle_appeal(trainer=user, appeal_id=pk, **sent)
+        [body] = of_appeals([selectors.appeals_for(user, project).get(pk=pk)])
+        return Response(body)
+
+
+def _project_of_appeal(user: User, pk: UUID) -> Project:
+    project = Project.objects.filter(rounds__sample__items__appeals=pk).first()
+    if project is None:
+        raise NotFound(_("There is no such appeal."), _("Go back to the list."))
+    return project_for(user, project.slug, Capability.DECIDE)
+
+
+class JudgedWorkView(APIView):
+    pagination_class = NewestFirst
+
+    @extend_schema(tags=APPEALS, operation_id="judged_work", responses=shapes.CorrectedShape(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Your own dialogues in the samples of ended rounds: what you said, what was found right, and why."""
+        user = person(request)
+        project = project_for(user, slug, Capability.ANNOTATE)
+        pages = self.pagination_class()
+        rows = pages.paginate_queryset(judged_work(user, project), request, view=self) or []
+        found = corrected(user, cast(list[SampleItem], rows))
+        return pages.get_paginated_response([shapes.of_corrected(one) for one in found])
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/batches/", BatchesView.as_view(), name="api_batches"),
+    path("projects/<slug:slug>/rounds/", RoundsView.as_view(), name="api_rounds"),
+    path("projects/<slug:slug>/appeals/", AppealsView.as_view(), name="api_appeals"),
+    path("projects/<slug:slug>/judged/", JudgedWorkView.as_view(), name="api_judged"),
+    path("rounds/<int:pk>/", RoundView.as_view(), name="api_round"),
+    path("rounds/<int:pk>/seal/", SealView.as_view(), name="api_seal"),
+    path("rounds/<int:pk>/unseal/", UnsealView.as_view(), name="api_unseal"),
+    path("rounds/<int:pk>/group/", GroupView.as_view(), name="api_regroup"),
+    path("rounds/<int:pk>/accept/", AcceptView.as_view(), name="api_accept"),
+    path("rounds/<int:pk>/return/", ReturnView.as_view(), name="api_return"),
+    path("rounds/<int:pk>/sample/", SampleView.as_view(), name="api_sample"),
+    path("rounds/<int:pk>/sample/next/", NextView.as_view(), name="api_sample_next"),
+    path("sample-items/<int:pk>/", ItemView.as_view(), name="api_sample_item"),
+    path("sample-items/<int:pk>/judgements/", JudgementsView.as_view(), name="api_judgements"),
+    path("sample-items/<int:pk>/appeals/", RaiseView.as_view(), name="api_raise_appeal"),
+    path("appeals/<uuid:pk>/settlement/", SettlementView.as_view(), name="api_settlement"),
+]

@@ -1,0 +1,194 @@
+"""What one controller sees of a sample: the next dialogues, how far it is, what verdict is still possible.
+
+In a blind sample a label leaves the server only after the controller's own judgement on it is stored. How many of each
+class were drawn stays here as well: with one dialogue left, it would tell its label.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotAllowed, NotFound
+from accounts.models import User
+from annotation.models import Appeal, Judgement, Round, RoundState, Sample, SampleItem, Schema, Task
+from annotation.selectors.batches import (
+    Standing,
+    Thresholds,
+    is_right,
+    items_of,
+    judged_work,
+    labelled_by,
+    plan_of,
+    standing_of,
+    thresholds,
+)
+from annotation.selectors.labelling import utterances_in
+from measures.acceptance import acceptance_number, passes
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+OPEN, RIGHT, WRONG, THEIRS_RIGHT, THEIRS_WRONG, OWN = ".rwRWo"
+READERS = (Capability.REVIEW, Capability.READ_STATISTICS, Capability.CONFIGURE)
+
+
+def round_for(user: User, pk: int, *any_of: Capability) -> Round:
+    """A round of a project in which the person has one of these capabilities; without any: may see batches."""
+    row = Round.objects.filter(pk=pk).select_related("batch", "project", "ended_by", "sample").first()
+    if row is None:
+        raise NotFound(_("There is no such batch."), _("Go back to the list."))
+    _let_in(user, row.project, any_of or READERS)
+    return row
+
+
+def batched_project(user: User, slug: str) -> Project:
+    """A project whose batches the person may see."""
+    project = project_for(user, slug)
+    _let_in(user, project, READERS)
+    return project
+
+
+def _let_in(user: User, project: Project, any_of: Sequence[Capability]) -> None:
+    if capabilities_of(user, project).isdisjoint(any_of):
+        project_for(user, project.slug, any_of[0])  # says which role is missing
+
+
+def item_for(user: User, pk: int, capability: Capability = Capability.REVIEW) -> SampleItem:
+    """A drawn dialogue of a project in which the person has the capability."""
+    rows = SampleItem.objects.select_related("sample__round__project", "final__schema", "task__dialogue")
+    item = rows.filter(pk=pk).first()
+    if item is None:
+        raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the batch."))
+    project_for(user, item.sample.round.project.slug, capability)
+    return item
+
+
+def disputable_item(user: User, pk: int) -> SampleItem:
+    """A drawn dialogue whose correction the person sees: a trainer any, annotators their own of ended rounds."""
+    item = SampleItem.objects.filter(pk=pk).select_related("sample__round__project").first()
+    project = item.sample.round.project if item else None
+    if item is None or project is None or not (granted := capabilities_of(user, project)):
+        raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))
+    if Capability.DECIDE in granted or judged_work(user, project).filter(pk=pk).exists():
+        return item
+    raise NotAllowed(_("You did not label this dialogue, or its batch is still in review."))
+
+
+def appeals_for(user: User, project: Project) -> QuerySet[Appeal]:
+    """Every appeal for who settles them, else one's own."""
+    rows = Appeal.objects.filter(item__sample__round__project=project)
+    if Capability.DECIDE not in capabilities_of(user, project):
+        rows = rows.filter(by=user)
+    return rows.select_related(
+        "item__sample__round__batch", "item__sample__round__project", "item__final", "item__task", "by", "settled_by"
+    )  # fmt: skip
+
+
+def corrections(items: Iterable[int]) -> dict[int, Judgement]:
+    """The judgement that counts, by item."""
+    rows = Judgement.objects.filter(item__in=list(items), superseded_at=None, number=1)
+    return {one.item_id: one for one in rows}
+
+
+# ---- one dialogue ----------------------------------------------------------------------------------------------------
+
+
+def own_judgement(controller: User, item: SampleItem) -> Judgement | None:
+    return Judgement.objects.filter(item=item, controller=controller, superseded_at=None).first()
+
+
+def judged_by(controller: User, sample: Sample) -> list[int]:
+    """The items that the controller judged, the last one last."""
+    rows = Judgement.objects.filter(item__sample=sample, controller=controller, superseded_at=None)
+    return list(rows.order_by("judged_at").values_list("item_id", flat=True))
+
+
+def is_hidden(item: SampleItem, own: Judgement | None) -> bool:
+    """Whether the label may not be shown: the sample is blind, in review, and the controller has not judged."""
+    return item.sample.is_blind and own is None and item.sample.round.state == RoundState.IN_REVIEW
+
+
+def shown_to(controller: User, item: SampleItem) -> dict[str, Any]:
+    """The dialogue with its label, where that may be seen, and the controller's own judgement."""
+    own = own_judgement(controller, item)
+    return {
+        "id": item.pk,
+        "place": item.place,
+        "schema": item.final.schema.version,
+        "language": item.task.dialogue.language if item.task.dialogue else "",
+        "utterances": utterances_in(item.task.dialogue_id) if item.task.dialogue_id else [],
+        "label": None if is_hidden(item, own) else item.final.answers,
+        "judgement": own and {"answers": own.answers, "is_right": own.is_right, "reason": own.reason},
+    }
+
+
+def schemas_of(sample: Sample) -> list[Schema]:
+    """The versions of the questions that the labels of the sample answer."""
+    rows = Schema.objects.filter(final_labels__drawn__sample=sample)
+    return list(rows.distinct().order_by("version"))
+
+
+# ---- how far it is ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """cells: one sign a dialogue, in the order drawn: "." open, "r" and "w" judged by the person, "R" and "W" by
+    somebody else, "o" the person's own work. spare: how many more may be wrong, None where samples are weighted.
+    failing: classes that cannot pass any more. hides_drawn: how many were drawn of a class stays secret."""
+
+    standing: Standing
+    wanted: Thresholds
+    cells: str
+    left: int
+    spare: int | None
+    failing: list[str]
+    hides_drawn: bool
+
+
+def progress_of(controller: User, sample: Sample) -> Progress:
+    items, plan = items_of(sample), plan_of(sample.round.project)
+    standing, wanted = standing_of(sample, plan, items), thresholds(plan)
+    labelled = Task.objects.filter(labelled_by(controller), drawn__sample=sample)
+    own = set(labelled.values_list("pk", flat=True))
+    cells = "".join(_cell(item, controller, sample, is_own=item.task_id in own) for item in items)
+    return Progress(
+        standing,
+        wanted,
+        cells,
+        cells.count(OPEN),
+        None if sample.is_stratified else _spare(standing, wanted),
+        _failing(standing, wanted),
+        sample.is_blind and sample.round.state == RoundState.IN_REVIEW,
+    )
+
+
+def _cell(item: SampleItem, controller: User, sample: Sample, *, is_own: bool) -> str:
+    live: list[Judgement] = item.live  # type: ignore[attr-defined]  # prefetched
+    mine = next((one for one in live if one.controller_id == controller.pk), None)
+    if mine:
+        return RIGHT if mine.is_right else WRONG
+    if is_own:
+        return OWN
+    if len(live) < (2 if sample.is_double else 1):
+        return OPEN
+    return THEIRS_RIGHT if is_right(item) else THEIRS_WRONG
+
+
+def _spare(standing: Standing, wanted: Thresholds) -> int:
+    wrong = standing.judged - standing.right
+    return standing.sample - acceptance_number(standing.sample, wanted.overall) - wrong
+
+
+def _failing(standing: Standing, wanted: Thresholds) -> list[str]:
+    if wanted.classes is None:
+        return []
+    share = wanted.classes
+    return [
+        tally.label
+        for tally in standing.tallies
+        if tally.sample and not passes(tally.at_most, tally.sample, share)
+    ]
