@@ -78,6 +78,20 @@ export function keysOf(options) {
   return options.map((option) => option.key?.toLowerCase() || (free.shift() ?? ""));
 }
 
+/**
+ * An answer as people read it.
+ * @param {Question} question  @param {Value | undefined} value  @param {string} unanswered  where there is none
+ */
+export function inWords({ kind, options = [] }, value, unanswered) {
+  if (value === undefined) return unanswered;
+  const name = (/** @type {number | string} */ one) => {
+    const option = options.find((each) => each.value === one);
+    return option ? say(option.text) : String(one);
+  };
+  if (Array.isArray(value)) return value.map(name).join(reads === "zh" ? "、" : ", ");
+  return kind === "text" ? value.toString() : name(value);
+}
+
 // ---- nuggets ---------------------------------------------------------------------------------------------------------
 // Consecutive utterances of one speaker with the same label are one nugget (Zeng et al., DCH §3.5). Each row draws its own
 // piece of the bracket, so that an answer redraws three rows, however long the dialogue is.
@@ -450,17 +464,8 @@ export class Questions {
   }
 
   /** @param {Slot} slot  @param {Value | undefined} value */
-  #wordsOf({ question, options }, value) {
-    if (value === undefined) return this.options.words.unanswered;
-    const name = (/** @type {number | string} */ one) => {
-      const option = options.find((each) => each.value === one);
-      return option ? say(option.text) : String(one);
-    };
-    return Array.isArray(value)
-      ? value.map(name).join(reads === "zh" ? "、" : ", ")
-      : question.kind === "text"
-        ? value.toString()
-        : name(value);
+  #wordsOf({ question }, value) {
+    return inWords(question, value, this.options.words.unanswered);
   }
 
   /** Draw what an answer changes of its question. @param {Slot} slot */

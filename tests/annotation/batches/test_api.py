@@ -26,7 +26,7 @@ def _nobody_holds_anything() -> None:
     cache.clear()
 
 
-def post(client: Client, address: str, expected: int = 200, **sent: Any) -> dict[str, Any]:
+def post(client: Client, address: str, expected: int = 200, **sent: object) -> dict[str, Any]:
     answer = client.post(f"/api/v1/{address}", sent, JSON)
     assert answer.status_code == expected, answer.content
     said: dict[str, Any] = answer.json()
@@ -46,7 +46,7 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
     imported(batched, 5)
     plan_labelling(project=batched, actor=None, plan_id=uuid4())
     client.force_login(joins("eric", batched, Role.ENGINEER))
-    sent = {"id": str(uuid4()), "size": 2, "groups": [], "with_rest": False}
+    sent: dict[str, Any] = {"id": str(uuid4()), "size": 2, "groups": [], "with_rest": False}
     for _send in range(2):
         assert [
             one["number"] for one in post(client, "projects/quality/batches/", 201, **sent)["batches"]
@@ -97,7 +97,7 @@ def test_controllers_do_not_seal(client: Client, sealed: Round, carla: User) -> 
 
 def test_a_sample_is_drawn_once(client: Client, sealed: Round, carla: User) -> None:
     client.force_login(carla)
-    sent = {"id": str(uuid4()), "seed": 7}
+    sent: dict[str, Any] = {"id": str(uuid4()), "seed": 7}
     first = post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)
     assert (first["seed"], first["cells"], first["left"], first["is_blind"]) == (7, "....", 4, True)
     assert post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)["id"] == first["id"]
@@ -117,7 +117,12 @@ def test_a_blind_sample_tells_the_label_only_after_the_judgement(
     address = f"sample-items/{item['id']}/judgements/"
     assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
     row = SampleItem.objects.get(pk=item["id"])
-    sent = {"id": str(uuid4()), "answers": RIGHT_OF[row.label], "next": 2, "held": [item["id"]]}
+    sent: dict[str, Any] = {
+        "id": str(uuid4()),
+        "answers": RIGHT_OF[row.label],
+        "next": 2,
+        "held": [item["id"]],
+    }
     for _send in range(2):
         judged = post(client, address, 201, **sent)
     assert judged["is_right"]
@@ -216,7 +221,7 @@ def test_the_verdict_stands_before_all_is_judged(client: Client, drawn: Sample, 
     standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
     assert (standing["decision"], standing["is_early"], standing["spare"]) == ("return", True, -1)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "fails"
-    sent = {"id": str(uuid4()), "reason": "Two of two are wrong."}
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Two of two are wrong."}
     for _send in range(2):
         said = post(client, f"rounds/{drawn.round_id}/return/", **sent)
         assert (said["round"]["state"], said["next"]["round"], said["next"]["state"]) == (
@@ -240,7 +245,7 @@ def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla:
 def test_a_passing_batch_is_accepted_once(client: Client, drawn: Sample, carla: User) -> None:
     judges_all(carla, drawn, wrong=1)
     client.force_login(carla)
-    sent = {"id": str(uuid4()), "reason": "Good work."}
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Good work."}
     for _send in range(2):
         said = post(client, f"rounds/{drawn.round_id}/accept/", **sent)
     assert (said["state"], said["ended_by"], said["reason"]) == ("accepted", "carla", "Good work.")
@@ -273,13 +278,13 @@ def test_an_appeal_is_raised_once_and_settled_by_a_trainer(
     client: Client, drawn: Sample, anna: User, carla: User, tina: User
 ) -> None:
     wrong = ended(drawn, carla)
-    sent = {"id": str(uuid4()), "reason": "The question was answered."}
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "The question was answered."}
     client.force_login(anna)
     for _send in range(2):
         raised = post(client, f"sample-items/{wrong.pk}/appeals/", 201, **sent)
     assert (raised["state"], raised["correction_reason"]) == ("open", "Look again.")
     address = f"appeals/{raised['id']}/settlement/"
-    settlement = {"upheld": True, "settlement": "It was."}
+    settlement: dict[str, Any] = {"upheld": True, "settlement": "It was."}
     assert post(client, address, 403, **settlement)["code"] == "not_allowed"
     client.force_login(tina)
     [listed] = get(client, "projects/quality/appeals/?state=open")["results"]
@@ -294,7 +299,7 @@ def test_others_work_is_not_theirs_to_dispute(
 ) -> None:
     wrong = ended(drawn, carla)
     client.force_login(joins("bela", batched, Role.ANNOTATOR))
-    sent = {"id": str(uuid4()), "reason": "No."}
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "No."}
     assert post(client, f"sample-items/{wrong.pk}/appeals/", 403, **sent)["code"] == "not_allowed"
     client.force_login(joins("otto"))
     assert post(client, f"sample-items/{wrong.pk}/appeals/", 404, **sent)["code"] == "not_found"
