@@ -14,7 +14,8 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.demo.helpdesk import as_file
 from annotation.demo.writing import NAMESPACE
-from annotation.models import Assignment, Submission
+from annotation.models import Assignment, BatchPlan, Submission
+from annotation.services.batches import cut_batches
 from annotation.services.claiming import claim_next_task
 from annotation.services.configuring import update_labelling
 from annotation.services.labelling import SentLabels, submit_labels
@@ -33,6 +34,7 @@ DESCRIPTIONS: Final = {
 }
 LABELLED_HELPDESK: Final = 14
 CHATS: Final = 30
+IN_BATCH, IN_SAMPLE = 8, 5
 READING: Final = timedelta(seconds=45)
 REASONS: Final[Mapping[int, Sequence[str]]] = {
     0: ("not_empathetic", "no_answer"),
@@ -113,6 +115,14 @@ def judge_quality(project: Project, ann: User, robots: Sequence[User]) -> None:
         _judge(project, n, robots, pair)
     for n, pair in enumerate(WITH_ANN, start=len(BY_ROBOTS)):
         _judge(project, n, (robots[0], ann), pair)
+
+
+def cut(project: Project, manager: User) -> None:
+    """Batches of eight: the first has all its labels, so it is sealed and waits for a controller. Safe to repeat."""
+    BatchPlan.objects.get_or_create(
+        project=project, defaults={"question": "quality", "batch_size": IN_BATCH, "sample_size": IN_SAMPLE}
+    )
+    cut_batches(project=project, actor=manager, cut_id=uuid5(NAMESPACE, "quality batches"))
 
 
 def _judge(project: Project, n: int, people: Sequence[User], pair: Pair) -> None:

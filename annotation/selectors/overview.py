@@ -8,12 +8,26 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from annotation.models import HELD, Assignment, ExpertReview, Task, TaskState, Thread, ThreadState, Verdict
+from annotation.models import (
+    HELD,
+    Assignment,
+    ExpertReview,
+    Round,
+    RoundState,
+    Task,
+    TaskState,
+    Thread,
+    ThreadState,
+    Verdict,
+)
 from annotation.selectors.labelling import TO_CONFIRM
 from annotation.selectors.reviews import FOR_EXPERTS
 from dialogues.models import Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
+
+# Of tasks: in no batch, or in one that was accepted.
+ACCEPTED = Q(round=None) | Q(round__state=RoundState.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +35,8 @@ class Overview:
     """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
     to_confirm: what the person has to confirm; unreviewed: what waits for experts; passed, vetoed: what they decided;
     dialogues: that are finished; tasks: planned; free: tasks that still want people; disputed: dialogues that a trainer
-    has to decide; labelled: those with a final label; asked: threads without an answer; annotators: who could."""
+    has to decide; labelled: those whose final label may leave; to_judge: batches that wait for a controller; asked:
+    threads without an answer; annotators: who could."""
 
     open: int = 0
     came_back: int = 0
@@ -34,6 +49,7 @@ class Overview:
     free: int = 0
     disputed: int = 0
     labelled: int = 0
+    to_judge: int = 0
     asked: int = 0
     annotators: int = 0
 
@@ -48,7 +64,7 @@ class Overview:
 
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
-    """By project id; six queries, however many projects."""
+    """By project id; seven queries, however many projects."""
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
@@ -70,7 +86,11 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             tasks=Count("id"),
             free=Count("id", filter=Q(open_slots__gt=0)),
             disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),
-            labelled=Count("id", filter=Q(state=TaskState.FINAL)),
+            labelled=Count("id", filter=Q(state=TaskState.FINAL) & ACCEPTED),
+        ),
+        _by_project(
+            Round.objects.filter(project__in=projects),
+            to_judge=Count("id", filter=Q(state__in=[RoundState.SEALED, RoundState.IN_REVIEW])),
         ),
         _by_project(mine.filter(TO_CONFIRM), to_confirm=Count("id")),
         _by_project(Thread.objects.filter(project__in=projects, state=ThreadState.OPEN), asked=Count("id")),
@@ -98,6 +118,7 @@ class Step(StrEnum):
     CONFIRM = "confirmations"
     LABEL = "label_next"
     REVIEW = "review"
+    JUDGE = "batches"
     DECIDE = "disputes"
     ANSWER = "threads"
     EXPORT = "exports"
@@ -112,6 +133,7 @@ NEEDS = {
     Step.CONFIRM: Capability.ANNOTATE,
     Step.LABEL: Capability.ANNOTATE,
     Step.REVIEW: Capability.REVIEW,
+    Step.JUDGE: Capability.REVIEW,
     Step.DECIDE: Capability.DECIDE,
     Step.ANSWER: Capability.DECIDE,
     Step.EXPORT: Capability.EXPORT,
@@ -123,7 +145,7 @@ NEEDS = {
 ONLY_WHEN_DUE = (Step.CONFIRM, Step.ANSWER, Step.PLAN)
 ONLY_IN = {
     Protocol.AUTHORING: {Step.WRITE, Step.REVIEW},
-    Protocol.LABELLING: {Step.CONFIRM, Step.LABEL, Step.DECIDE},
+    Protocol.LABELLING: {Step.CONFIRM, Step.LABEL, Step.JUDGE, Step.DECIDE},
 }
 
 
@@ -141,6 +163,7 @@ def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) 
         Step.DECIDE: bool(seen.disputed),
         Step.ANSWER: bool(seen.asked),
         Step.REVIEW: bool(seen.unreviewed),
+        Step.JUDGE: bool(seen.to_judge),
         Step.IMPORT: labels and not seen.dialogues,
         Step.EXPORT: bool(seen.labelled if labels else seen.passed),
         Step.PEOPLE: not seen.annotators,

@@ -130,6 +130,19 @@ def _review(url: str, seen: Overview) -> Shown:
     return Shown(_("Expert review"), why, _("Review"), url, "eye", "r", note)
 
 
+def _judge(url: str, seen: Overview) -> Shown:
+    if seen.to_judge:
+        why = ngettext(
+            "%(n)d batch waits for its sample to be judged.",
+            "%(n)d batches wait for their samples to be judged.",
+            seen.to_judge,
+        ) % {"n": seen.to_judge}
+        note = ngettext("%(n)d waits", "%(n)d wait", seen.to_judge) % {"n": seen.to_judge}
+    else:
+        why, note = _("No batch waits for a controller."), _("nothing waits")
+    return Shown(_("Batch review"), why, _("Judge"), url, "eye", "r", note)
+
+
 def _export(url: str, seen: Overview) -> Shown:
     if seen.labelled:
         why = ngettext(
@@ -202,6 +215,7 @@ WORDS = {
     Step.DECIDE: _decide,
     Step.ANSWER: _answer,
     Step.REVIEW: _review,
+    Step.JUDGE: _judge,
     Step.EXPORT: _export,
     Step.PLAN: _plan,
     Step.PEOPLE: _people,

@@ -22,6 +22,7 @@ from annotation.models import (
     ExpertReview,
     FinalLabel,
     LabelOrigin,
+    Round,
     Submission,
     Task,
     TaskState,
@@ -178,6 +179,11 @@ def test_judgements_of_quality_came_about_in_every_way(demo: Project) -> None:
     live = FinalLabel.objects.filter(project__slug="quality", superseded_at=None)
     origins = Counter(live.values_list("origin", flat=True))
     assert origins == {LabelOrigin.UNANIMOUS: 9, LabelOrigin.CONFIRMED: 2}
+
+
+def test_a_batch_waits_for_a_controller(demo: Project) -> None:
+    rounds = Round.objects.filter(project__slug="quality").order_by("batch__number")
+    assert list(rounds.values_list("state", flat=True)) == ["sealed", "open", "open", "open"]
 
 
 def test_ann_has_something_to_confirm(demo: Project) -> None:

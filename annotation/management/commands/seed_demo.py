@@ -12,7 +12,7 @@ from django.db import transaction
 import dialogues.tasks  # noqa: F401  registers what carries the import out
 from accounts.errors import Refusal
 from accounts.models import User
-from annotation.demo.labelling import judge_quality, make_helpdesk, make_quality
+from annotation.demo.labelling import cut, judge_quality, make_helpdesk, make_quality
 from annotation.demo.reading import other_candidates, scripts
 from annotation.demo.writing import id_of, write
 from annotation.models import Assignment
@@ -67,6 +67,7 @@ class Command(BaseCommand):
                 Membership.objects.get_or_create(project=each, user=people[name], defaults={"roles": roles})
         robots = [self._robot(quality, *ROBOTS[name]) for name in ("cleo", "小禾")]
         judge_quality(quality, people["ann"], robots)
+        cut(quality, people["mara"])
         try:
             with transaction.atomic():
                 self._write_dialogues(project, people)
