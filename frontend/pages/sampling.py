@@ -148,6 +148,14 @@ def words() -> dict[str, Any]:
         "end_all": _("All of the sample is judged"),
         "end_mine": _("There is nothing left for you"),
         "end_others": _("What is left is your own work, or others judge it."),
+        "end_held": [
+            ngettext(
+                "{n} more is with another controller now; in a few minutes it may be free.",
+                "{n} more are with other controllers now; in a few minutes they may be free.",
+                n,
+            )
+            for n in (1, 2)
+        ],
     }
 
 

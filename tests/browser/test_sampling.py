@@ -20,6 +20,7 @@ from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import ARRIVES_MS, annotator, planned
+from tests.browser.test_disputes import helpdesk
 
 Eventually = Callable[[Callable[[], bool], str], None]
 KEYS = {2: "5", 1: "4", 0: "3"}  # of the preset's options
@@ -148,7 +149,9 @@ def test_open_the_label_is_agreed_to_or_corrected_with_a_reason(
     page.keyboard.type("It answers another question.")
     press(page, "Control+Enter")
     expect(page.locator("#place")).to_have_text("3 of 4")
-    press(page, "y", "y")
+    press(page, "y")
+    expect(page.locator("#place")).to_have_text("4 of 4")
+    press(page, "y")
     expect(page.locator("#end")).to_contain_text("All of the sample is judged")
     eventually(lambda: len(judgements(sample)) == 4, "the last judgement")
     found = judgements(sample)
@@ -184,6 +187,18 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
     expect(two.locator("#end")).to_be_visible(timeout=ARRIVES_MS)
     eventually(lambda: len(judgements(sample)) == 8, "everything to be judged")
     assert {judgement.controller for judgement in judgements(sample)} == {carla, chris}
+
+
+def test_what_others_hold_is_looked_for_again(mara: User, signs_in: SignedIn) -> None:
+    sample, carla = drawn(mara, [2, 2, 2, 2], is_blind=False)
+    chris = controller("chris", sample.round.project)
+    one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
+    press(two, "y")
+    expect(two.locator("#end")).to_contain_text("3 more are with other controllers now", timeout=ARRIVES_MS)
+    one.close()
+    cache.clear()
+    press(two, "n")
+    expect(two.locator("#place")).to_have_text("1 of 4")
 
 
 def test_what_somebody_else_judged_meanwhile_is_said_and_passed_by(mara: User, signs_in: SignedIn) -> None:
@@ -225,6 +240,42 @@ def test_what_is_judged_offline_waits_and_is_sent(
     expect(page.locator("#notices")).not_to_contain_text("No connection.")
 
 
+def test_where_every_answer_is_checked_brackets_differ_beside_the_utterances(
+    mara: User, signs_in: SignedIn
+) -> None:
+    """DCH: a label holds where every compared answer is the same."""
+    project = planned("dch", mara, count=1, overlap=1)
+    BatchPlan.objects.create(project=project, sample_size=100, double_every=0)
+    cut_batches(project=project, actor=None, cut_id=uuid4(), groups=[])
+    anna, carla = annotator("anna", project), controller("carla", project)
+    held = claim_next_task(annotator=anna, project=project, claim_id=uuid4())
+    submit_labels(
+        annotator=anna,
+        assignment_id=held.pk,
+        sent=SentLabels(id=uuid4(), schema=1, answers=helpdesk(1)),
+    )
+    row = Round.objects.get(project=project)
+    seal_when_complete(round_id=row.pk)
+    sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4(), seed=3)
+    page = opened(signs_in(carla), sample)
+    press(page, "Control+Enter")
+    expect(page.locator("[data-active]")).to_contain_text("This has to be answered first.")
+    answer_all(page)
+    press(page, "Control+Enter")
+    expect(page.locator("#told")).to_contain_text("The label does not hold.", timeout=ARRIVES_MS)
+    expect(page.locator("#turns .spread").first).to_contain_text("you")
+
+
+def answer_all(page: Page) -> None:
+    """The first option everywhere."""
+    for _n in range(40):
+        if page.locator("#send").evaluate("(one) => one === document.activeElement"):
+            return
+        keys = page.locator("[data-active] .option .key, [aria-current] .option .key")
+        press(page, keys.first.inner_text().lower())
+    raise AssertionError("there is no end of questions")
+
+
 @pytest.mark.parametrize("utterances", [1, 2000])
 def test_any_length_is_judged(mara: User, signs_in: SignedIn, utterances: int) -> None:
     sample, carla = drawn(mara, [2, 2], utterances=utterances, is_blind=False)
@@ -250,5 +301,8 @@ def test_nothing_is_cut_off_on_a_telephone(mara: User, signs_in: SignedIn) -> No
     sample, carla = drawn(mara, [2, 1, 2], class_percent=90)
     page = opened(signs_in(carla, viewport={"width": 360, "height": 740}), sample)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    for selector in ("#strip", "#standing summary", "#send"):
+    tops = []
+    for selector in ("#strip", "#standing summary", "#turns", "#questions", "#send"):
         expect(page.locator(selector)).to_be_in_viewport()
+        tops.append((page.locator(selector).bounding_box() or {})["y"])
+    assert tops == sorted(tops)

@@ -179,11 +179,18 @@ function enter(next, task = "") {
     part.hidden = isEnd;
   }
   byId("end").hidden = !isEnd;
-  byId("told").hidden = next !== "told" && next !== "choose";
+  byId("again").hidden = true;
+  byId("told").hidden = next !== "told" && next !== "choose" && !(next === "answer" && item?.label && data.question);
+  /** @type {HTMLElement} */ (byId("why").querySelector(".optional")).hidden = isReasonNeeded();
   byId("why").hidden = next === "choose" || (next === "told" && item?.judgement?.is_right === true && !reason.value);
   byId("task").textContent = task;
   byId("place").textContent = item && !isEnd ? fill(words.place, { n: item.place + 1, of: progress.cells.length }) : "";
   drawProgress();
+}
+
+/** Who disagrees with a label that they saw says why. */
+function isReasonNeeded() {
+  return !isBlind && item?.judgement === null;
 }
 
 function drawProgress() {
@@ -234,6 +241,7 @@ async function showNext() {
 /** @param {Item} shown  @param {Answers | undefined} answers  @param {string} task  @param {string} send */
 function open(shown, answers, task, send) {
   item = shown;
+  if (shown.label) tell("", fill(words.label_is, { label: inShort(shown, shown.label) }), "");
   /** @type {HTMLElement} */ (byId("send").querySelector("[data-words]")).textContent = send;
   enter("answer", task);
   draw(shown, answers, true);
@@ -266,7 +274,10 @@ function compare(shown) {
   );
   reason.value = judgement.reason;
   enter("told", words.task_told);
-  draw(shown, judgement.answers, false, differing(judgement.answers, label));
+  const paths = differing(judgement.answers, label);
+  // Where one question is checked, what the controller passed by is no disagreement.
+  const shownPaths = data.question ? paths.filter((path) => valueAt(judgement.answers, path) !== undefined) : paths;
+  draw(shown, judgement.answers, false, shownPaths);
   byId("asked").scrollTop = 0;
   byId("told").focus({ preventScroll: true });
 }
@@ -280,12 +291,12 @@ function tellEnd(title, more) {
 }
 
 function showEnd() {
-  const isAll = progress.standing.judged === progress.standing.sample && !data.isDouble;
-  tellEnd(
-    isAll || (progress.left === 0 && !/[o]/.test(progress.cells)) ? words.end_all : words.end_mine,
-    isAll ? "" : words.end_others,
-  );
+  const { left, standing } = progress;
+  const isAll = left === 0 && standing.judged === standing.sample;
+  const rest = left > 0 ? fill(words.end_held, { n: left }) : isAll ? "" : words.end_others;
+  tellEnd(isAll ? words.end_all : words.end_mine, rest);
   enter("end");
+  byId("again").hidden = left === 0;
   /** @type {HTMLElement} */ (byId("end").querySelector("h2")).focus({ preventScroll: true });
 }
 
@@ -325,7 +336,7 @@ function submit() {
     return;
   }
   const isSecond = item.judgement !== null;
-  if (!isBlind && !isSecond && item.label) {
+  if (isReasonNeeded() && item.label) {
     if (isSame(answers, item.label)) {
       questions.goTo(data.question || questions.active?.path || "", words.same_as_label);
       return;
@@ -510,7 +521,7 @@ function complain(error) {
 // ---- begin -----------------------------------------------------------------------------------------------------------
 
 /** @type {Record<string, () => void>} */
-const DOES = { agree, disagree: correct, cancel, goOn, correct, back };
+const DOES = { agree, disagree: correct, cancel, goOn, correct, back, again: showNext };
 /** @type {Record<string, () => void>} */
 const ACTS = {
   next: () => questions.move(1),

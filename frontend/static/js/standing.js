@@ -14,8 +14,9 @@ import { byId } from "./conversation.js";
 const MOST_CELLS = 200;
 /** @type {Record<string, string>} */
 const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
-const format = new Intl.NumberFormat(document.documentElement.lang, { style: "percent", maximumFractionDigits: 1 });
-const percent = (/** @type {number | null} */ share) => (share === null ? "–" : format.format(share));
+const format = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
+const list = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
+const percent = (/** @type {number | null} */ share) => (share === null ? "–" : `${format.format(share * 100)} %`);
 
 /** What one cell of the strip stands for: one dialogue, or several where there are thousands. @param {string} part */
 function signOf(part) {
@@ -57,6 +58,7 @@ export function drawStanding({ standing, left }, words, named) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (home.querySelector(`[data-${name}]`));
   const { judged, right, sample, decision, failing, classes } = standing;
   part("accuracy").textContent = judged > 0 && standing.value !== null ? percent(standing.value) : words.none_yet;
+  part("accuracy").toggleAttribute("data-figure", judged > 0);
   part("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
   part("outlook").textContent = outlook(standing, words);
   part("outlook").dataset.decision = decision;
@@ -67,7 +69,7 @@ export function drawStanding({ standing, left }, words, named) {
     classes: percent(standing.needed_by_class),
   });
   part("failing").hidden = failing.length === 0;
-  part("failing").textContent = fill(words.failing, { names: failing.map(named).join(" · ") });
+  part("failing").textContent = fill(words.failing, { names: list.format(failing.map(named)) });
   const table = /** @type {HTMLTableElement} */ (home.querySelector("table"));
   const rows = classes.map((one) => rowOf(one, named(one.label)));
   table.hidden = classes.every((one) => !named(one.label));
@@ -89,7 +91,7 @@ function rowOf(one, name) {
   if (one.judged > 0) {
     const range = document.createElement("span");
     range.className = "muted";
-    range.textContent = ` ${percent(one.low)}–${percent(one.high)}`;
+    range.textContent = ` ${percent(one.low)} – ${percent(one.high)}`;
     share.append(range);
   }
   counts.className = share.className = "num";
