@@ -328,6 +328,8 @@ SPECTACULAR_SETTINGS = {
         "TaskState": "annotation.models.TaskState",
         "LabelOrigin": "annotation.models.LabelOrigin",
         "SubmissionStage": "annotation.models.Stage",
+        "RoundState": "annotation.models.RoundState",
+        "AppealState": "annotation.models.AppealState",
         "DialogueOrigin": "dialogues.models.Origin",
         "DialogueState": "dialogues.models.DialogueState",
         "Split": "dialogues.models.Split",

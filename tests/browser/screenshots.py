@@ -97,6 +97,7 @@ def fill() -> World:
         asked=asked,
         gold=gold,
         attempt=attempt,
+        sampled=_sampled(people),
     )
 
 
@@ -139,6 +140,23 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
         trainer=people["carlos"], task_id=second.pk, decision_id=uuid4(), answers=helpdesk(1), reason=reason
     )
     return first, second
+
+
+def _sampled(people: dict[str, Any]) -> str:
+    """A batch of 120 dialogues that ann labelled; carlos has judged forty of its sample, two against the label."""
+    from annotation.models import SampleItem
+    from annotation.services.judging import SentJudgement, judge
+    from tests.annotation.batches.conftest import says
+    from tests.browser.test_sampling import drawn
+
+    scores = [(2, 1, 2, 2, 0, 1)[n % 6] for n in range(120)]
+    sample, carlos = drawn(
+        people["mara"], scores, slug="sampled", names=("ann", "carlos"), overall_percent=92, class_percent=90
+    )
+    for item in SampleItem.objects.filter(sample=sample, place__lt=40):
+        given = int(item.label) if item.place not in (11, 30) else 0
+        judge(controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=says(given)))
+    return sample.round.project.slug
 
 
 def _trained(people: dict[str, Any]) -> tuple[int, int, str]:

@@ -31,6 +31,7 @@ class World:
     asked: int
     gold: int
     attempt: str
+    sampled: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,14 @@ def decide(page: Page) -> None:
     page.keyboard.press("4")
 
 
+def judge_blind(page: Page) -> None:
+    """Another label than the annotators', who are seen now."""
+    page.wait_for_selector("html[data-ready]")
+    for key in ("n", "3", "1", "Control+Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("#next:visible")
+
+
 def open_people(page: Page) -> None:
     page.locator(".person > summary").first.click()
     page.evaluate("scrollTo(0, 0)")
@@ -153,6 +162,7 @@ SHOTS: Final = [
     Shot("confirmations", who="lina", args=lambda w: (w.labelling,)),
     Shot("disputes", who="carlos", args=lambda w: ("disputes",), main=True),
     Shot("dispute", who="carlos", args=lambda w: ("disputes", w.disputed), act=decide, main=True, whole=False),
+    Shot("sample", who="carlos", args=lambda w: (w.sampled, 1), act=judge_blind, main=True, whole=False),
     Shot("dialogue", who="carlos", args=lambda w: ("disputes", w.decided), act=open_people, file="dialogue-labels",
          main=True),
     Shot("project", who="tina", args=lambda w: ("quality",), file="project-labelling"),

@@ -37,13 +37,21 @@ def controller(name: str, project: Project) -> User:
     return person
 
 
-def drawn(manager: User, scores: list[int], *, utterances: int = 4, **plan: Any) -> tuple[Sample, User]:
+def drawn(
+    manager: User,
+    scores: list[int],
+    *,
+    utterances: int = 4,
+    slug: str = "diqad",
+    names: tuple[str, str] = ("anna", "carla"),
+    **plan: Any,
+) -> tuple[Sample, User]:
     """A sample of a batch that Anna labelled with these scores, drawn by Carla: 75 % of all of it have to be right."""
-    project = planned("diqad", manager, count=len(scores), utterances=utterances, overlap=1)
+    project = planned("diqad", manager, count=len(scores), utterances=utterances, slug=slug, overlap=1)
     chosen = {"sample_size": 100, "overall_percent": 75, "class_percent": 0, "double_every": 0, **plan}
     BatchPlan.objects.create(project=project, question="quality", **chosen)
     cut_batches(project=project, actor=None, cut_id=uuid4(), groups=[])
-    anna, carla = annotator("anna", project), controller("carla", project)
+    anna, carla = annotator(names[0], project), controller(names[1], project)
     for score in scores:
         held = claim_next_task(annotator=anna, project=project, claim_id=uuid4())
         sent = SentLabels(id=uuid4(), schema=1, answers=says(score))
@@ -304,5 +312,7 @@ def test_nothing_is_cut_off_on_a_telephone(mara: User, signs_in: SignedIn) -> No
     tops = []
     for selector in ("#strip", "#standing summary", "#turns", "#questions", "#send"):
         expect(page.locator(selector)).to_be_in_viewport()
-        tops.append((page.locator(selector).bounding_box() or {})["y"])
+        box = page.locator(selector).bounding_box()
+        assert box
+        tops.append(box["y"])
     assert tops == sorted(tops)
