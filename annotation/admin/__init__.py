@@ -1,5 +1,5 @@
 """Annotation in the administration pages: to look, not to touch. Long lists are not counted."""
 
-from annotation.admin import authoring, labelling, training
+from annotation.admin import authoring, batches, labelling, training
 
-__all__ = ["authoring", "labelling", "training"]
+__all__ = ["authoring", "batches", "labelling", "training"]

@@ -1,6 +1,7 @@
 """Changing how a project's dialogues are written or labelled."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -8,7 +9,8 @@ from django.db import transaction
 
 from accounts.errors import Invalid
 from accounts.models import User
-from annotation.models import AuthoringSettings, LabellingSettings
+from annotation.models import AuthoringSettings, BatchPlan, LabellingSettings
+from annotation.selectors.batches import plan_of
 from generation.models import Generator
 from projects.models import Project
 from projects.transitions import record
@@ -38,6 +40,25 @@ def update_labelling(
     return settings
 
 
+BATCHES = (
+    "batch_size", "sample_size", "overall_percent", "class_percent", "question", "is_blind", "is_stratified",
+    "double_every", "relabel",
+)  # fmt: skip
+
+
+@transaction.atomic
+def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[str, Any]) -> BatchPlan:
+    """Change how batches are cut and judged; samples that are drawn keep what they were drawn by. Safe to repeat."""
+    if unknown := set(changes) - set(BATCHES):
+        raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    plan = plan_of(project)
+    if plan._state.adding:
+        plan.save(force_insert=True)
+    _change(plan, changes, "batch_plan_changed", project, actor)
+    return plan
+
+
 @transaction.atomic
 def update_authoring(
     *, project: Project, actor: User | None, changes: Mapping[str, Any]
@@ -55,7 +76,7 @@ def update_authoring(
 
 
 def _change(
-    settings: AuthoringSettings | LabellingSettings,
+    settings: AuthoringSettings | LabellingSettings | BatchPlan,
     changes: Mapping[str, Any],
     kind: str,
     project: Project,
@@ -76,10 +97,12 @@ def _change(
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value.normalize())
     return value.slug if isinstance(value, Generator) else value
 
 
-def _check(settings: AuthoringSettings | LabellingSettings) -> None:
+def _check(settings: AuthoringSettings | LabellingSettings | BatchPlan) -> None:
     try:
         settings.full_clean(exclude=["project"])
     except ValidationError as error:

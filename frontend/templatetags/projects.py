@@ -54,6 +54,17 @@ TABS: Final = (
         under=("claim", "workbench", "label", "label_next", "confirmations"),
     ),
     _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocol="authoring"),
+    _tab(
+        "batches",
+        gettext_lazy("Batches"),
+        "folder",
+        C.REVIEW,
+        C.READ_STATISTICS,
+        under=("batch", "sample", "batches_cut", "batches_plan"),
+        protocol="labelling",
+    ),
+    _tab("accuracy", gettext_lazy("My accuracy"), "chart", C.ANNOTATE, protocol="labelling"),
+    _tab("appeals", gettext_lazy("Appeals"), "info", C.DECIDE, protocol="labelling"),
     _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocol="labelling"),
     _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",)),
     _tab(

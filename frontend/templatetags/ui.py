@@ -54,6 +54,12 @@ LOOKS: Final = {
     "offline": Look("warn", "offline", gettext_lazy("Offline")),
     "live": Look("good", "check", gettext_lazy("Valid")),
     "revoked": Look("", "ban", gettext_lazy("Revoked")),
+    "sealed": Look("warn", "shield", gettext_lazy("Sealed")),
+    "in_review": Look("busy", "eye", gettext_lazy("In review")),
+    "accepted": Look("good", "check", gettext_lazy("Accepted")),
+    "returned": Look("bad", "undo", gettext_lazy("Returned")),
+    "upheld": Look("good", "check", gettext_lazy("Upheld")),
+    "rejected": Look("", "cross", gettext_lazy("Rejected")),
     "archived": Look("", "folder", gettext_lazy("Archived")),
 }
 
@@ -97,6 +103,12 @@ def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> Saf
     look = LOOKS.get(str(state), Look("", "circle", str(state)))
     classes = " ".join(filter(None, ["badge", tone or look.tone]))
     return format_html('<span class="{}">{}{}</span>', classes, icon(sign or look.sign), label or look.label)
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """A share from 0 to 1 in percent; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 @register.simple_tag

@@ -1,0 +1,436 @@
+"""Batches: what they are doing, one batch with its verdict, appeals, and what annotators learn from samples."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.errors import NotFound, Refusal
+from accounts.models import User
+from annotation.labelling_api import labelling_project
+from annotation.models import BatchPlan, Round, RoundState, Sample
+from annotation.schemas import Kind, Scope
+from annotation.selectors.batches import (
+    characteristic_of,
+    confusion_of,
+    corrected,
+    items_of,
+    judged_work,
+    pairs_of,
+    plan_of,
+    rounds_of,
+    standing_of,
+)
+from annotation.selectors.judging import appeals_for, batched_project, disputable_item, round_for
+from annotation.selectors.labelling import labelling_progress
+from annotation.selectors.schemas import current_schema, schema_of
+from annotation.services import batches as services
+from annotation.services import judging
+from annotation.services.configuring import BATCHES, update_batch_plan
+from annotation.services.sampling import draw_sample
+from frontend import plots
+from frontend.labels import words_of
+from frontend.pages import signed_in
+from frontend.paging import keyset_page, number_in
+from frontend.plots import Mark
+from measures.verdict import Decision
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, groups_of
+
+SHOWN = 30
+READERS = (Capability.REVIEW, Capability.READ_STATISTICS, Capability.CONFIGURE)
+
+
+class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = BatchPlan
+        fields = BATCHES
+        widgets = {"relabel": forms.RadioSelect}
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        row = current_schema(project)
+        asked = schema_of(row).of_scope(Scope.DIALOGUE) if row else ()
+        keys = [one.key for one in asked if one.agree and one.kind in (Kind.CHOICE, Kind.SCALE)]
+        choices = [*((key, key) for key in keys), ("", _("all compared answers"))]
+        label = self.fields["question"].label
+        self.fields["question"] = forms.ChoiceField(label=label, choices=choices, required=False)
+
+
+class CutForm(forms.Form):
+    size = forms.IntegerField(label=gettext_lazy("Dialogues per batch"), min_value=1, max_value=100_000)
+    with_rest = forms.BooleanField(
+        label=gettext_lazy("The last batch may be smaller"), required=False, initial=True
+    )
+    cut_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+# ---- all batches -----------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def batches(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every round, the newest batch first; for who configures the project, cutting and the plan."""
+    user = signed_in(request)
+    return _render_list(request, user, batched_project(user, slug))
+
+
+def _render_list(request: HttpRequest, user: User, project: Project, **bound: Any) -> HttpResponse:
+    granted = capabilities_of(user, project)
+    plan = plan_of(project)
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Batches"),
+        "page": keyset_page(rounds_of(project), request.GET.get("before"), SHOWN),
+        "counts": {state: Round.objects.filter(project=project, state=state).count() for state in RoundState},
+        "plan": plan,
+        "unbatched": services.unbatched(project).count(),
+        "progress": labelling_progress(project),
+        "configures": Capability.CONFIGURE in granted,
+        "judges": Capability.REVIEW in granted,
+    }
+    if Capability.CONFIGURE in granted:
+        context |= {
+            "cut_form": CutForm(initial={"size": plan.batch_size}),
+            "plan_form": PlanForm(instance=plan, project=project),
+        }
+    context |= bound
+    failed = any(form.is_bound for form in bound.values())
+    return render(request, "batches/list.html", context, status=422 if failed else 200)
+
+
+@require_POST
+@login_required
+def cut(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.CONFIGURE)
+    form = CutForm(request.POST)
+    if form.is_valid():
+        try:
+            made = services.cut_batches(project=project, actor=user, **form.cleaned_data)
+        except Refusal as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            told = ngettext("%(n)d batch is cut.", "%(n)d batches are cut.", len(made))
+            messages.success(request, told % {"n": len(made)})
+            return redirect("batches", slug)
+    return _render_list(request, user, project, cut_form=form)
+
+
+@require_POST
+@login_required
+def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.CONFIGURE)
+    form = PlanForm(request.POST, instance=plan_of(project), project=project)
+    if not form.is_valid():
+        return _render_list(request, user, project, plan_form=form)
+    update_batch_plan(project=project, actor=user, changes=form.cleaned_data)
+    messages.success(request, _("Saved. It holds for samples that are drawn from now on."))
+    return redirect("batches", slug)
+
+
+# ---- one batch -------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def batch(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """A batch: how far its labels are, what its sample says, the verdict, and the rounds before."""
+    user = signed_in(request)
+    return _render_batch(request, user, batched_project(user, slug), number)
+
+
+def _render_batch(
+    request: HttpRequest, user: User, project: Project, number: int, refusal: Refusal | None = None
+) -> HttpResponse:
+    rounds = list(rounds_of(project).filter(batch__number=number))
+    if not rounds:
+        raise NotFound(_("There is no such batch."), _("Go back to the list."))
+    granted, latest = capabilities_of(user, project), rounds[0]
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Batch %(n)d") % {"n": number},
+        "number": number,
+        "latest": latest,
+        "earlier": rounds[1:],
+        "plan": plan_of(project),
+        "groups": groups_of(project),
+        "configures": Capability.CONFIGURE in granted,
+        "judges": Capability.REVIEW in granted,
+        "request_id": uuid4(),
+        "refusal": refusal,
+        "has_annotators": services.has_annotators(project, latest.group),
+    }
+    sample = getattr(latest, "sample", None)
+    if sample is not None:
+        context |= _reviewed(project, sample)
+    status = refusal.status if refusal else 200
+    return render(request, "batches/batch.html", context, status=status)
+
+
+def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
+    """What the sample says. While it is being judged blind, nothing here tells the label of a single dialogue."""
+    plan, items = plan_of(project), items_of(sample)
+    standing = standing_of(sample, plan, items)
+    over = standing.judged == standing.sample or sample.round.ended_at is not None
+    matrix = confusion_of(items, sample.question)
+    names = sorted({name for pair in matrix for name in pair} | set(sample.classes))
+    pairs = pairs_of(items)
+    same = sum(1 for one, other in pairs if one.answers["dialogue"] == other.answers["dialogue"])
+    return {
+        "sample": sample,
+        "standing": standing,
+        "is_over": over,
+        "decision": standing.decision,
+        "accepts": standing.decision is Decision.ACCEPT,
+        "returns": standing.decision is Decision.RETURN,
+        "classes": [(tally, standing.by_class[tally.label]) for tally in standing.tallies if tally.sample],
+        "matrix_names": names,
+        "matrix": [(name, [matrix.get((name, other), 0) for other in names]) for name in names]
+        if over
+        else [],
+        "curve": curve_of(sample, plan, len(items)),
+        "pairs": len(pairs),
+        "same": same,
+        "appeals": sum(len(item.standing) for item in items),  # type: ignore[attr-defined,misc]
+    }
+
+
+def curve_of(sample: Sample, plan: BatchPlan, size: int) -> str:
+    """The operating characteristic: how likely the plan accepts a batch of each true accuracy."""
+    points = characteristic_of(sample, plan, size)
+    labels = [f"{100 * point.accuracy:g}" for point in points]
+    marks: list[Mark | None] = [
+        Mark(100 * point.probability, f"{label} %: {100 * point.probability:.1f} %")
+        for label, point in zip(labels, points, strict=True)
+    ]
+    title = _("How likely is a batch of each accuracy accepted?")
+    return plots.lines(labels, [marks], x=_("true accuracy of the batch (%)"), y="%", description=title)
+
+
+def _acts(
+    request: HttpRequest,
+    slug: str,
+    pk: int,
+    act: Callable[[User, Round], object],
+    *any_of: Capability,
+    told: str = "",
+) -> HttpResponse:
+    """Do one thing to a round; a refusal is shown on the batch's page with what is true now."""
+    user = signed_in(request)
+    row = round_for(user, pk, *any_of)
+    if row.project.slug != slug:
+        raise NotFound(_("There is no such batch."), _("Go back to the list."))
+    try:
+        act(user, row)
+    except Refusal as refusal:
+        return _render_batch(request, user, row.project, row.batch.number, refusal)
+    if told:
+        messages.success(request, told)
+    return redirect("batch", slug, row.batch.number)
+
+
+@require_POST
+@login_required
+def seal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        return services.seal_round(actor=user, round_id=row.pk)
+
+    return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("The batch is sealed."))
+
+
+@require_POST
+@login_required
+def unseal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        return services.unseal_round(actor=user, round_id=row.pk, reason=request.POST.get("reason", ""))
+
+    return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("The batch is open again."))
+
+
+@require_POST
+@login_required
+def regroup(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        return services.regroup_round(actor=user, round_id=row.pk, group=request.POST.get("group", ""))
+
+    return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("Saved."))
+
+
+@require_POST
+@login_required
+def draw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        return draw_sample(controller=user, round_id=row.pk, sample_id=_id(request))
+
+    answer = _acts(request, slug, pk, act, Capability.REVIEW)
+    number = Round.objects.values_list("batch__number", flat=True).get(pk=pk)
+    return redirect("sample", slug, number) if answer.status_code == 302 else answer
+
+
+@require_POST
+@login_required
+def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        reason = request.POST.get("reason", "")
+        return judging.accept_round(controller=user, round_id=row.pk, decision_id=_id(request), reason=reason)
+
+    told = _("Accepted: its labels may leave.")
+    return _acts(request, slug, pk, act, Capability.REVIEW, told=told)
+
+
+@require_POST
+@login_required
+def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def act(user: User, row: Round) -> object:
+        group = request.POST.get("group", "plan")
+        return judging.return_round(
+            controller=user,
+            round_id=row.pk,
+            decision_id=_id(request),
+            reason=request.POST.get("reason", ""),
+            group=None if group == "plan" else group,
+        )
+
+    told = _("Returned: its labels are withdrawn, and the next round is open.")
+    return _acts(request, slug, pk, act, Capability.REVIEW, told=told)
+
+
+def _id(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("request_id", ""))
+    except ValueError:
+        return uuid4()
+
+
+# ---- appeals, and what annotators see --------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def appeals(request: HttpRequest, slug: str) -> HttpResponse:
+    """Disputed corrections: a trainer's to settle; annotators see their own."""
+    user = signed_in(request)
+    project = labelling_project(user, slug)
+    rows = appeals_for(user, project).select_related(
+        "item__final__schema", "item__task__dialogue", "settled_by"
+    )
+    page = Paginator(rows.order_by("-raised_at", "pk"), SHOWN).get_page(
+        number_in(request.GET.get("page")) or 1
+    )
+    granted = capabilities_of(user, project)
+    context = {
+        "project": project,
+        "title": _("Appeals"),
+        "page": page,
+        "decides": Capability.DECIDE in granted,
+    }
+    return render(request, "batches/appeals.html", context)
+
+
+@require_POST
+@login_required
+def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.DECIDE)
+    if not appeals_for(user, project).filter(pk=pk).exists():
+        raise NotFound(_("There is no such appeal."), _("Go back to the list."))
+    try:
+        judging.settle_appeal(
+            trainer=user,
+            appeal_id=pk,
+            upheld=request.POST.get("upheld") == "1",
+            settlement=request.POST.get("settlement", ""),
+        )
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("Settled."))
+    return redirect("appeals", slug)
+
+
+@login_required
+@never_cache
+@require_safe
+def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
+    """How the person's own answers did in samples, with examples; nobody's name is in it."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.ANNOTATE)
+    page = keyset_page(judged_work(user, project).order_by("-pk"), request.GET.get("before"), SHOWN)
+    seen = corrected(user, page.rows)
+    counted = corrected(user, list(judged_work(user, project)))
+    context = {
+        "project": project,
+        "title": _("My accuracy"),
+        "page": page,
+        "cases": [_case(one) for one in seen],
+        "right": sum(one.was_right for one in counted),
+        "judged": len(counted),
+        "request_id": uuid4(),
+    }
+    return render(request, "batches/accuracy.html", context)
+
+
+def _case(one: Any) -> dict[str, Any]:
+    """The question that was checked, in words; without one, only whether all of it was right."""
+    schema, key = schema_of(one.item.final.schema), one.item.sample.question
+    question = schema.by_key.get(key)
+    own, right = one.own["dialogue"].get(key), one.right["dialogue"].get(key)
+    return {
+        "one": one,
+        "own": words_of(question, own) if question else "",
+        "right": words_of(question, right) if question else "",
+        "appealed": bool(one.item.standing),
+    }
+
+
+@require_POST
+@login_required
+def appeal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Dispute a correction."""
+    user = signed_in(request)
+    item = disputable_item(user, pk)
+    try:
+        judging.raise_appeal(
+            by=user, item_id=item.pk, appeal_id=_id(request), reason=request.POST.get("reason", "")
+        )
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("A trainer looks at it."))
+    return redirect("accuracy", slug) if number_in(request.POST.get("own")) else redirect("appeals", slug)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/batches/", batches, name="batches"),
+    path("p/<slug:slug>/batches/cut/", cut, name="batches_cut"),
+    path("p/<slug:slug>/batches/plan/", plan, name="batches_plan"),
+    path("p/<slug:slug>/batches/<int:number>/", batch, name="batch"),
+    path("p/<slug:slug>/rounds/<int:pk>/seal/", seal, name="round_seal"),
+    path("p/<slug:slug>/rounds/<int:pk>/unseal/", unseal, name="round_unseal"),
+    path("p/<slug:slug>/rounds/<int:pk>/group/", regroup, name="round_group"),
+    path("p/<slug:slug>/rounds/<int:pk>/draw/", draw, name="round_draw"),
+    path("p/<slug:slug>/rounds/<int:pk>/accept/", accept, name="round_accept"),
+    path("p/<slug:slug>/rounds/<int:pk>/return/", give_back, name="round_return"),
+    path("p/<slug:slug>/appeals/", appeals, name="appeals"),
+    path("p/<slug:slug>/appeals/<uuid:pk>/", settle, name="appeal_settle"),
+    path("p/<slug:slug>/accuracy/", accuracy, name="accuracy"),
+    path("p/<slug:slug>/samples/<int:pk>/appeal/", appeal, name="appeal"),
+]
