@@ -69,20 +69,22 @@ class Selection:
     last_id: int
     left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
-    def dialogues(self) -> QuerySet[Dialogue]:
-        """In the order in which they leave."""
+    def dialogues(self, after: int = 0, last: int | None = None) -> QuerySet[Dialogue]:
+        """In the order in which they leave; only ids above `after`, up to `last`."""
+        last = self.last_id if last is None else last
         return Dialogue.objects.filter(
-            accepted(self.project, self.filters),
+            accepted(self.project, self.filters, after, last),
             project=self.project,
             state=DialogueState.FINISHED,
             split__in=self.filters.splits,
-            id__lte=self.last_id,
+            id__gt=after,
+            id__lte=last,
         ).order_by("id")
 
     def pages(self) -> Iterator[list[Dialogue]]:
         """READ_AT_ONCE dialogues at a time, fewer where they are long."""
         after = 0
-        while rows := list(self.dialogues().filter(id__gt=after)[:READ_AT_ONCE]):
+        while rows := list(self.dialogues(after)[:READ_AT_ONCE]):
             page = _beginning(rows)
             yield page
             after = page[-1].pk
@@ -109,14 +111,21 @@ class Selection:
         return by_dialogue
 
     def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
-        still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
-        return Utterance.objects.filter(dialogue__in=still).order_by("dialogue_id", "position")
+        ids = [dialogue.pk for dialogue in page]
+        still = self.dialogues(ids[0] - 1, ids[-1]).filter(id__in=ids).order_by()
+        # Without its own bounds, PostgreSQL may walk the index of utterances from the first one to this page.
+        near = Utterance.objects.filter(dialogue_id__gte=ids[0], dialogue_id__lte=ids[-1])
+        return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 
-def accepted(project: Project, filters: Filters) -> Q:
-    """What experts passed; in labelling, what has a final label. All that is not vetoed where that was asked for."""
+def accepted(project: Project, filters: Filters, after: int = 0, last: int | None = None) -> Q:
+    """What experts passed; in labelling, what has a final label. All that is not vetoed where that was asked for.
+
+    after, last: between which ids the caller looks, so that PostgreSQL reads the final labels of these alone.
+    """
     if project.protocol == Protocol.LABELLING:
-        final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        near = Q(dialogue_id__gt=after) & (Q() if last is None else Q(dialogue_id__lte=last))
+        final = FinalLabel.objects.filter(near, dialogue=OuterRef("pk"), superseded_at=None)
         return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))
     return Q(review_state__in=filters.review_states())
 
