@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from annotation.models import FinalLabel, LabelStatistics, Submission
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound
+from annotation.models import FinalLabel, LabellingSettings, LabelStatistics, Submission
 from annotation.selectors.label_work import final_labels, work_by_annotator
 from annotation.selectors.question_statistics import question_statistics
 from annotation.selectors.ratings import questions_asked, table_of
 from annotation.selectors.uch_statistics import STEPS, uch_statistics
 from jobs.models import Job
-from projects.models import Project
+from projects.models import Project, Protocol
 
 KIND = "agreement"
 AT_ONCE = 2000  # submissions that are computed while somebody waits for the page
@@ -53,6 +56,16 @@ class Latest:
     @property
     def is_small(self) -> bool:
         return self.now.submissions < AT_ONCE
+
+
+def labelling_of(project: Project) -> LabellingSettings:
+    """Raises NotFound for a project of another protocol."""
+    if project.protocol != Protocol.LABELLING:
+        raise NotFound(
+            _("“%(slug)s” is no labelling project.") % {"slug": project.slug},
+            _("Its numbers are at statistics/."),
+        )
+    return project.labelling
 
 
 def extent_of(project: Project) -> Extent:
