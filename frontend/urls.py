@@ -5,6 +5,7 @@ from django.urls import path
 from frontend.pages import (
     account,
     admission,
+    agreement,
     authoring,
     confirmations,
     dialogues,
@@ -45,6 +46,7 @@ urlpatterns = [
     *disagreed.urlpatterns,
     *threads.urlpatterns,
     *dialogues.urlpatterns,
+    *agreement.urlpatterns,
     *statistics.urlpatterns,
     *imports.urlpatterns,
     *exports.urlpatterns,

@@ -113,9 +113,11 @@ def test_final_labels_are_counted_by_how_they_came_about(labelled: Project, peop
 
 def settle(project: Project, name: str, origin: str, dialogue: dict[str, Any], nuggets: str = "") -> None:
     found = Dialogue.objects.get(project=project, external_id=name)
+    schema = project.labelling.schema
+    assert schema
     utterances = {str(n): {"nugget": word} for n, word in enumerate(nuggets.split())}
     FinalLabel.objects.create(
-        task=found.tasks.get(), project=project, dialogue=found, schema=project.labelling.schema,
+        task=found.tasks.get(), project=project, dialogue=found, schema=schema,
         answers={"dialogue": dialogue, "utterances": utterances}, origin=origin,
     )  # fmt: skip
 

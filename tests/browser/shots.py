@@ -220,6 +220,7 @@ NO_PAGES: Final = {
         "take_back",
     ),
     *("veto_read", "review_next", "review_verdict", "review_undo", "review_leave", "statistics_download"),
+    "statistics_compute",
     *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
     *("guidelines_read", "thread_faq", "member_group", "gold_retire", "training_edition"),
     *("admission_begin", "admission_answer", "admission_grant"),
