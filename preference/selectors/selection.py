@@ -1,12 +1,14 @@
 """Which dialogues an export takes, and how they are read."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
 
 from annotation.models import FinalLabel
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
@@ -104,10 +106,16 @@ class Selection:
 
     def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[Said]]:
         """As utterances(), only the words, with metadata if wanted; four times as fast."""
-        rows = self._still_there(page).values_list(*SPOKEN, *(["metadata"] if metadata else []))
         by_dialogue: dict[int, list[Said]] = defaultdict(list)
-        for row in rows:
-            by_dialogue[row[0]].append(Said(*row))
+        if not metadata:
+            for row in self._still_there(page).values_list(*SPOKEN):
+                by_dialogue[row[0]].append(Said(*row))
+            return by_dialogue
+        # As text, since most have none.
+        rows = self._still_there(page).values_list(*SPOKEN, Cast("metadata", TextField()))
+        for dialogue, position, speaker, text, kept in rows:
+            about = {} if kept == "{}" else json.loads(kept)
+            by_dialogue[dialogue].append(Said(dialogue, position, speaker, text, about))
         return by_dialogue
 
     def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
