@@ -93,7 +93,7 @@ class ProblemInSchema(serializers.Serializer[Any]):
 class CheckedSerializer(serializers.Serializer[Any]):
     content = serializers.JSONField(allow_null=True, help_text="Canonical; null where there are problems.")
     problems = ProblemInSchema(many=True)
-    data = serializers.JSONField(
+    parsed = serializers.JSONField(
         allow_null=True, help_text="What the text says, right or not; null: unreadable."
     )
 

@@ -190,7 +190,7 @@ def _question_labels() -> dict[str, Any]:
     return {
         "new_question": _("New question"),
         "key": _("Name in the data"),
-        "scope": _("About"),
+        "scope": _("Asked about"),
         "scopes": {"dialogue": _("the dialogue"), "utterance": _("each utterance")},
         "kind": _("Kind"),
         "kinds": {

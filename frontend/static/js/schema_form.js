@@ -125,12 +125,12 @@ export class Form {
     this.data.questions.push(made);
     this.#open.add(made);
     this.#shaped(this.words.added, this.data.questions.length - 1);
-    const field = this.fieldOf(`questions[${this.data.questions.length - 1}].text.en`);
-    if (field instanceof HTMLTextAreaElement) {
-      field.focus();
-      field.select();
-      field.scrollIntoView({ block: "center" });
-    }
+    const at = `questions[${this.data.questions.length - 1}].text`;
+    const fields = ["en", "zh"].map((side) => this.fieldOf(`${at}.${side}`));
+    for (const field of fields)
+      field?.addEventListener("focus", () => /** @type {HTMLTextAreaElement} */ (field).select(), { once: true });
+    fields[0]?.focus();
+    fields[0]?.scrollIntoView({ block: "center" });
   }
 
   /** @param {string} said  @param {number} n */
@@ -355,7 +355,7 @@ export class Form {
   #optionList(question, at) {
     const { words } = this;
     const box = make("fieldset", "stack tight options-form");
-    const list = make("ol", "plain-list stack tight");
+    const list = make("div", "stack tight");
     question.options ??= [];
     const rows = question.options;
     /** @param {string} [said]  @param {number} [n] */
@@ -391,7 +391,7 @@ export class Form {
   #option(question, option, k, above, drawn) {
     const { words } = this;
     const [at, rows] = [`${above}.options[${k}]`, question.options];
-    const item = make("li", "option-form");
+    const item = make("div", "option-form");
     const acts = make("div", "row option-acts");
     const name = fill(words.option, { n: k + 1 });
     /** @param {1 | -1} step  @param {string} move */
