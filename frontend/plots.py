@@ -314,11 +314,10 @@ def _stretch(frame: _Frame, points: Sequence[tuple[float, Mark]], number: int) -
         )
         for at, mark in points
     )  # fmt: skip
-    shapes = format_html(
-        '<path class="band c{}" d="{}Z"/><path class="curve c{}" d="{}"/>',
-        number, _path(around, frame), number, line,
-    )  # fmt: skip
-    return _join([shapes, dots])
+    shade = EMPTY
+    if around:
+        shade = format_html('<path class="band c{}" d="{}Z"/>', number, _path(around, frame))
+    return _join([shade, format_html('<path class="curve c{}" d="{}"/>', number, line), dots])
 
 
 def _path(points: Sequence[tuple[float, float]], frame: _Frame) -> str:

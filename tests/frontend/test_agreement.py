@@ -161,3 +161,9 @@ def test_estimates_below_zero_are_drawn_inside() -> None:
     drawn = plots.estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
     assert ">-0.4<" in drawn
     assert not re.search(r'(?:x1|x2|cx)="-', drawn)
+
+
+def test_a_line_without_intervals_has_no_band() -> None:
+    drawn = plots.lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
+    assert 'class="band' not in drawn
+    assert 'd="Z"' not in drawn
