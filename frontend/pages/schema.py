@@ -150,9 +150,7 @@ def _words() -> dict[str, Any]:
         "undo": _("Undo"),
         "undone": _("Undone."),
         "no_form": _("The text cannot be read as questions, so there is no form."),
-        "to_text": _("Mend it in the text"),
         "line": _("Line {n}"),
-        "checking": _("Checking…"),
         "fine": _("No problem."),
         "problems": [ngettext("{n} problem", "{n} problems", n) for n in (1, 2)],
         "unchecked": _(
@@ -227,7 +225,6 @@ def _question_labels() -> dict[str, Any]:
         "down": _("Move down"),
         "copy": _("Duplicate"),
         "remove": _("Remove"),
-        "problem_here": _("has a problem"),
     }
 
 

@@ -383,7 +383,7 @@ yaml.addEventListener("scroll", () => {
   byId("gutter").scrollTop = yaml.scrollTop;
 });
 byId("add").addEventListener("click", () => {
-  setWay("form");
+  if (byId("form").inert) return; // the text is being read, or cannot be
   form.add();
 });
 byId("way").addEventListener("change", (event) => setWay(/** @type {HTMLInputElement} */ (event.target).value));
@@ -396,7 +396,10 @@ addEventListener("beforeunload", (event) => {
 
 yaml.value = toYaml(data.content);
 const draft = kept();
-if (draft?.text && draft.text !== savedText) {
+if (draft?.text && location.search.includes("from=")) {
+  remember(draft.text, true); // another version was asked for: the draft is one step back
+  window.history.replaceState(null, "", location.pathname);
+} else if (draft?.text && draft.text !== savedText) {
   const isOlder = draft.sha256 !== newest.sha256;
   yaml.value = draft.text;
   notice("restored", fill(isOlder ? words.restored_older : words.restored, { version: newest.version }), "warn", [
