@@ -3,7 +3,7 @@
 DCH paper, section 5: ratings are z-scores of each annotator, averaged over the annotators of a dialogue.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +12,7 @@ from annotation.schemas import Scope
 from annotation.selectors.helpdesk import annotated_dialogues, longest_dialogue, nugget_question
 from annotation.selectors.question_statistics import is_numbered
 from annotation.selectors.ratings import Table
-from measures.bootstrap import Floats
 from measures.correlation import kendall
-from measures.estimate import Estimate
 from measures.helpdesk import ALPHA
 from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect, tau_with_ratings
 from measures.raters import z_scores
@@ -24,7 +22,7 @@ from projects.models import Project
 PATIENCES: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # of the longest dialogue, as in Figure 4
 ALPHAS: Final = tuple(n / 10 for n in range(11))
 MOST_BINS: Final = 20
-STEPS: Final = 3  # how often `uch_statistics` tells that it goes on
+STEPS: Final = 2 + len(PATIENCES) + len(ALPHAS)  # how often `uch_statistics` tells that it goes on
 
 
 def uch_statistics(
@@ -68,11 +66,21 @@ def uch_statistics(
         },
     }
     told()
-    lengths = sorted({max(1, round(patience * share)) for share in PATIENCES})
-    by_patience = [(length, collection.score(patience=length)) for length in lengths]
-    by_alpha = [(alpha, collection.score(patience=patience, alpha=alpha)) for alpha in ALPHAS]
-    told()
-    return summary | {"by_patience": _sweep(by_patience, ratings), "by_alpha": _sweep(by_alpha, ratings)}
+
+    def swept(points: Iterable[tuple[float, Scores]]) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in ratings}
+        for x, at in points:
+            for name, rated in ratings.items():
+                # Drawing the intervals of a hundred points would take half a minute; the delta method's look the same.
+                found[name].append({"x": x, **kendall(at.auch, rated, bootstrap_up_to=0).as_dict()})
+            told()
+        return found
+
+    lengths = [max(1, round(patience * share)) for share in PATIENCES]
+    return summary | {
+        "by_patience": swept((length, collection.score(patience=length)) for length in lengths),
+        "by_alpha": swept((alpha, collection.score(patience=patience, alpha=alpha)) for alpha in ALPHAS),
+    }
 
 
 def mean_z(table: Table, dialogues: Sequence[int]) -> list[float | None]:
@@ -119,17 +127,3 @@ def _spare(collection: Collection) -> dict[str, int]:
         "labellings": int(having.size),
         "dialogues": int(np.unique(collection.dialogue[having]).size),
     }
-
-
-def _sweep(
-    points: Sequence[tuple[float, Scores]], ratings: dict[str, list[float | None]]
-) -> dict[str, list[dict[str, Any]]]:
-    return {
-        name: [{"x": x, **_quick_tau(scores.auch, rated).as_dict()} for x, scores in points]
-        for name, rated in ratings.items()
-    }
-
-
-def _quick_tau(scores: Sequence[float | None] | Floats, rated: list[float | None]) -> Estimate:
-    # Drawing the intervals of a hundred points would take half a minute; the delta method's look the same.
-    return kendall(scores, rated, bootstrap_up_to=0)
