@@ -160,6 +160,8 @@ SHOTS: Final = [
     Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
     Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
     Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),
+    Shot("schema", args=lambda w: ("quality",), whole=False, main=True),
+    Shot("schema_version", args=lambda w: ("quality", 1)),
     Shot("disagreed", who="tina", args=lambda w: ("quality",)),
     Shot("threads", args=lambda w: ("training",)),
     Shot("thread", who="tina", args=lambda w: ("training", w.asked)),
@@ -222,6 +224,7 @@ NO_PAGES: Final = {
     *("veto_read", "review_next", "review_verdict", "review_undo", "review_leave", "statistics_download"),
     "statistics_compute",
     *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
+    *("schema_yaml", "schema_version_yaml", "schema_preset", "schema_use"),
     *("guidelines_read", "thread_faq", "member_group", "gold_retire", "training_edition"),
     *("admission_begin", "admission_answer", "admission_grant"),
     *(
