@@ -160,7 +160,7 @@ SHOTS: Final = [
     Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
     Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
     Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),
-    Shot("schema", args=lambda w: ("quality",), whole=False, main=True),
+    Shot("schema", who="mara", args=lambda w: ("quality",), whole=False, main=True),
     Shot("schema_version", args=lambda w: ("quality", 1)),
     Shot("disagreed", who="tina", args=lambda w: ("quality",)),
     Shot("threads", args=lambda w: ("training",)),
