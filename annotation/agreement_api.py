@@ -28,20 +28,21 @@ TAG = ["Statistics"]
 LONGEST = 10_000_000  # characters
 
 
-class EstimateSerializer(serializers.Serializer[Any]):
-    """low, high: 95 % interval. Null: undefined, for example when everybody always gives the same answer."""
-
-    value = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField(help_text="Items that at least two people answered.")
+NUMBER = {"type": "number", "nullable": True}
+ESTIMATE: dict[str, Any] = {
+    "type": "object",
+    "description": "Value with its 95 % interval, of n items that at least two people answered. Null: undefined.",
+    "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "n": {"type": "integer"}},
+    "required": ["value", "low", "high", "n"],
+}
+MEASURES = {"type": "object", "additionalProperties": ESTIMATE}
 
 
 class AgreementView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="agreement_read",
-        responses=serializers.DictField(child=serializers.DictField(child=EstimateSerializer())),
+        responses={200: {"type": "object", "additionalProperties": MEASURES}},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Question to measure to estimate, as `manage.py agreement --json`; a large project takes seconds."""
