@@ -163,6 +163,8 @@ SHOTS: Final = [
     Shot("schema", who="mara", args=lambda w: ("quality",), whole=False, main=True),
     Shot("schema_version", args=lambda w: ("quality", 1)),
     Shot("disagreed", who="tina", args=lambda w: ("quality",)),
+    Shot("statistics", who="mara", args=lambda w: ("helpdesk",), file="statistics-labels", main=True),
+    Shot("statistics", who="mara", args=lambda w: ("training",), file="statistics-labels-empty"),
     Shot("threads", args=lambda w: ("training",)),
     Shot("thread", who="tina", args=lambda w: ("training", w.asked)),
     Shot("training", who="tina", args=lambda w: ("training",), main=True),
