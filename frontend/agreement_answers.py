@@ -1,6 +1,6 @@
 """The questions that a labelling project's statistics answer, from the stored numbers."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -42,6 +42,11 @@ class Told:
     def question(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = next(one for one in self.numbers["questions"] if one["name"] == name)
         return found
+
+    def in_order(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """By question, as the schema asks them: the database keeps no order of keys."""
+        asked = [one["name"] for one in self.numbers["questions"]]
+        return {name: found[name] for name in sorted(found, key=asked.index)}
 
 
 def names_of(people: Collection[int]) -> dict[int, str]:
@@ -270,7 +275,7 @@ def distribution(told: Told) -> Answer:
 
 
 def tau_table(told: Told) -> Answer:
-    found = told.numbers["uch"]["tau"]
+    found = told.in_order(told.numbers["uch"]["tau"])
     rows: list[list[Cell]] = [
         [name, _estimate(both["auch"]), _estimate(both["cuch"]), both["auch"]["n"]]
         for name, both in found.items()
@@ -300,7 +305,7 @@ def by_alpha(told: Told) -> Answer:
 
 
 def _sweep(told: Told, key: str, title: str, x: str, note: str) -> Answer:
-    found: dict[str, list[dict[str, Any]]] = told.numbers["uch"][key]
+    found: dict[str, list[dict[str, Any]]] = told.in_order(told.numbers["uch"][key])
     labels = [f"{point['x']:g}" for point in next(iter(found.values()), [])]
     drawn = list(found)[:MOST_SERIES]
     series = [
