@@ -20,7 +20,8 @@ from accounts.rest.shapes import checked as checked_input
 from annotation import schemas
 from annotation.models import Schema
 from annotation.schemas import SchemaErrors
-from annotation.schemas.yaml_text import MAX_TEXT
+from annotation.schemas.problems import Found
+from annotation.schemas.yaml_text import MAX_TEXT, data_of
 from annotation.selectors.schemas import current_schema, schema_of, version_named, versions_of
 from annotation.services.schemas import save_schema, use_schema
 from projects.roles import Capability
@@ -51,6 +52,11 @@ class QuestionsInput(Strict):
 class SchemaInput(QuestionsInput):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first result.")
     use = serializers.BooleanField(required=False, help_text="New work is done under it; true if left out.")
+    based_on = serializers.CharField(
+        required=False,
+        max_length=64,
+        help_text="sha256 of the newest version that you know; refused (schema_newer) where there is a newer one.",
+    )
 
 
 class VersionInput(Strict):
@@ -87,6 +93,9 @@ class ProblemInSchema(serializers.Serializer[Any]):
 class CheckedSerializer(serializers.Serializer[Any]):
     content = serializers.JSONField(allow_null=True, help_text="Canonical; null where there are problems.")
     problems = ProblemInSchema(many=True)
+    parsed = serializers.JSONField(
+        allow_null=True, help_text="What the text says, right or not; null: unreadable."
+    )
 
 
 def shown(row: Schema) -> dict[str, Any]:
@@ -111,7 +120,8 @@ class SchemasView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Save questions as the next version, or in place of the newest one while nobody uses it.
 
-        Codes: invalid (`problems` lists each with path, line, message and remedy), no_schema.
+        Codes: invalid (`problems` lists each with path, line, message and remedy), no_schema,
+        schema_newer.
         """
         project = project_for(person(request), slug, Capability.CONFIGURE)
         sent = checked_input(SchemaInput, request)
@@ -121,6 +131,7 @@ class SchemasView(APIView):
             content=_content_of(sent),
             save_id=sent["id"],
             use=sent.get("use", True),
+            based_on=sent.get("based_on", ""),
         )
         answer = {**shown(saved.row), "is_new": saved.is_new, "used_at": saved.row.used_at}
         return Response(answer, status=status.HTTP_201_CREATED if saved.is_new else status.HTTP_200_OK)
@@ -147,8 +158,17 @@ class CheckView(APIView):
         try:
             schema = schemas.read_yaml(content) if isinstance(content, str) else schemas.read(content)
         except SchemaErrors as errors:
-            return Response({"content": None, "problems": [one.as_dict() for one in errors.problems]})
-        return Response({"content": schema.content, "problems": []})
+            problems = [one.as_dict() for one in errors.problems]
+            return Response({"content": None, "problems": problems, "parsed": _data_of(content)})
+        return Response({"content": schema.content, "problems": [], "parsed": schema.content})
+
+
+def _data_of(content: Any) -> Any:
+    if not isinstance(content, str):
+        return content
+    found = Found({})
+    data = data_of(content, found)
+    return None if found.problems else data
 
 
 class SchemaView(APIView):

@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, list[str]] = {
     "labelling_page": ["--submissions", "10"],
     "labelling_data": ["--sizes", "300", "3000"],
     "boards": ["--turns", "5000", "--repeats", "3"],
+    "agreement": ["--rounds", "2", "--items", "20000"],
     "faults": ["--kills", "5", "--annotators", "3"],
 }
 

@@ -12,6 +12,7 @@ v1 = [
     path("", include("jobs.api")),
     path("", include("dialogues.api")),
     path("", include("generation.api")),
+    path("", include("annotation.agreement_api")),
     path("", include("annotation.api")),
     path("", include("annotation.batches_api")),
     path("", include("annotation.labelling_api")),

@@ -31,6 +31,8 @@ LIGHT: Final = {
     "2": "#a85a19",
     "3": "#008866",
     "4": "#995494",
+    "5": "#837200",
+    "6": "#00829f",
 }
 
 
@@ -45,14 +47,23 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From 0 to `top` in equal steps of a round number."""
+    """From `bottom`, at most 0, to `top` in equal steps of a round number."""
 
     top: float
     step: float
+    bottom: float = 0.0
 
     @property
     def ticks(self) -> list[float]:
-        return [self.step * n for n in range(round(self.top / self.step) + 1)]
+        first, last = round(self.bottom / self.step), round(self.top / self.step)
+        return [round(self.step * n, 9) for n in range(first, last + 1)]
+
+    def share(self, value: float) -> float:
+        """Where it lies between bottom (0) and top (1)."""
+        return (value - self.bottom) / (self.top - self.bottom)
+
+    def down_to(self, lowest: float) -> "Scale":
+        return Scale(self.top, self.step, min(0.0, math.floor(lowest / self.step + 1e-9) * self.step))
 
 
 def scale(highest: float, most: int = 5) -> Scale:
@@ -92,8 +103,7 @@ def lines(
     labels: Sequence[str], series: Sequence[Sequence[Mark | None]], *, x: str, y: str, description: str
 ) -> SafeString:
     """A line for each series, with its intervals as a band; None where a series has no value: the line breaks there."""
-    points = [mark for one in series for mark in one if mark]
-    up = scale(max([mark.interval[1] if mark.interval else mark.value for mark in points] + [0.0]))
+    up = _scale_of([mark for one in series for mark in one if mark])
 
     def draw(width: int) -> SafeString:
         frame = _Frame(width, up, y)
@@ -117,6 +127,29 @@ def stacked_rows(
 ) -> SafeString:
     """Lying bars of parts of a whole: shares between 0 and 1."""
     return _lying(list(labels)[:MOST_ROWS], series, Scale(100.0, 25.0), x, description, stacked=True)
+
+
+def estimates(labels: Sequence[str], marks: Sequence[Mark | None], *, x: str, description: str) -> SafeString:
+    """A dot with its interval for every label, also below 0; None where there is no value."""
+    shown, drawn = list(labels)[:MOST_ROWS], list(marks)[:MOST_ROWS]
+    along = _scale_of([mark for mark in drawn if mark])
+    height = round(ROW * max(1, len(shown)) + BOTTOM + 4)
+
+    def draw(width: int) -> SafeString:
+        frame = _LyingFrame(width, height, along, shown)
+        dots = [frame.dot(n, label, mark) for n, (label, mark) in enumerate(zip(shown, drawn, strict=True))]
+        return _join([frame.grid(), *dots, frame.below(x)])
+
+    return _both(draw, height, description)
+
+
+def _scale_of(marks: Sequence[Mark]) -> Scale:
+    lows = [mark.interval[0] if mark.interval else mark.value for mark in marks]
+    highs = [mark.interval[1] if mark.interval else mark.value for mark in marks]
+    highest, lowest = max([*highs, 0.0]), min([*lows, 0.0])
+    step = scale(max(highest, -lowest)).step
+    top = scale(highest).top if lowest == 0 else max(step, math.ceil(highest / step - 1e-9) * step)
+    return (Scale(top, step) if lowest else scale(highest)).down_to(lowest)
 
 
 def _lying(
@@ -149,7 +182,7 @@ class _Frame:
         self.floor = HEIGHT - BOTTOM
 
     def height_of(self, value: float) -> float:
-        return value / self.up.top * (self.floor - TOP)
+        return self.up.share(value) * (self.floor - TOP)
 
     def places(self, count: int) -> list[tuple[float, float]]:
         """Left edge and width of every bar."""
@@ -195,7 +228,7 @@ class _LyingFrame:
         self.floor = height - BOTTOM
 
     def length_of(self, value: float) -> float:
-        return value / self.along.top * (self.width - self.left - RIGHT - 8)
+        return self.along.share(value) * (self.width - self.left - RIGHT - 8)
 
     def grid(self) -> SafeString:
         return _join(self._tick(tick) for tick in self.along.ticks)
@@ -209,6 +242,22 @@ class _LyingFrame:
         top, thick = n * ROW + 4, ROW - 8
         name = _text(self.left - 6, top + thick / 2 + 4, _clipped(label, self.left - 8), "end", title=label)
         return _join([name, self._stack(top, thick, marks) if stacked else self._group(top, thick, marks)])
+
+    def dot(self, n: int, label: str, mark: Mark | None) -> SafeString:
+        at = n * ROW + ROW / 2
+        name = _text(self.left - 6, at + 4, _clipped(label, self.left - 8), "end", title=label)
+        if mark is None:
+            return name
+        place = self.left + self.length_of(mark.value)
+        dot = format_html(
+            '<circle class="mark c1" cx="{}" cy="{}" r="4"><title>{}</title></circle>',
+            _short(place), _short(at), mark.title,
+        )  # fmt: skip
+        if mark.interval is None:
+            return _join([name, dot])
+        low, high = (self.left + self.length_of(value) for value in mark.interval)
+        ends = [_line(end, at - 4, end, at + 4, "interval") for end in (low, high)]
+        return _join([name, _line(low, at, high, at, "interval"), *ends, dot])
 
     def _stack(self, top: float, thick: float, marks: Sequence[Mark]) -> SafeString:
         parts, at = [], self.left
@@ -265,11 +314,10 @@ def _stretch(frame: _Frame, points: Sequence[tuple[float, Mark]], number: int) -
         )
         for at, mark in points
     )  # fmt: skip
-    shapes = format_html(
-        '<path class="band c{}" d="{}Z"/><path class="curve c{}" d="{}"/>',
-        number, _path(around, frame), number, line,
-    )  # fmt: skip
-    return _join([shapes, dots])
+    shade = EMPTY
+    if around:
+        shade = format_html('<path class="band c{}" d="{}Z"/>', number, _path(around, frame))
+    return _join([shade, format_html('<path class="curve c{}" d="{}"/>', number, line), dots])
 
 
 def _path(points: Sequence[tuple[float, float]], frame: _Frame) -> str:
@@ -344,7 +392,7 @@ def standalone(svg: str) -> str:
     """The wide drawing as a file of its own, in the light theme's colours."""
     wide = svg[: svg.index("</svg>") + len("</svg>")]
     marks = "".join(
-        f".c{n}{{fill:{LIGHT[n]}}}.curve.c{n}{{fill:none;stroke:{LIGHT[n]};stroke-width:2}}" for n in "1234"
+        f".c{n}{{fill:{LIGHT[n]}}}.curve.c{n}{{fill:none;stroke:{LIGHT[n]};stroke-width:2}}" for n in "123456"
     )
     style = (
         f"<style>text{{font:12px sans-serif;fill:{LIGHT['text']}}}.grid-line{{stroke:{LIGHT['line']}}}"

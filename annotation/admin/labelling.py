@@ -3,7 +3,15 @@
 from django.contrib import admin
 
 from accounts.read_only_admin import ReadOnlyAdmin
-from annotation.models import FinalLabel, LabelDraft, LabellingSettings, Schema, Submission, Workload
+from annotation.models import (
+    FinalLabel,
+    LabelDraft,
+    LabellingSettings,
+    LabelStatistics,
+    Schema,
+    Submission,
+    Workload,
+)
 
 
 @admin.register(LabellingSettings)
@@ -66,3 +74,13 @@ class WorkloadAdmin(ReadOnlyAdmin):
     list_select_related = ["project", "annotator"]
     search_fields = ["project__slug", "=annotator__username"]
     raw_id_fields = ["annotator"]
+
+
+@admin.register(LabelStatistics)
+class LabelStatisticsAdmin(ReadOnlyAdmin):
+    """The numbers themselves are on the project's page of statistics."""
+
+    list_display = ["project", "submissions", "final_labels", "computed_at", "seconds"]
+    list_select_related = ["project"]
+    exclude = ["numbers"]
+    search_fields = ["project__slug"]

@@ -24,12 +24,17 @@ def _text(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
+def yaml_of(name: str) -> str:
+    """The questions of a preset as they are written, with comments."""
+    return _text(f"{name}.yaml")
+
+
 def _preset(name: str, labelling: LabellingDefaults) -> Preset:
     return Preset(
         protocol=Protocol.LABELLING,
         guidelines_en=_text(f"{name}.en.md"),
         guidelines_zh=_text(f"{name}.zh.md"),
-        schema=read_yaml(_text(f"{name}.yaml")).content,
+        schema=read_yaml(yaml_of(name)).content,
         labelling=labelling,
     )
 

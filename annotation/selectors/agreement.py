@@ -7,7 +7,7 @@ import numpy as np
 from annotation.schemas import Kind
 from annotation.selectors.ratings import Table, rating_tables
 from measures.agreement import Level, fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
-from measures.bootstrap import Floats
+from measures.bootstrap import Floats, Ints
 from measures.estimate import Estimate
 from measures.icc import icc
 from measures.ratings import Ratings, numbers
@@ -31,6 +31,14 @@ def agreement_of(project: Project) -> list[QuestionAgreement]:
     return [agreement_on(table) for table in rating_tables(project)]
 
 
+def agreement_by_question(project: Project) -> dict[str, dict[str, dict[str, float | int | None]]]:
+    """{question: {measure: {"value", "low", "high", "n"}}}."""
+    return {
+        one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
+        for one in agreement_of(project)
+    }
+
+
 def agreement_on(table: Table) -> QuestionAgreement:
     ratings, kind = table.merged(), table.asked.question.kind
     measures = _of_slider(ratings) if kind is Kind.SLIDER else _of_options(ratings, kind)
@@ -52,15 +60,18 @@ def _of_slider(ratings: Ratings) -> dict[str, Estimate]:
     alpha = krippendorff_alpha(
         ratings.counts(), level="interval", values=values if values.size else np.zeros(1)
     )
-    return {"krippendorff_alpha": alpha, "icc": icc(_by_item(ratings), "1,1")}
+    return {"krippendorff_alpha": alpha, "icc": icc(by_item(ratings.item, ratings.values()), "1,1")}
 
 
-def _by_item(ratings: Ratings) -> Floats:
-    """Shape (items, most ratings of an item), NaN beyond: narrow however many people took part."""
-    order = np.argsort(ratings.item, kind="stable")
-    item = ratings.item[order]
-    n = np.bincount(item, minlength=len(ratings.items))
-    place = np.arange(item.size) - (np.cumsum(n) - n)[item]
-    rows = np.full((len(ratings.items), int(n.max(initial=1))), np.nan)
-    rows[item, place] = ratings.values()[order]
+def by_item(item: Ints, values: Floats) -> Floats:
+    """values of items, both of shape (ratings,), as (items, most ratings of an item), NaN beyond.
+
+    Narrow however many people took part.
+    """
+    order = np.argsort(item, kind="stable")
+    sorted_item = item[order]
+    n = np.bincount(item)
+    place = np.arange(item.size) - (np.cumsum(n) - n)[sorted_item]
+    rows = np.full((n.size, int(n.max(initial=1))), np.nan)
+    rows[sorted_item, place] = values[order]
     return rows

@@ -15,7 +15,7 @@ from annotation.selectors.ratings import independent_submissions
 from annotation.selectors.schemas import schema_of
 from dialogues.models import Dialogue, Utterance
 from measures.helpdesk import CUSTOMER, HELPDESK, NAN, Position
-from measures.helpdesk_collection import AnnotatedDialogue, Collection, collect
+from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect
 from projects.models import Project
 
 AT_ONCE = 2000
@@ -81,12 +81,13 @@ def collection_of(
             _("The schema of this project has no nugget types, so there is no UCH."),
             _("Use the preset dch or dialeval, or give options of an utterance question a nugget type."),
         )
-    return collect(_annotated(project, asked, dialogues), position)
+    return collect((one for _key, one in annotated_dialogues(project, asked, dialogues)), position)
 
 
-def _annotated(
-    project: Project, asked: NuggetQuestion, dialogues: Sequence[int] | None
-) -> Iterator[AnnotatedDialogue]:
+def annotated_dialogues(
+    project: Project, asked: NuggetQuestion, dialogues: Sequence[int] | None = None
+) -> Iterator[tuple[int, AnnotatedDialogue]]:
+    """What people called the utterances of every labelled dialogue, or of these, with the dialogue's key."""
     given = _given(project, asked.question.key, dialogues)
     labelled = sorted(given)
     for start in range(0, len(labelled), AT_ONCE):
@@ -94,17 +95,29 @@ def _annotated(
         known = Dialogue.objects.filter(pk__in=ids).values_list("pk", "external_id")
         names = {pk: external or str(pk) for pk, external in known}
         for dialogue, spoken in _spoken(ids).items():
-            yield AnnotatedDialogue(
-                names[dialogue],
-                [(asked.side(speaker), length) for speaker, length in spoken],
-                {
-                    person: [
-                        asked.label(speaker, values.get(str(place)))
-                        for place, (speaker, _length) in enumerate(spoken)
-                    ]
-                    for person, values in given[dialogue].items()
-                },
-            )
+            sides = [(asked.side(speaker), length) for speaker, length in spoken]
+            labellings = {
+                person: [
+                    asked.label(speaker, values.get(str(place)))
+                    for place, (speaker, _length) in enumerate(spoken)
+                ]
+                for person, values in given[dialogue].items()
+            }
+            yield dialogue, AnnotatedDialogue(names[dialogue], sides, labellings)
+
+
+def scores_by_dialogue(collection: Collection, scores: Scores) -> list[dict[str, Any]]:
+    """{"id", "auch", "cuch", "spare_goals", "annotators": [{"annotator", "uc", "uh", "uch"}]}, one a dialogue."""
+    dialogues: list[dict[str, Any]] = [
+        {"id": name, "auch": auch, "cuch": cuch, "spare_goals": 0, "annotators": []}
+        for name, auch, cuch in zip(collection.ids, scores.auch, scores.cuch, strict=True)
+    ]
+    sides = zip(scores.uc.tolist(), scores.uh.tolist(), scores.uch.tolist(), strict=True)
+    spare = collection.spare_goals.tolist()
+    for (place, annotator), (uc, uh, uch), goals in zip(collection.labellings, sides, spare, strict=True):
+        dialogues[place]["annotators"].append({"annotator": annotator, "uc": uc, "uh": uh, "uch": uch})
+        dialogues[place]["spare_goals"] += goals
+    return dialogues
 
 
 def _given(

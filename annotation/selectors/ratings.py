@@ -108,6 +108,7 @@ INDEPENDENT = """
 FROM annotation_submission s JOIN annotation_task t ON t.id = s.task_id
 WHERE s.project_id = %(project)s AND s.stage = 'label' AND t.dialogue_id IS NOT NULL AND t.state <> 'withdrawn'
 AND (%(dialogues)s::bigint[] IS NULL OR t.dialogue_id = ANY(%(dialogues)s::bigint[]))
+AND (%(raters)s::bigint[] IS NULL OR s.annotator_id = ANY(%(raters)s::bigint[]))
 AND NOT EXISTS (SELECT FROM annotation_submission later WHERE later.assignment_id = s.assignment_id
 AND later.stage = 'label' AND later.revision > s.revision)
 """
@@ -130,8 +131,13 @@ CODES = {
 }
 
 
-def table_of(project: Project, asked: Asked, dialogues: Sequence[int] | None = None) -> Table:
-    """The ratings of one question, of all dialogues or of these; one query.
+def table_of(
+    project: Project,
+    asked: Asked,
+    dialogues: Sequence[int] | None = None,
+    people: Sequence[int] | None = None,
+) -> Table:
+    """The ratings of one question, of all dialogues and people or of these; one query.
 
     Answers to another version of the schema count where the question still has the option.
     """
@@ -140,7 +146,7 @@ def table_of(project: Project, asked: Asked, dialogues: Sequence[int] | None = N
     query = f"""{COLUMNS} FROM (SELECT item, rater, day, {code} AS code FROM ({rows}) given
         WHERE answer IS NOT NULL) coded WHERE code IS NOT NULL"""  # noqa: S608  as above
     with connection.cursor() as cursor:
-        cursor.execute(query, _parameters(project, asked, dialogues))
+        cursor.execute(query, _parameters(project, asked, dialogues, people))
         item, rater, day, codes = (np.fromstring(text, np.int64, sep=",") for text in cursor.fetchone())
     categories = asked.categories
     if asked.question.kind is Kind.SLIDER:
@@ -154,10 +160,13 @@ def table_of(project: Project, asked: Asked, dialogues: Sequence[int] | None = N
     return Table(asked, whole, day)
 
 
-def _parameters(project: Project, asked: Asked, dialogues: Sequence[int] | None) -> dict[str, Any]:
+def _parameters(
+    project: Project, asked: Asked, dialogues: Sequence[int] | None, people: Sequence[int] | None
+) -> dict[str, Any]:
     return {
         "project": project.pk,
         "dialogues": None if dialogues is None else list(dialogues),
+        "raters": None if people is None else list(people),
         "zone": timezone.get_default_timezone_name(),
         "key": asked.question.key,
         "speaker": asked.speaker,

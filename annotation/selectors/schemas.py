@@ -31,6 +31,11 @@ def versions_of(project: Project) -> QuerySet[Schema]:
     return rows.annotate(answered=Coalesce(Subquery(counted), 0)).order_by("-version")
 
 
+def answers_of(row: Schema) -> int:
+    """How many submissions answer this version now."""
+    return Submission.objects.filter(schema=row, superseded_at=None).count()
+
+
 def version_named(project: Project, version: int) -> Schema:
     row = Schema.objects.filter(project=project, version=version).select_related("created_by").first()
     if row is None:

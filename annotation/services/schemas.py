@@ -51,18 +51,27 @@ def refusal_of(errors: SchemaErrors) -> Invalid:
 
 @transaction.atomic
 def save_schema(
-    *, project: Project, actor: User | None, content: Mapping[str, Any] | str, save_id: UUID, use: bool = True
+    *,
+    project: Project,
+    actor: User | None,
+    content: Mapping[str, Any] | str,
+    save_id: UUID,
+    use: bool = True,
+    based_on: str = "",
 ) -> Saved:
     """Store questions as the newest version: the next one, or in place of the newest where that is not in use.
 
     content: as data, or as YAML. use: new work is done under it from now on. The same save_id again returns the first
-    result; questions equal to the newest version's make no other one.
+    result; questions equal to the newest version's make no other one. based_on: the sum of the newest version that the
+    writer knew; where somebody saved another one since, "schema_newer" is raised.
     """
     schema = checked(content)
     settings = _locked_settings(project)
     if again := _saved_before(project, save_id):
         return Saved(again, is_new=False)
     newest = newest_version(project)
+    if newest is not None and based_on and newest.sha256 not in (based_on, schema.sha256):
+        raise _newer(newest)
     if newest is not None and newest.sha256 == schema.sha256:
         saved = Saved(newest, is_new=False)
     else:
@@ -78,6 +87,16 @@ def save_schema(
     if use:
         _use(settings, saved.row, actor)
     return saved
+
+
+def _newer(newest: Schema) -> Refusal:
+    by = newest.created_by.shown_name if newest.created_by else _("Somebody")
+    return Refusal(
+        "schema_newer",
+        _("%(name)s saved version %(n)d while you wrote.") % {"name": by, "n": newest.version},
+        _("Compare the two; then save yours as the next version, or take the newer one."),
+        details={"version": newest.version, "sha256": newest.sha256},
+    )
 
 
 def _locked_settings(project: Project) -> LabellingSettings:

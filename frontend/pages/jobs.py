@@ -123,6 +123,8 @@ def result_url(job: Job) -> str:
     if job.project is None:
         return ""
     try:
+        if job.kind == "agreement":
+            return reverse("statistics", args=[job.project.slug])
         return reverse(job.kind, args=[job.project.slug, job.pk])
     except NoReverseMatch:
         return ""

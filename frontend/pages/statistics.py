@@ -1,8 +1,6 @@
 """Statistics of an authoring project: each plot answers the question that is its title."""
 
-import csv
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 
 from django.contrib.auth.decorators import login_required
@@ -17,29 +15,16 @@ from annotation.selectors.authoring import authoring_of
 from annotation.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
 from frontend import plots
-from frontend.pages import signed_in
+from frontend.answers import Answer, Cell, as_file
+from frontend.pages import agreement, signed_in
 from frontend.plots import Mark
 from generation.selectors import waiting_statistics
 from measures.proportion import Proportion, proportion
-from projects.models import Project
+from projects.models import Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
-Cell = str | int | float | None
 UNITS = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month": gettext_lazy("month")}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A question with its numbers and, where a picture says more, a plot. note: what the numbers rest on, with n."""
-
-    name: str
-    question: str
-    note: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    svg: str = ""
-    legend: Sequence[str] = ()
 
 
 def action_names() -> list[str]:
@@ -264,16 +249,13 @@ def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else round(milliseconds / 1000, 2)
 
 
-def _project(request: HttpRequest, slug: str) -> Project:
-    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
-    authoring_of(project)  # other protocols have other numbers
-    return project
-
-
 @login_required
 @require_safe
 def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
-    project = _project(request, slug)
+    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
+    if project.protocol == Protocol.LABELLING:
+        return agreement.page(request, project)
+    authoring_of(project)  # other protocols have other numbers
     numbers = Statistics(project)
     first, *rest = (answer(numbers) for answer in ANSWERS.values())
     context = {"project": project, "title": _("Statistics"), "table_one": first, "answers": rest}
@@ -283,29 +265,13 @@ def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
-    project = _project(request, slug)
-    if name not in ANSWERS or suffix not in ("csv", "svg"):
+    project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
+    if project.protocol == Protocol.LABELLING:
+        return agreement.download(request, project, name, suffix)
+    authoring_of(project)
+    if name not in ANSWERS:
         raise Http404
-    answer = ANSWERS[name](Statistics(project))
-    if suffix == "svg" and not answer.svg:
-        raise Http404
-    if suffix == "svg":
-        return _file(f"{slug}-{name}.svg", "image/svg+xml", [plots.standalone(answer.svg)])
-    # The mark at the beginning makes spreadsheets read UTF-8.
-    response = _file(f"{slug}-{name}.csv", "text/csv; charset=utf-8", ["\ufeff"])
-    csv.writer(response).writerows([list(answer.head), *(_safe(row) for row in answer.rows)])
-    return response
-
-
-def _safe(row: Sequence[Cell]) -> list[Cell]:
-    # A cell that begins like a formula would be run by a spreadsheet.
-    return [f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell for cell in row]
-
-
-def _file(name: str, content_type: str, parts: Iterable[str]) -> HttpResponse:
-    response = HttpResponse("".join(parts), content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return as_file(ANSWERS[name](Statistics(project)), f"{slug}-{name}", suffix)
 
 
 urlpatterns = [

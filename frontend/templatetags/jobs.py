@@ -16,4 +16,6 @@ def job_title(job: Job) -> str:
         return _("Import of %(name)s") % {"name": name} if name else _("Import")
     if job.kind == "export":
         return _("Export as %(format)s") % {"format": format}
+    if job.kind == "agreement":
+        return _("Statistics")
     return job.kind

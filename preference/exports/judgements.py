@@ -15,7 +15,7 @@ from django.conf import settings
 
 from annotation.models import ExpertReview, Turn
 from dialogues.models import Dialogue
-from preference.exports.labels import submissions_on
+from preference.exports.labels import judgements_on
 from preference.selectors.selection import Selection
 from projects.models import Protocol
 
@@ -63,7 +63,7 @@ def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
 
 def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     """Dialogue by dialogue, person by person, all revisions: one row an answer, the dialogue's before utterances'."""
-    submissions = submissions_on(page, superseded=True)
+    submissions = judgements_on(page)
     for dialogue in page:
         for one in submissions.get(dialogue.pk, []):
             made = {

@@ -1,12 +1,14 @@
 """Which dialogues an export takes, and how they are read."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
 
 from annotation.models import Batch, FinalLabel, RoundState
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
@@ -70,20 +72,22 @@ class Selection:
     has_batches: bool = False
     left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
-    def dialogues(self) -> QuerySet[Dialogue]:
-        """In the order in which they leave."""
+    def dialogues(self, after: int = 0, last: int | None = None) -> QuerySet[Dialogue]:
+        """In the order in which they leave; only ids above `after`, up to `last`."""
+        last = self.last_id if last is None else last
         return Dialogue.objects.filter(
-            accepted(self.project, self.filters, has_batches=self.has_batches),
+            accepted(self.project, self.filters, after, last, has_batches=self.has_batches),
             project=self.project,
             state=DialogueState.FINISHED,
             split__in=self.filters.splits,
-            id__lte=self.last_id,
+            id__gt=after,
+            id__lte=last,
         ).order_by("id")
 
     def pages(self) -> Iterator[list[Dialogue]]:
         """READ_AT_ONCE dialogues at a time, fewer where they are long."""
         after = 0
-        while rows := list(self.dialogues().filter(id__gt=after)[:READ_AT_ONCE]):
+        while rows := list(self.dialogues(after)[:READ_AT_ONCE]):
             page = _beginning(rows)
             yield page
             after = page[-1].pk
@@ -103,24 +107,37 @@ class Selection:
 
     def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[Said]]:
         """As utterances(), only the words, with metadata if wanted; four times as fast."""
-        rows = self._still_there(page).values_list(*SPOKEN, *(["metadata"] if metadata else []))
         by_dialogue: dict[int, list[Said]] = defaultdict(list)
-        for row in rows:
-            by_dialogue[row[0]].append(Said(*row))
+        if not metadata:
+            for row in self._still_there(page).values_list(*SPOKEN):
+                by_dialogue[row[0]].append(Said(*row))
+            return by_dialogue
+        # As text, since most have none.
+        rows = self._still_there(page).values_list(*SPOKEN, Cast("metadata", TextField()))
+        for dialogue, position, speaker, text, kept in rows:
+            about = {} if kept == "{}" else json.loads(kept)
+            by_dialogue[dialogue].append(Said(dialogue, position, speaker, text, about))
         return by_dialogue
 
     def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
-        still = self.dialogues().filter(id__in=[dialogue.pk for dialogue in page]).order_by()
-        return Utterance.objects.filter(dialogue__in=still).order_by("dialogue_id", "position")
+        ids = [dialogue.pk for dialogue in page]
+        still = self.dialogues(ids[0] - 1, ids[-1]).filter(id__in=ids).order_by()
+        # Without its own bounds, PostgreSQL may walk the index of utterances from the first one to this page.
+        near = Utterance.objects.filter(dialogue_id__gte=ids[0], dialogue_id__lte=ids[-1])
+        return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 
-def accepted(project: Project, filters: Filters, *, has_batches: bool) -> Q:
+def accepted(
+    project: Project, filters: Filters, after: int = 0, last: int | None = None, *, has_batches: bool
+) -> Q:
     """What experts passed; in labelling, what has a final label, and where there are batches, in an accepted one.
 
-    All that is not vetoed where that was asked for.
+    All that is not vetoed where that was asked for. after, last: between which ids the caller looks, so that
+    PostgreSQL reads the final labels of these alone.
     """
     if project.protocol == Protocol.LABELLING:
-        final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        near = Q(dialogue_id__gt=after) & (Q() if last is None else Q(dialogue_id__lte=last))
+        final = FinalLabel.objects.filter(near, dialogue=OuterRef("pk"), superseded_at=None)
         if has_batches:
             final = final.filter(task__round__state=RoundState.ACCEPTED)
         return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))

@@ -189,7 +189,7 @@ def test_annotators_read_the_questions_and_change_none(
 
 def test_checking_stores_nothing(api: Client, quality: Project) -> None:
     good = post(api, f"{SCHEMAS}check/", content=DIQAD)
-    assert good.json() == {"content": DIQAD, "problems": []}
+    assert good.json() == {"content": DIQAD, "problems": [], "parsed": DIQAD}
     (problem,) = post(api, f"{SCHEMAS}check/", yaml="questions: [").json()["problems"]
     assert problem["line"]
     assert not Schema.objects.exists()

@@ -12,6 +12,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
+from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState, Split
 from frontend.pages.exports import command_for
 from jobs.models import Job, JobState
@@ -207,3 +208,12 @@ def test_an_export_of_another_project_is_not_there(start: Start, erics_browser: 
     export = Export.objects.get()
     for name in ("export", "export_file", "export_manifest"):
         assert erics_browser.get(reverse(name, args=["chit-chat", export.pk])).status_code == 404
+
+
+def test_a_labelling_project_offers_what_diqad_keeps_back(client: Client, mara: User) -> None:
+    create_project(slug="quality", preset="diqad", actor=mara)
+    client.force_login(mara)
+    address = reverse("exports", args=["quality"])
+    assert 'name="include_withheld"' in html(client.get(address))
+    asked = "?part=preview&format=diqad&splits=train&include_withheld=on"
+    assert "--include-withheld" in html(client.get(address + asked))

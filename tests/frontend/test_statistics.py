@@ -174,12 +174,6 @@ def test_the_number_of_queries_does_not_grow(
         text_of(erics, PAGE)
 
 
-def test_a_project_of_another_protocol_has_none(client: Client, joins: Callable[..., User]) -> None:
-    other = Project.objects.create(slug="labels", title="Labels", protocol="labelling")
-    client.force_login(joins("eric", other, Role.ENGINEER))
-    assert client.get("/p/labels/statistics/").status_code == 404
-
-
 @pytest.mark.parametrize(
     ("highest", "top"),
     [

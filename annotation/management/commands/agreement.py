@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import LabellingSettings
-from annotation.selectors.agreement import QuestionAgreement, agreement_of
+from annotation.selectors.agreement import QuestionAgreement, agreement_by_question, agreement_of
 from measures.estimate import Estimate
 
 EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them
@@ -39,19 +39,12 @@ class Command(BaseCommand):
         settings = found.filter(project__slug=options["project"]).first()
         if settings is None:
             raise CommandError(f"There is no labelling project “{options['project']}”.")
-        agreement = agreement_of(settings.project)
         if options["json"]:
-            self.stdout.write(json.dumps(_plain(agreement), ensure_ascii=False, allow_nan=False))
+            told = agreement_by_question(settings.project)
+            self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
         else:
-            for line in _table(agreement):
+            for line in _table(agreement_of(settings.project)):
                 self.stdout.write(line)
-
-
-def _plain(agreement: list[QuestionAgreement]) -> dict[str, Any]:
-    return {
-        one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
-        for one in agreement
-    }
 
 
 def _table(agreement: list[QuestionAgreement]) -> list[str]:

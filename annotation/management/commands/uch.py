@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import Refusal
 from annotation.models import LabellingSettings
-from annotation.selectors.helpdesk import collection_of, longest_dialogue
+from annotation.selectors.helpdesk import collection_of, longest_dialogue, scores_by_dialogue
 from measures.helpdesk import ALPHA
 from measures.helpdesk_collection import Collection, Scores
 
@@ -70,25 +70,14 @@ class Command(BaseCommand):
             about = {"L": scores.patience, "alpha": scores.alpha, "position": options["position"]}
             self.stdout.write(
                 json.dumps(
-                    {**about, "dialogues": _plain(collection, scores)}, ensure_ascii=False, allow_nan=False
+                    {**about, "dialogues": scores_by_dialogue(collection, scores)},
+                    ensure_ascii=False,
+                    allow_nan=False,
                 )
             )
         else:
             for line in _table(collection, scores):
                 self.stdout.write(line)
-
-
-def _plain(collection: Collection, scores: Scores) -> list[dict[str, Any]]:
-    dialogues: list[dict[str, Any]] = [
-        {"id": name, "auch": auch, "cuch": cuch, "spare_goals": 0, "annotators": []}
-        for name, auch, cuch in zip(collection.ids, scores.auch, scores.cuch, strict=True)
-    ]
-    sides = zip(scores.uc.tolist(), scores.uh.tolist(), scores.uch.tolist(), strict=True)
-    spare = collection.spare_goals.tolist()
-    for (place, annotator), (uc, uh, uch), goals in zip(collection.labellings, sides, spare, strict=True):
-        dialogues[place]["annotators"].append({"annotator": annotator, "uc": uc, "uh": uh, "uch": uch})
-        dialogues[place]["spare_goals"] += goals
-    return dialogues
 
 
 def _table(collection: Collection, scores: Scores) -> list[str]:

@@ -40,7 +40,14 @@ const LONG_TEXT = 2000; // characters shown before "Show all"
 const TYPED_NUMBER_MS = 1000;
 const PAGE_STEP = 10;
 
-const reads = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+/** @type {"en" | "zh"} */
+let reads = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+
+/** Questions drawn from now on are in this language. @param {"en" | "zh"} language */
+export function readIn(language) {
+  reads = language;
+}
+
 /** @param {Text | null | undefined} text */
 const say = (text) => text?.[reads] ?? "";
 
