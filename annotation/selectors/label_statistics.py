@@ -72,7 +72,7 @@ def extent_of(project: Project) -> Extent:
     return Extent(
         project.labelling.schema_id,
         Submission.objects.filter(project=project).count(),
-        FinalLabel.objects.filter(project=project).count(),
+        FinalLabel.objects.filter(project=project, superseded_at=None).count(),
     )
 
 
