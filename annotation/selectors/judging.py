@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from annotation.models import Appeal, Judgement, Round, RoundState, Sample, SampleItem, Schema, Task
 from annotation.selectors.batches import (
+    UPHELD,
     Standing,
     Thresholds,
     is_right,
-    items_of,
     judged_work,
     labelled_by,
     plan_of,
@@ -149,8 +149,17 @@ class Progress:
     hides_drawn: bool
 
 
+# Without answers: those of a hundred long dialogues are megabytes, and every judgement asks for its progress.
+COUNTED = Prefetch(
+    "judgements",
+    Judgement.objects.filter(superseded_at=None).defer("answers", "reason").order_by("number"),
+    to_attr="live",
+)
+
+
 def progress_of(controller: User, sample: Sample) -> Progress:
-    items, plan = items_of(sample), plan_of(sample.round.project)
+    rows = SampleItem.objects.filter(sample=sample).prefetch_related(COUNTED, UPHELD)
+    items, plan = list(rows.order_by("place")), plan_of(sample.round.project)
     standing, wanted = standing_of(sample, plan, items), thresholds(plan)
     labelled = Task.objects.filter(labelled_by(controller), drawn__sample=sample)
     own = set(labelled.values_list("pk", flat=True))

@@ -23,11 +23,13 @@ from annotation.selectors.judging import judged_by, schemas_of
 from annotation.services.judging import MAX_REASON
 from frontend.pages import signed_in
 from frontend.pages.labelling import question_words
-from projects.models import Project
 from projects.roles import Capability
 
 READY = 3  # dialogues that the page begins with: one to judge, two that lie ready
-MODULES = ["js/api.js", "js/conversation.js", "js/questions.js", "js/schema.js", "js/standing.js"]
+MODULES = [
+    *("js/api.js", "js/conversation.js", "js/judgements.js", "js/questions.js", "js/schema.js"),
+    "js/standing.js",
+]
 
 
 @login_required
@@ -43,24 +45,19 @@ def sample(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         raise NotFound(_("There is no such batch."), _("Go back to the list."))
     if latest.state != RoundState.IN_REVIEW:
         messages.info(request, _("No sample of this batch is in review."))
-        return redirect(batch_page(project, number))
+        return redirect("batch", slug, number)
     drawn = Sample.objects.select_related("round__project", "round__batch").get(round=latest)
     context = {
         "project": project,
         "sample": drawn,
         "batch": latest.batch,
         "round": latest,
-        "batch_url": batch_page(project, number),
+        "batch_url": reverse("batch", args=[slug, number]),
         "modules": [static(name) for name in MODULES],
         "longest": MAX_REASON,
         "data": data_of(user, drawn),
     }
     return render(request, "sampling/workbench.html", context)
-
-
-def batch_page(project: Project, number: int) -> str:
-    """The page of one batch, with the verdict."""
-    return reverse("sample", args=[project.slug, number]).removesuffix("sample/")
 
 
 def data_of(user: User, drawn: Sample) -> dict[str, Any]:
@@ -80,7 +77,7 @@ def data_of(user: User, drawn: Sample) -> dict[str, Any]:
         "mine": judged_by(user, drawn),
         "words": words(),
         "urls": {
-            "batch": batch_page(drawn.round.project, drawn.round.batch.number),
+            "batch": reverse("batch", args=[drawn.round.project.slug, drawn.round.batch.number]),
             "sample": f"/rounds/{drawn.round_id}/sample/",  # below the API's root, as static/js/api.js wants it
             "login": reverse("account_login"),
         },

@@ -187,13 +187,18 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
     sample, carla = drawn(mara, [2] * 8, is_blind=False)
     chris = controller("chris", sample.round.project)
     one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
-    for _n in range(4):
+
+    def judge_where_something_is_left() -> bool:
         for page in (one, two):
-            expect(page.locator("[data-do=agree]")).to_be_visible()
-            press(page, "y")
+            if page.locator("[data-do=agree]").is_visible():
+                press(page, "y")
+        return len(judgements(sample)) == 8
+
+    eventually(judge_where_something_is_left, "everything to be judged")
     expect(one.locator("#end")).to_be_visible(timeout=ARRIVES_MS)
     expect(two.locator("#end")).to_be_visible(timeout=ARRIVES_MS)
-    eventually(lambda: len(judgements(sample)) == 8, "everything to be judged")
+    for page in (one, two):
+        expect(page.locator("#notices .alert")).to_have_count(0)
     assert {judgement.controller for judgement in judgements(sample)} == {carla, chris}
 
 
@@ -282,6 +287,18 @@ def answer_all(page: Page) -> None:
         keys = page.locator("[data-active] .option .key, [aria-current] .option .key")
         press(page, keys.first.inner_text().lower())
     raise AssertionError("there is no end of questions")
+
+
+def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
+    page = opened(signs_in(carla), sample)
+    page.route("**/judgements/", lambda route: route.abort())
+    press(page, "y", "y")
+    expect(page.locator("#notices")).to_contain_text("No connection.")
+    page.unroute("**/judgements/")
+    page.reload()
+    eventually(lambda: len(judgements(sample)) == 2, "what waited")
+    expect(page.locator("#place")).to_have_text("3 of 4")
 
 
 @pytest.mark.parametrize("utterances", [1, 2000])

@@ -5,8 +5,9 @@
  *
  * What is judged waits in this tab until the server has it, in order; the next dialogues lie ready meanwhile.
  */
-import { call, fill, isPassing, isSignedOut, uuid } from "./api.js";
+import { call, fill, uuid } from "./api.js";
 import { byId, note } from "./conversation.js";
+import { Judgements, keep, kept } from "./judgements.js";
 import { inWords, Questions } from "./questions.js";
 import { isTyping } from "./shortcuts.js";
 import { drawStanding, drawStrip, outlook } from "./standing.js";
@@ -16,13 +17,12 @@ import { drawStanding, drawStrip, outlook } from "./standing.js";
  * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
  * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
  *   utterances: import("./questions.js").Utterance[], judgement: Judgement | null }} Item
- * @typedef {{ item: Item, body: { id: string, answers: Answers | null, reason: string, active_ms: number } }} Entry
+ * @typedef {import("./judgements.js").Entry} Entry
  * @typedef {"choose" | "answer" | "sent" | "told" | "loading" | "end"} Stage
  *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; told: it is shown
  */
 
 const READY = 3;
-const AGAIN_MS = 4000;
 const LONGEST_MS = 3_600_000;
 const WIDE = matchMedia("(width >= 80rem)");
 
@@ -40,38 +40,26 @@ let queue = data.items;
 const mine = data.mine;
 /** @type {Map<number, Item>} what was judged on this page */
 const judged = new Map();
-/** @type {Entry[]} */
-const unsent = kept("unsent") ?? [];
 /** @type {Item | null} */
 let item = null;
 /** @type {Stage} */
 let stage = "loading";
-let isSending = false;
 let shownAt = 0;
 
-// ---- what this tab keeps ---------------------------------------------------------------------------------------------
-
-/** @param {string} what */
-function kept(what) {
-  try {
-    return JSON.parse(sessionStorage.getItem(`${keptAs}:${what}`) ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} what  @param {unknown} value */
-function keep(what, value) {
-  try {
-    sessionStorage.setItem(`${keptAs}:${what}`, JSON.stringify(value));
-  } catch {
-    // A browser that keeps nothing: it stays on the page.
-  }
-}
+const judgements = new Judgements({
+  keptAs,
+  words,
+  login: urls.login,
+  asks: () => ({ next: Math.max(0, READY - queue.length), held: queue.map(({ id }) => id) }),
+  onStored: settled,
+  onRefused: refused,
+  onQuiet: () => stage === "loading" && showNext(),
+});
+queue = queue.filter(({ id }) => !judgements.has(id));
 
 function keepDraft() {
   if (stage === "answer" && item && !item.judgement) {
-    keep("draft", { item: item.id, answers: questions.answers, reason: reason.value });
+    keep(keptAs, "draft", { item: item.id, answers: questions.answers, reason: reason.value });
   }
 }
 
@@ -221,7 +209,7 @@ async function showNext() {
     item = null;
     tellEnd(words.loading, "");
     enter("loading");
-    if (unsent.length > 0) return; // its answer brings more
+    if (judgements.waiting > 0) return; // its answer brings more
     await more();
   }
   item = queue[0] ?? null;
@@ -230,7 +218,7 @@ async function showNext() {
     return;
   }
   shownAt = performance.now();
-  const draft = kept("draft");
+  const draft = kept(keptAs, "draft");
   const before = draft?.item === item.id ? draft : null;
   reason.value = before?.reason ?? "";
   if (isBlind) open(item, before?.answers, words.task_blind, words.send_blind);
@@ -310,11 +298,10 @@ function send(of, answers) {
     reason: reason.value.trim(),
     active_ms: Math.round(Math.min(performance.now() - shownAt, LONGEST_MS)),
   };
-  unsent.push({ item: of, body });
-  keep("unsent", unsent);
-  keep("draft", null);
+  keep(keptAs, "draft", null);
   queue = queue.filter(({ id }) => id !== of.id);
-  pump();
+  for (const cause of ["why", "back"]) note(cause, null);
+  judgements.send({ item: of, body });
 }
 
 function agree() {
@@ -373,7 +360,7 @@ function correct() {
 
 function cancel() {
   if (!item) return;
-  keep("draft", null);
+  keep(keptAs, "draft", null);
   if (item.judgement) compare(item);
   else showNext();
 }
@@ -400,47 +387,6 @@ async function revisit(id) {
 
 // ---- sending ---------------------------------------------------------------------------------------------------------
 
-/** Ends after a while, or when the connection is back. */
-function patience() {
-  return new Promise((done) => {
-    setTimeout(done, AGAIN_MS);
-    addEventListener("online", done, { once: true });
-  });
-}
-
-/** One after another, as long as something waits. */
-async function pump() {
-  if (isSending) return;
-  isSending = true;
-  while (unsent.length > 0) {
-    const [entry] = unsent;
-    const held = [...queue, ...unsent.map((one) => one.item)].map(({ id }) => id).slice(0, 20);
-    const body = { ...entry.body, next: Math.max(0, READY - queue.length), held };
-    try {
-      const answer = await call("POST", `/sample-items/${entry.item.id}/judgements/`, body);
-      done(entry);
-      settled(entry, answer);
-    } catch (error) {
-      if (isSignedOut(error) || isPassing(error)) {
-        warn(error);
-        await patience();
-      } else {
-        done(entry);
-        await refused(entry, /** @type {import("./api.js").Problem} */ (error));
-      }
-    }
-  }
-  isSending = false;
-  if (stage === "loading") showNext();
-}
-
-/** @param {Entry} entry */
-function done(entry) {
-  unsent.splice(unsent.indexOf(entry), 1);
-  keep("unsent", unsent);
-  for (const cause of ["network", "why", "back"]) note(cause, null);
-}
-
 /** @param {Entry} entry  @param {any} answer */
 function settled({ item: sent, body }, answer) {
   const given = body.answers ?? answer.label;
@@ -459,8 +405,8 @@ function settled({ item: sent, body }, answer) {
 
 /** @param {Item[]} items */
 function add(items) {
-  const known = new Set([...queue, ...unsent.map((entry) => entry.item)].map(({ id }) => id));
-  queue.push(...items.filter(({ id }) => !known.has(id) && !judged.has(id)));
+  const known = new Set(queue.map(({ id }) => id));
+  queue.push(...items.filter(({ id }) => !known.has(id) && !judged.has(id) && !judgements.has(id)));
 }
 
 async function more() {
@@ -492,21 +438,10 @@ async function refused({ item: sent, body }, problem) {
 }
 
 /** @param {unknown} error */
-function warn(error) {
-  const isOut = isSignedOut(error);
-  note("network", {
-    tone: "warn",
-    text: isOut ? words.sign_in : words.offline,
-    remedy: isOut ? words.sign_in_remedy : words.offline_remedy,
-    actions: isOut ? [{ label: words.sign_in_link, run: () => window.open(urls.login, "_blank", "noopener") }] : [],
-  });
-}
-
-/** @param {unknown} error */
 function complain(error) {
   const problem = error instanceof Error && "code" in error ? /** @type {import("./api.js").Problem} */ (error) : null;
   if (!problem) {
-    warn(error);
+    judgements.warn(error);
     return;
   }
   const toBatch = { label: words.to_batch, run: () => location.assign(urls.batch) };
@@ -563,8 +498,6 @@ const checked = questionOf(Number(Object.keys(data.schemas).at(-1)), data.questi
 byId("checked").textContent = checked
   ? fill(words.checked, { question: checked.text[document.documentElement.lang.startsWith("zh") ? "zh" : "en"] })
   : words.checked_all;
-const waits = new Set(unsent.map((entry) => entry.item.id));
-queue = queue.filter(({ id }) => !waits.has(id));
-pump();
+if (judgements.waiting > 0) judgements.pump();
 await showNext();
 document.documentElement.dataset.ready = "true";
