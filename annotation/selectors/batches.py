@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from accounts.models import User
 from annotation.models import (
@@ -19,6 +20,7 @@ from annotation.models import (
     Sample,
     SampleItem,
     Submission,
+    Task,
     TaskState,
 )
 from annotation.schemas import Kind, Schema, Scope, differences
@@ -70,11 +72,15 @@ def is_same(schema: Schema, question: str, one: Mapping[str, Any], other: Mappin
 
 def rounds_of(project: Project) -> QuerySet[Round]:
     """Every round, the newest batch first, with `done` of `total` dialogues labelled."""
-    final = Q(tasks__state__in=[TaskState.FINAL, TaskState.WITHDRAWN])
+    # Counted by row: a page of the list counts the tasks of its own rounds only.
+    tasks = Task.objects.filter(round=OuterRef("pk")).order_by().values("round")
+    final = tasks.filter(state__in=[TaskState.FINAL, TaskState.WITHDRAWN])
     rows = Round.objects.filter(project=project).select_related("batch", "ended_by", "sample")
-    return rows.annotate(total=Count("tasks"), done=Count("tasks", filter=final)).order_by(
-        "-batch__number", "-number"
-    )
+    return rows.annotate(total=_count_of(tasks), done=_count_of(final)).order_by("-batch__number", "-number")
+
+
+def _count_of(grouped: QuerySet[Task, Any]) -> Coalesce:
+    return Coalesce(Subquery(grouped.annotate(n=Count("pk")).values("n")), 0)
 
 
 def labelled_by(user: User) -> Q:

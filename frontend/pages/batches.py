@@ -1,13 +1,12 @@
-"""Batches: what they are doing, one batch with its verdict, appeals, and what annotators learn from samples."""
+"""Batches: what they are doing, and one batch with what its sample says and its verdict."""
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -19,38 +18,38 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
-from annotation.models import BatchPlan, Round, RoundState, Sample
+from annotation.models import BatchPlan, Round, Sample, SampleItem
 from annotation.schemas import Kind, Scope
+from annotation.selectors.batch_boards import Boards
 from annotation.selectors.batches import (
     characteristic_of,
     confusion_of,
-    corrected,
+    is_same,
     items_of,
-    judged_work,
     pairs_of,
     plan_of,
     rounds_of,
     standing_of,
 )
-from annotation.selectors.judging import appeals_for, batched_project, disputable_item, round_for
-from annotation.selectors.labelling import labelling_progress
+from annotation.selectors.judging import batched_project, round_for
 from annotation.selectors.schemas import current_schema, schema_of
 from annotation.services import batches as services
 from annotation.services import judging
 from annotation.services.configuring import BATCHES, update_batch_plan
 from annotation.services.sampling import draw_sample
 from frontend import plots
-from frontend.labels import words_of
 from frontend.pages import signed_in
+from frontend.pages.appeals import appeals_on, correction_of, request_id
 from frontend.paging import keyset_page, number_in
 from frontend.plots import Mark
+from measures.proportion import proportion
 from measures.verdict import Decision
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of
 
 SHOWN = 30
-READERS = (Capability.REVIEW, Capability.READ_STATISTICS, Capability.CONFIGURE)
+CORRECTIONS = 50
 
 
 class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -96,15 +95,15 @@ def _render_list(request: HttpRequest, user: User, project: Project, **bound: An
         "project": project,
         "title": _("Batches"),
         "page": keyset_page(rounds_of(project), request.GET.get("before"), SHOWN),
-        "counts": {state: Round.objects.filter(project=project, state=state).count() for state in RoundState},
+        "counts": Boards(project).by_state(),
         "plan": plan,
-        "unbatched": services.unbatched(project).count(),
-        "progress": labelling_progress(project),
         "configures": Capability.CONFIGURE in granted,
         "judges": Capability.REVIEW in granted,
+        "measures": Capability.READ_STATISTICS in granted,
     }
     if Capability.CONFIGURE in granted:
         context |= {
+            "unbatched": services.unbatched(project).count(),
             "cut_form": CutForm(initial={"size": plan.batch_size}),
             "plan_form": PlanForm(instance=plan, project=project),
         }
@@ -140,7 +139,9 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _render_list(request, user, project, plan_form=form)
     update_batch_plan(project=project, actor=user, changes=form.cleaned_data)
-    messages.success(request, _("Saved. It holds for samples that are drawn from now on."))
+    messages.success(
+        request, _("Saved. Percentages hold at once, all else for samples that are drawn from now on.")
+    )
     return redirect("batches", slug)
 
 
@@ -163,52 +164,74 @@ def _render_batch(
     if not rounds:
         raise NotFound(_("There is no such batch."), _("Go back to the list."))
     granted, latest = capabilities_of(user, project), rounds[0]
+    wanted = number_in(request.GET.get("round"))
+    shown = next((one for one in rounds if one.number == wanted), latest)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Batch %(n)d") % {"n": number},
         "number": number,
         "latest": latest,
-        "earlier": rounds[1:],
+        "rounds": rounds,
+        "shown": shown,
         "plan": plan_of(project),
         "groups": groups_of(project),
         "configures": Capability.CONFIGURE in granted,
         "judges": Capability.REVIEW in granted,
-        "request_id": uuid4(),
+        "decides": Capability.DECIDE in granted,
+        "request_id": request.POST.get("request_id") or uuid4(),
         "refusal": refusal,
         "has_annotators": services.has_annotators(project, latest.group),
     }
-    sample = getattr(latest, "sample", None)
+    sample = getattr(shown, "sample", None)
     if sample is not None:
+        sample.round = shown
         context |= _reviewed(project, sample)
     status = refusal.status if refusal else 200
     return render(request, "batches/batch.html", context, status=status)
 
 
 def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
-    """What the sample says. While it is being judged blind, nothing here tells the label of a single dialogue."""
+    """What the sample says. Before all of it is judged, nothing here tells the label of a single dialogue."""
     plan, items = plan_of(project), items_of(sample)
     standing = standing_of(sample, plan, items)
-    over = standing.judged == standing.sample or sample.round.ended_at is not None
-    matrix = confusion_of(items, sample.question)
-    names = sorted({name for pair in matrix for name in pair} | set(sample.classes))
+    is_over = standing.judged == standing.sample or sample.round.ended_at is not None
     pairs = pairs_of(items)
-    same = sum(1 for one, other in pairs if one.answers["dialogue"] == other.answers["dialogue"])
     return {
         "sample": sample,
         "standing": standing,
-        "is_over": over,
+        "is_over": is_over,
         "decision": standing.decision,
         "accepts": standing.decision is Decision.ACCEPT,
-        "returns": standing.decision is Decision.RETURN,
-        "classes": [(tally, standing.by_class[tally.label]) for tally in standing.tallies if tally.sample],
-        "matrix_names": names,
-        "matrix": [(name, [matrix.get((name, other), 0) for other in names]) for name in names]
-        if over
-        else [],
+        # That a class was drawn at all would tell the label of the last dialogue.
+        "classes": [
+            (tally, standing.by_class[tally.label])
+            for tally in standing.tallies
+            if tally.judged or (is_over and tally.sample)
+        ],
         "curve": curve_of(sample, plan, len(items)),
-        "pairs": len(pairs),
-        "same": same,
-        "appeals": sum(len(item.standing) for item in items),  # type: ignore[attr-defined,misc]
+        "pairs": proportion(sum(_agrees(item) for item in items if len(item.live) == 2), len(pairs)),  # type: ignore[attr-defined]
+        **(_seen_after(items, sample) if is_over else {}),
+    }
+
+
+def _agrees(item: SampleItem) -> bool:
+    one, other = item.live  # type: ignore[attr-defined]
+    return is_same(schema_of(item.final.schema), item.sample.question, one.answers, other.answers)
+
+
+def _seen_after(items: list[SampleItem], sample: Sample) -> dict[str, Any]:
+    """The confusion matrix, and the labels that were corrected."""
+    matrix = confusion_of(items, sample.question)
+    names = sorted({name for pair in matrix for name in pair})
+    wrong = [item for item in items if any(one.number == 1 and not one.is_right for one in item.live)]  # type: ignore[attr-defined]
+    said = appeals_on(wrong[:CORRECTIONS])
+    return {
+        "matrix_names": names,
+        "matrix": [
+            (name, [(matrix.get((name, other), 0), name == other) for other in names]) for name in names
+        ],
+        "corrections": [correction_of(item, said.get(item.pk)) for item in wrong[:CORRECTIONS]],
+        "more_corrections": max(0, len(wrong) - CORRECTIONS),
     }
 
 
@@ -277,7 +300,7 @@ def regroup(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def draw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
-        return draw_sample(controller=user, round_id=row.pk, sample_id=_id(request))
+        return draw_sample(controller=user, round_id=row.pk, sample_id=request_id(request))
 
     answer = _acts(request, slug, pk, act, Capability.REVIEW)
     number = Round.objects.values_list("batch__number", flat=True).get(pk=pk)
@@ -289,7 +312,9 @@ def draw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
         reason = request.POST.get("reason", "")
-        return judging.accept_round(controller=user, round_id=row.pk, decision_id=_id(request), reason=reason)
+        return judging.accept_round(
+            controller=user, round_id=row.pk, decision_id=request_id(request), reason=reason
+        )
 
     told = _("Accepted: its labels may leave.")
     return _acts(request, slug, pk, act, Capability.REVIEW, told=told)
@@ -303,119 +328,13 @@ def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return judging.return_round(
             controller=user,
             round_id=row.pk,
-            decision_id=_id(request),
+            decision_id=request_id(request),
             reason=request.POST.get("reason", ""),
             group=None if group == "plan" else group,
         )
 
     told = _("Returned: its labels are withdrawn, and the next round is open.")
     return _acts(request, slug, pk, act, Capability.REVIEW, told=told)
-
-
-def _id(request: HttpRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("request_id", ""))
-    except ValueError:
-        return uuid4()
-
-
-# ---- appeals, and what annotators see --------------------------------------------------------------------------------
-
-
-@login_required
-@never_cache
-@require_safe
-def appeals(request: HttpRequest, slug: str) -> HttpResponse:
-    """Disputed corrections: a trainer's to settle; annotators see their own."""
-    user = signed_in(request)
-    project = labelling_project(user, slug)
-    rows = appeals_for(user, project).select_related(
-        "item__final__schema", "item__task__dialogue", "settled_by"
-    )
-    page = Paginator(rows.order_by("-raised_at", "pk"), SHOWN).get_page(
-        number_in(request.GET.get("page")) or 1
-    )
-    granted = capabilities_of(user, project)
-    context = {
-        "project": project,
-        "title": _("Appeals"),
-        "page": page,
-        "decides": Capability.DECIDE in granted,
-    }
-    return render(request, "batches/appeals.html", context)
-
-
-@require_POST
-@login_required
-def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
-    user = signed_in(request)
-    project = labelling_project(user, slug, Capability.DECIDE)
-    if not appeals_for(user, project).filter(pk=pk).exists():
-        raise NotFound(_("There is no such appeal."), _("Go back to the list."))
-    try:
-        judging.settle_appeal(
-            trainer=user,
-            appeal_id=pk,
-            upheld=request.POST.get("upheld") == "1",
-            settlement=request.POST.get("settlement", ""),
-        )
-    except Refusal as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, _("Settled."))
-    return redirect("appeals", slug)
-
-
-@login_required
-@never_cache
-@require_safe
-def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
-    """How the person's own answers did in samples, with examples; nobody's name is in it."""
-    user = signed_in(request)
-    project = labelling_project(user, slug, Capability.ANNOTATE)
-    page = keyset_page(judged_work(user, project).order_by("-pk"), request.GET.get("before"), SHOWN)
-    seen = corrected(user, page.rows)
-    counted = corrected(user, list(judged_work(user, project)))
-    context = {
-        "project": project,
-        "title": _("My accuracy"),
-        "page": page,
-        "cases": [_case(one) for one in seen],
-        "right": sum(one.was_right for one in counted),
-        "judged": len(counted),
-        "request_id": uuid4(),
-    }
-    return render(request, "batches/accuracy.html", context)
-
-
-def _case(one: Any) -> dict[str, Any]:
-    """The question that was checked, in words; without one, only whether all of it was right."""
-    schema, key = schema_of(one.item.final.schema), one.item.sample.question
-    question = schema.by_key.get(key)
-    own, right = one.own["dialogue"].get(key), one.right["dialogue"].get(key)
-    return {
-        "one": one,
-        "own": words_of(question, own) if question else "",
-        "right": words_of(question, right) if question else "",
-        "appealed": bool(one.item.standing),
-    }
-
-
-@require_POST
-@login_required
-def appeal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Dispute a correction."""
-    user = signed_in(request)
-    item = disputable_item(user, pk)
-    try:
-        judging.raise_appeal(
-            by=user, item_id=item.pk, appeal_id=_id(request), reason=request.POST.get("reason", "")
-        )
-    except Refusal as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, _("A trainer looks at it."))
-    return redirect("accuracy", slug) if number_in(request.POST.get("own")) else redirect("appeals", slug)
 
 
 urlpatterns = [
@@ -429,8 +348,4 @@ urlpatterns = [
     path("p/<slug:slug>/rounds/<int:pk>/draw/", draw, name="round_draw"),
     path("p/<slug:slug>/rounds/<int:pk>/accept/", accept, name="round_accept"),
     path("p/<slug:slug>/rounds/<int:pk>/return/", give_back, name="round_return"),
-    path("p/<slug:slug>/appeals/", appeals, name="appeals"),
-    path("p/<slug:slug>/appeals/<uuid:pk>/", settle, name="appeal_settle"),
-    path("p/<slug:slug>/accuracy/", accuracy, name="accuracy"),
-    path("p/<slug:slug>/samples/<int:pk>/appeal/", appeal, name="appeal"),
 ]

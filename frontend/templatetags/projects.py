@@ -60,7 +60,7 @@ TABS: Final = (
         "folder",
         C.REVIEW,
         C.READ_STATISTICS,
-        under=("batch", "sample", "batches_cut", "batches_plan"),
+        under=("batch", "sample", "batches_cut", "batches_plan", "batch_boards"),
         protocol="labelling",
     ),
     _tab("accuracy", gettext_lazy("My accuracy"), "chart", C.ANNOTATE, protocol="labelling"),

@@ -1,186 +1,220 @@
-"""The pages of batches: who sees and does what, and what they say."""
+"""Pages of batches: cutting, the plan, one batch with its verdict, corrections and appeals, boards."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import Appeal, AppealState, Batch, BatchPlan, FinalLabel, Round, RoundState, Sample
-from annotation.services.judging import raise_appeal, return_round
+from annotation.models import Appeal, AppealState, Batch, BatchPlan, Judgement, Round, RoundState, Sample
+from annotation.services.judging import return_round
 from annotation.services.planning import plan_labelling
 from projects.models import Project
-from projects.services import set_group
-from tests.annotation.batches.conftest import cut, items, judges, judges_all, label
+from tests.annotation.batches.conftest import cut, items, judges, judges_all
 from tests.annotation.conftest import imported
 
+LIST, BATCH = "/p/quality/batches/", "/p/quality/batches/1/"
 
-def page(client: Client, user: User, name: str, *args: object) -> tuple[int, str]:
+
+def page(client: Client, user: User, address: str) -> str:
     client.force_login(user)
-    answer = client.get(reverse(name, args=args))
-    return answer.status_code, answer.content.decode()
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
 
 
-def send(client: Client, user: User, name: str, *args: object, **data: object) -> tuple[int, str]:
+def post(client: Client, user: User, address: str, **data: Any) -> Any:
     client.force_login(user)
-    answer = client.post(reverse(name, args=args), data)
-    return answer.status_code, answer.content.decode()
+    return client.post(address, data)
 
 
-def test_batches_are_cut_and_planned_from_the_page(client: Client, batched: Project, mara: User) -> None:
-    imported(batched, 5)
+@pytest.fixture
+def failed(drawn: Sample, carla: User) -> Sample:
+    judges_all(carla, drawn, wrong=2)
+    return drawn
+
+
+@pytest.fixture
+def returned(failed: Sample, carla: User) -> Round:
+    return return_round(controller=carla, round_id=failed.round_id, decision_id=uuid4(), reason="Read twice.")
+
+
+def test_mara_cuts_batches_once(client: Client, batched: Project, mara: User) -> None:
+    imported(batched, 8)
     plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    assert "5 dialogues are in no batch" in page(client, mara, "batches", "quality")[1]
-    cut_id = uuid4()
-    for _send in range(2):
-        sent = send(client, mara, "batches_cut", "quality", size=2, with_rest="on", cut_id=cut_id)
-        assert sent[0] == 302
-    assert Batch.objects.count() == 3
-    plan = {
-        "batch_size": 50, "sample_size": 20, "overall_percent": "92.5", "class_percent": 90, "question": "quality",
-        "double_every": 3, "relabel": "other",
+    sent = {"size": 4, "with_rest": "on", "cut_id": uuid4()}
+    for _again in range(2):
+        assert post(client, mara, f"{LIST}cut/", **sent).status_code == 302
+    assert [batch.size for batch in Batch.objects.all()] == [4, 4]
+    assert "Batch 2" in page(client, mara, LIST)
+
+
+def test_cutting_nothing_says_why(client: Client, batched: Project, mara: User) -> None:
+    answer = post(client, mara, f"{LIST}cut/", size=4, cut_id=uuid4())
+    assert answer.status_code == 422
+    assert "not enough dialogues" in answer.content.decode()
+
+
+def test_mara_changes_the_plan(client: Client, batched: Project, mara: User) -> None:
+    sent = {
+        "batch_size": 50, "sample_size": 10, "overall_percent": "95", "class_percent": "0",
+        "question": "quality", "is_blind": "on", "double_every": 3, "relabel": "other",
     }  # fmt: skip
-    assert send(client, mara, "batches_plan", "quality", **plan)[0] == 302
-    stored = BatchPlan.objects.get(project=batched)
-    assert (stored.sample_size, float(stored.overall_percent), stored.is_blind, stored.relabel) == (
-        20,
-        92.5,
+    assert post(client, mara, f"{LIST}plan/", **sent).status_code == 302
+    plan = BatchPlan.objects.get()
+    assert (plan.batch_size, plan.overall_percent, plan.is_stratified, plan.relabel) == (
+        50,
+        95,
         False,
         "other",
     )
-    assert send(client, mara, "batches_plan", "quality", **plan | {"sample_size": 0})[0] == 422
 
 
-def test_a_cut_that_finds_nothing_says_why(client: Client, batched: Project, mara: User) -> None:
-    status, html = send(client, mara, "batches_cut", "quality", size=2, cut_id=uuid4())
-    assert status == 422
-    assert "not enough dialogues" in html
+def test_a_plan_of_a_question_that_is_none_is_refused(client: Client, batched: Project, mara: User) -> None:
+    answer = post(client, mara, f"{LIST}plan/", question="nonsense")
+    assert answer.status_code == 422
+    assert BatchPlan.objects.get().question == "quality"
 
 
-def test_annotators_see_no_batches(client: Client, batched: Project, anna: User) -> None:
-    assert page(client, anna, "batches", "quality")[0] == 403
+def test_carla_draws_on_the_page(client: Client, sealed: Round, carla: User) -> None:
+    sent = {"request_id": uuid4()}
+    for _again in range(2):
+        answer = post(client, carla, f"/p/quality/rounds/{sealed.pk}/draw/", **sent)
+        assert answer.headers["Location"] == f"{BATCH}sample/"
+    assert Sample.objects.get().pk == sent["request_id"]
 
 
-def test_controllers_do_not_change_the_plan(client: Client, batched: Project, carla: User) -> None:
-    status, html = page(client, carla, "batches", "quality")
-    assert (status, "batches/plan" in html) == (200, False)
-    assert send(client, carla, "batches_plan", "quality")[0] == 403
-
-
-def test_drawing_leads_to_the_sample(client: Client, sealed: Round, carla: User) -> None:
-    assert "Draw a sample" in page(client, carla, "batch", "quality", 1)[1]
-    client.force_login(carla)
-    address = reverse("round_draw", args=["quality", sealed.pk])
-    request_id = str(uuid4())
-    for _send in range(2):
-        assert client.post(address, {"request_id": request_id}).url == "/p/quality/batches/1/sample/"  # type: ignore[attr-defined]
-    assert Sample.objects.count() == 1
-
-
-def test_the_batch_says_what_the_sample_says(client: Client, drawn: Sample, carla: User) -> None:
-    judges(carla, items(drawn)[0], right=True)
-    html = page(client, carla, "batch", "quality", 1)[1]
-    assert "1 of 4 judged" in html
-    assert f"seed {drawn.seed}" in html
-    assert "Accept the batch" not in html
-    assert "What is mistaken" not in html  # while it is judged, nothing tells a label
-
-
-def test_it_is_accepted_from_the_page(client: Client, drawn: Sample, carla: User) -> None:
+def test_a_passing_sample_is_accepted(client: Client, drawn: Sample, carla: User) -> None:
     judges_all(carla, drawn)
-    assert "Accept the batch" in page(client, carla, "batch", "quality", 1)[1]
-    request_id = uuid4()
-    for _send in range(2):
-        assert send(client, carla, "round_accept", "quality", drawn.round_id, request_id=request_id)[0] == 302
-    assert "Its labels may leave" in page(client, carla, "batch", "quality", 1)[1]
+    assert "Accept the batch" in page(client, carla, BATCH)
+    post(client, carla, f"/p/quality/rounds/{drawn.round_id}/accept/", request_id=uuid4())
+    assert Round.objects.get().state == RoundState.ACCEPTED
 
 
-def test_it_is_returned_with_a_reason_that_its_page_keeps(client: Client, drawn: Sample, carla: User) -> None:
-    judges_all(carla, drawn, wrong=3)
-    html = page(client, carla, "batch", "quality", 1)[1]
-    assert "All 8 labels are withdrawn" in html
-    status, html = send(
-        client, carla, "round_return", "quality", drawn.round_id, request_id=uuid4(), reason=""
-    )
-    assert (status, "Say why the batch goes back" in html) == (400, True)
-    sent = send(
-        client, carla, "round_return", "quality", drawn.round_id, request_id=uuid4(), reason="Too mild."
-    )
-    assert sent[0] == 302
-    html = page(client, carla, "batch", "quality", 1)[1]
-    assert "Too mild." in html
-    assert "Round 2" in html
-    assert not FinalLabel.objects.filter(superseded_at=None).exists()
+def test_a_failing_sample_goes_back_with_a_reason(client: Client, failed: Sample, carla: User) -> None:
+    address, sent = f"/p/quality/rounds/{failed.round_id}/return/", {"request_id": uuid4()}
+    without = post(client, carla, address, **sent)
+    assert "Say why the batch goes back" in without.content.decode()
+    assert str(sent["request_id"]) in without.content.decode()
+    for _again in range(2):
+        assert post(client, carla, address, **sent, reason="Read twice.", group="plan").status_code == 302
+    states = Round.objects.order_by("number").values_list("state", flat=True)
+    assert list(states) == [RoundState.RETURNED, RoundState.OPEN]
 
 
-def test_two_verdicts_at_once_the_second_is_told(
-    client: Client, drawn: Sample, carla: User, chris: User
+def test_the_round_before_keeps_its_page(client: Client, returned: Round, carla: User) -> None:
+    shown = page(client, carla, f"{BATCH}?round=1")
+    assert "Read twice." in shown
+    assert "The verdict rested on 2 right of 4 judged." in shown
+    assert "What is mistaken for what?" in shown
+
+
+def test_a_sample_in_review_tells_no_label(client: Client, drawn: Sample, carla: User) -> None:
+    for item in items(drawn)[:-1]:
+        judges(carla, item, right=item.place != 0)
+    shown = page(client, carla, BATCH)
+    judged = {item.label for item in items(drawn)[:-1]}
+    for label in drawn.classes:
+        assert (f'<th scope="row" dir="auto">{label}</th>' in shown) == (label in judged)
+    assert "mistaken" not in shown
+    assert "Look again." not in shown
+
+
+def test_anna_sees_only_her_own_accuracy(client: Client, returned: Round, anna: User, carla: User) -> None:
+    assert client.get(BATCH).status_code == 302
+    client.force_login(anna)
+    assert client.get(BATCH).status_code == 403
+    shown = page(client, anna, "/p/quality/accuracy/")
+    assert "2 of 4 right" in shown
+    assert "Look again." in shown
+    assert "carla" not in shown
+
+
+def test_nothing_of_a_sample_in_review_is_shown_to_anna(client: Client, failed: Sample, anna: User) -> None:
+    assert "Nothing was judged yet" in page(client, anna, "/p/quality/accuracy/")
+
+
+def test_an_appeal_is_raised_and_settled(client: Client, returned: Round, anna: User, tina: User) -> None:
+    item = Judgement.objects.filter(is_right=False).earliest("judged_at").item
+    sent = {"request_id": uuid4(), "reason": "It was fine.", "own": "1"}
+    for _again in range(2):
+        post(client, anna, f"/p/quality/samples/{item.pk}/appeal/", **sent)
+    appeal = Appeal.objects.get()
+    assert "It was fine." in page(client, tina, "/p/quality/appeals/")
+    post(client, tina, f"/p/quality/appeals/{appeal.pk}/", upheld="1", settlement="Anna is right.")
+    appeal.refresh_from_db()
+    assert appeal.state == AppealState.UPHELD
+    shown = page(client, anna, "/p/quality/accuracy/")
+    assert "3 of 4 right" in shown
+
+
+def test_a_rejected_appeal_shows_its_settlement(
+    client: Client, returned: Round, anna: User, tina: User
 ) -> None:
-    judges_all(carla, drawn)
-    send(client, carla, "round_accept", "quality", drawn.round_id, request_id=uuid4())
-    status, html = send(
-        client, chris, "round_return", "quality", drawn.round_id, request_id=uuid4(), reason="No."
-    )
-    assert (status, "verdict on this batch is given" in html) == (409, True)
+    item = Judgement.objects.filter(is_right=False).earliest("judged_at").item
+    post(client, anna, f"/p/quality/samples/{item.pk}/appeal/", request_id=uuid4(), reason="Fine.")
+    [appeal] = Appeal.objects.all()
+    post(client, tina, f"/p/quality/appeals/{appeal.pk}/", upheld="0", settlement="See the guidelines.")
+    assert "See the guidelines." in page(client, anna, "/p/quality/accuracy/")
 
 
-def test_a_sealed_batch_is_opened_again_and_changes_hands(
-    client: Client, batched: Project, sealed: Round, anna: User, mara: User
+def test_anna_cannot_settle(client: Client, returned: Round, anna: User) -> None:
+    assert post(client, anna, f"/p/quality/appeals/{uuid4()}/", upheld="1").status_code == 403
+
+
+@pytest.mark.parametrize("act", ["seal", "unseal", "group"])
+def test_carla_configures_nothing(client: Client, sealed: Round, carla: User, act: str) -> None:
+    answer = post(client, carla, f"/p/quality/rounds/{sealed.pk}/{act}/", reason="x")
+    assert answer.status_code == 403
+
+
+def test_mara_opens_a_sealed_batch_again_and_judges_nothing(
+    client: Client, sealed: Round, mara: User
 ) -> None:
-    set_group(project=batched, actor=None, user=anna, group="east")
-    send(client, mara, "round_unseal", "quality", sealed.pk, reason="The guidelines changed.")
-    send(client, mara, "round_group", "quality", sealed.pk, group="east")
+    assert post(client, mara, f"/p/quality/rounds/{sealed.pk}/draw/").status_code == 403
+    post(client, mara, f"/p/quality/rounds/{sealed.pk}/unseal/", reason="A mistake.")
     sealed.refresh_from_db()
-    assert (sealed.state, sealed.group) == (RoundState.OPEN, "east")
-    send(client, mara, "round_seal", "quality", sealed.pk)
-    sealed.refresh_from_db()
-    assert sealed.state == RoundState.SEALED
+    assert sealed.state == RoundState.OPEN
 
 
-def test_annotators_see_their_accuracy_and_appeal(
-    client: Client, drawn: Sample, anna: User, carla: User, tina: User
-) -> None:
-    judges_all(carla, drawn, wrong=2)
-    assert "Nothing was judged yet" in page(client, anna, "accuracy", "quality")[1]
-    return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Look again.")
-    html = page(client, anna, "accuracy", "quality")[1]
-    assert "2 of 4 right" in html
-    assert "carla" not in html
-    wrong = items(drawn)[0]
-    assert send(client, anna, "appeal", "quality", wrong.pk, reason="It is right.", own=1)[0] == 302
-    made = Appeal.objects.get()
-    assert send(client, anna, "appeal_settle", "quality", made.pk, upheld=1, settlement="Mine.")[0] == 403
-    assert "It is right." in page(client, tina, "appeals", "quality")[1]
-    send(client, tina, "appeal_settle", "quality", made.pk, upheld=1, settlement="Yes.")
-    made.refresh_from_db()
-    assert made.state == AppealState.UPHELD
+def test_boards_answer_with_files(client: Client, returned: Round, mara: User) -> None:
+    shown = page(client, mara, f"{LIST}boards/")
+    assert "Whose batches are accepted?" in shown
+    numbers = page(client, mara, f"{LIST}boards/groups.csv")
+    assert "Everybody,0,1,0.0" in numbers
+    assert page(client, mara, f"{LIST}boards/load.svg").startswith("<svg")
+    assert client.get(f"{LIST}boards/nonsense.csv").status_code == 404
 
 
-def test_a_broken_settlement_is_told(
-    client: Client, drawn: Sample, anna: User, carla: User, tina: User
-) -> None:
-    judges_all(carla, drawn, wrong=2)
-    made = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="No.")
-    send(client, tina, "appeal_settle", "quality", made.pk, upheld=1, settlement="")
-    assert "Give the reason" in page(client, tina, "appeals", "quality")[1]
+def test_boards_of_nothing(client: Client, batched: Project, mara: User) -> None:
+    assert "Nothing to show yet" in page(client, mara, f"{LIST}boards/")
 
 
-@pytest.mark.parametrize("count", [3, 30])
-def test_the_list_costs_the_same(
+@pytest.mark.parametrize(
+    ("address", "most"), [(LIST, 26), (BATCH, 30), (f"{BATCH}?round=1", 30), (f"{LIST}boards/", 22)]
+)
+def test_queries_are_bounded(
     client: Client,
-    batched: Project,
-    anna: User,
-    carla: User,
+    returned: Round,
     mara: User,
-    count: int,
-    django_assert_max_num_queries: object,
+    address: str,
+    most: int,
+    django_assert_max_num_queries: Any,
 ) -> None:
-    cut(batched, 2)
-    label(batched, anna, [2, 2])
-    imported(batched, count)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    send(client, mara, "batches_cut", "quality", size=1, cut_id=uuid4())
-    client.force_login(carla)
-    with django_assert_max_num_queries(24):  # type: ignore[operator]
-        assert client.get(reverse("batches", args=["quality"])).status_code == 200
+    page(client, mara, address)
+    with django_assert_max_num_queries(most):
+        page(client, mara, address)
+
+
+def test_accuracy_costs_the_same_for_more_examples(
+    client: Client, returned: Round, anna: User, django_assert_max_num_queries: Any
+) -> None:
+    page(client, anna, "/p/quality/accuracy/")
+    with django_assert_max_num_queries(28):
+        page(client, anna, "/p/quality/accuracy/")
+
+
+def test_an_open_batch_says_how_far_it_is(client: Client, batched: Project, mara: User) -> None:
+    cut(batched)
+    assert "0 of 8 dialogues have their final label" in page(client, mara, BATCH)

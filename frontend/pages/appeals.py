@@ -1,0 +1,184 @@
+"""Corrections by controllers: what annotators learn from them, who disputes one, and how a trainer settles that."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Case, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.errors import NotFound, Refusal
+from annotation.labelling_api import labelling_project
+from annotation.models import Appeal, AppealState, Judgement, SampleItem
+from annotation.selectors.batches import Corrected, class_of, corrected, judged_work
+from annotation.selectors.judging import appeals_for, corrections, disputable_item
+from annotation.selectors.schemas import schema_of
+from annotation.services.judging import raise_appeal, settle_appeal
+from frontend.labels import words_of
+from frontend.pages import signed_in
+from frontend.paging import keyset_page, number_in
+from measures.proportion import Proportion, proportion
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+SHOWN = 30
+COUNTED = 2000  # judged dialogues, the newest, that a person's accuracy is counted over
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A label beside what the controller found right, in words; empty where every compared answer is checked.
+
+    request_id: of the appeal that may be raised against it.
+    """
+
+    item: SampleItem
+    label: str
+    right: str
+    reason: str
+    appeal: Appeal | None
+    request_id: UUID
+
+
+def correction_of(item: SampleItem, appeal: Appeal | None, judged: Judgement | None = None) -> Correction:
+    """judged: where the item's live judgements are not prefetched."""
+    found = judged or next(one for one in item.live if one.number == 1)  # type: ignore[attr-defined]
+    right = in_words(item, found.answers)
+    return Correction(item, in_words(item, item.final.answers), right, found.reason, appeal, uuid4())
+
+
+def in_words(item: SampleItem, answers: Any) -> str:
+    """The answer to the checked question as people read it."""
+    key = item.sample.question
+    question = schema_of(item.final.schema).by_key.get(key)
+    return words_of(question, answers["dialogue"].get(key)) if question else ""
+
+
+def appeals_on(items: Iterable[SampleItem]) -> dict[int, Appeal]:
+    """The one appeal of each item, settled or not."""
+    rows = Appeal.objects.filter(item__in=[item.pk for item in items])
+    return {one.item_id: one for one in rows}
+
+
+# ---- appeals ---------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def appeals(request: HttpRequest, slug: str) -> HttpResponse:
+    """Disputed corrections, the open ones first: a trainer's to settle; annotators see their own."""
+    user = signed_in(request)
+    project = labelling_project(user, slug)
+    open_first = Case(When(state=AppealState.OPEN, then=Value(0)), default=Value(1))
+    rows = appeals_for(user, project).select_related("item__final__schema", "item__sample__round__batch")
+    paginator = Paginator(rows.order_by(open_first, "-raised_at", "pk"), SHOWN)
+    page = paginator.get_page(number_in(request.GET.get("page")) or 1)
+    said = corrections(one.item_id for one in page.object_list)
+    context = {
+        "project": project,
+        "title": _("Appeals"),
+        "page": page,
+        "cases": [
+            correction_of(one.item, one, said[one.item_id]) for one in page.object_list if one.item_id in said
+        ],
+        "decides": Capability.DECIDE in capabilities_of(user, project),
+    }
+    return render(request, "batches/appeals.html", context)
+
+
+@require_POST
+@login_required
+def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.DECIDE)
+    if not appeals_for(user, project).filter(pk=pk).exists():
+        raise NotFound(_("There is no such appeal."), _("Go back to the list."))
+    upheld, settlement = request.POST.get("upheld") == "1", request.POST.get("settlement", "")
+    try:
+        settle_appeal(trainer=user, appeal_id=pk, upheld=upheld, settlement=settlement)
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("Settled; the accuracy of its batch follows."))
+    return redirect("appeals", slug)
+
+
+@require_POST
+@login_required
+def appeal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Dispute a correction, from one's own accuracy or, as a trainer, from the batch."""
+    user = signed_in(request)
+    item = disputable_item(user, pk)
+    try:
+        appeal_id, reason = request_id(request), request.POST.get("reason", "")
+        raise_appeal(by=user, item_id=item.pk, appeal_id=appeal_id, reason=reason)
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("A trainer looks at it."))
+    return redirect("accuracy" if request.POST.get("own") else "appeals", item.sample.round.project.slug)
+
+
+def request_id(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("request_id", ""))
+    except ValueError:
+        return uuid4()
+
+
+# ---- one's own accuracy ----------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
+    """How the person's own answers did in samples, by class, with examples; nobody's name is in it."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.ANNOTATE)
+    work = judged_work(user, project)
+    page = keyset_page(work, request.GET.get("before"), SHOWN)
+    counted = corrected(user, list(work[:COUNTED]))
+    said = appeals_on(page.rows)
+    context = {
+        "project": project,
+        "title": _("My accuracy"),
+        "page": page,
+        "cases": [(one, _example(one, said)) for one in corrected(user, page.rows)],
+        "overall": proportion(sum(one.was_right for one in counted), len(counted)),
+        "classes": _by_class(counted),
+    }
+    return render(request, "batches/accuracy.html", context)
+
+
+def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
+    own, right = in_words(one.item, one.own), in_words(one.item, one.right)
+    return Correction(one.item, own, right, one.reason, said.get(one.item.pk), uuid4())
+
+
+def _by_class(counted: Sequence[Corrected]) -> list[tuple[str, Proportion]]:
+    """By what the person answered, in words; nothing where every compared answer is checked."""
+    asked = [one for one in counted if one.item.sample.question]
+    names = {class_of(one.own, one.item.sample.question): in_words(one.item, one.own) for one in asked}
+    verdicts: dict[str, list[bool]] = {name: [] for name in sorted(names)}
+    for one in asked:
+        verdicts[class_of(one.own, one.item.sample.question)].append(one.was_right)
+    return [(names[name], proportion(sum(rights), len(rights))) for name, rights in verdicts.items()]
+
+
+urlpatterns = [
+    path("p/<slug:slug>/appeals/", appeals, name="appeals"),
+    path("p/<slug:slug>/appeals/<uuid:pk>/", settle, name="appeal_settle"),
+    path("p/<slug:slug>/accuracy/", accuracy, name="accuracy"),
+    path("p/<slug:slug>/samples/<int:pk>/appeal/", appeal, name="appeal"),
+]
