@@ -107,6 +107,12 @@ function differing(one, other) {
   return [...paths].filter((path) => JSON.stringify(valueAt(one, path)) !== JSON.stringify(valueAt(other, path)));
 }
 
+/** Where one question is checked, what the controller passed by is no disagreement. @param {Answers} own  @param {Answers} label */
+function disagreements(own, label) {
+  const paths = differing(own, label);
+  return data.question ? paths.filter((path) => valueAt(own, path) !== undefined) : paths;
+}
+
 /** Whether the answers say what the label says, where that is checked. @param {Answers} answers  @param {Answers} label */
 function isSame(answers, label) {
   const paths = differing(answers, label);
@@ -226,13 +232,13 @@ async function showNext() {
   else choose(item);
 }
 
-/** @param {Item} shown  @param {Answers | undefined} answers  @param {string} task  @param {string} send */
-function open(shown, answers, task, send) {
+/** @param {Item} shown  @param {Answers | undefined} answers  @param {string} task  @param {string} send  @param {string[]} [differences] */
+function open(shown, answers, task, send, differences = []) {
   item = shown;
   if (shown.label) tell("", fill(words.label_is, { label: inShort(shown, shown.label) }), "");
   /** @type {HTMLElement} */ (byId("send").querySelector("[data-words]")).textContent = send;
   enter("answer", task);
-  draw(shown, answers, true);
+  draw(shown, answers, true, differences);
   byId("asked").scrollTop = 0;
   questions.begin();
 }
@@ -262,10 +268,7 @@ function compare(shown) {
   );
   reason.value = judgement.reason;
   enter("told", words.task_told);
-  const paths = differing(judgement.answers, label);
-  // Where one question is checked, what the controller passed by is no disagreement.
-  const shownPaths = data.question ? paths.filter((path) => valueAt(judgement.answers, path) !== undefined) : paths;
-  draw(shown, judgement.answers, false, shownPaths);
+  draw(shown, judgement.answers, false, disagreements(judgement.answers, label));
   byId("asked").scrollTop = 0;
   byId("told").focus({ preventScroll: true });
 }
@@ -352,7 +355,9 @@ function correct() {
   const { judgement, label } = item;
   const written = reason.value;
   shownAt = performance.now();
-  open(item, judgement?.answers ?? label, words.task_correct, judgement ? words.send_correct : words.send_blind);
+  const paths = judgement ? disagreements(judgement.answers, label) : [];
+  const submits = judgement ? words.send_correct : words.send_blind;
+  open(item, judgement?.answers ?? label, words.task_correct, submits, paths);
   reason.value = written;
   if (data.question) questions.goTo(data.question);
   else questions.move(1);
