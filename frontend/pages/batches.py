@@ -1,6 +1,6 @@
 """Batches: what they are doing, and one batch with what its sample says and its verdict."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
-from annotation.models import BatchPlan, Round, Sample, SampleItem
+from annotation.models import BatchPlan, Round, Sample, SampleItem, Schema
 from annotation.schemas import Kind, Scope
 from annotation.selectors.batch_boards import Boards
 from annotation.selectors.batches import (
@@ -38,6 +38,7 @@ from annotation.services import judging
 from annotation.services.configuring import BATCHES, update_batch_plan
 from annotation.services.sampling import draw_sample
 from frontend import plots
+from frontend.labels import words_of
 from frontend.pages import signed_in
 from frontend.pages.appeals import appeals_on, correction_of, request_id
 from frontend.paging import keyset_page, number_in
@@ -192,8 +193,9 @@ def _render_batch(
 
 def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
     """What the sample says. Before all of it is judged, nothing here tells the label of a single dialogue."""
-    plan, items = plan_of(project), items_of(sample)
+    plan, items = plan_of(project), _with_schemas(sample)
     standing = standing_of(sample, plan, items)
+    names = class_names(sample, items)
     is_over = standing.judged == standing.sample or sample.round.ended_at is not None
     pairs = pairs_of(items)
     return {
@@ -204,14 +206,34 @@ def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
         "accepts": standing.decision is Decision.ACCEPT,
         # That a class was drawn at all would tell the label of the last dialogue.
         "classes": [
-            (tally, standing.by_class[tally.label])
+            (names.get(tally.label, tally.label), tally, standing.by_class[tally.label])
             for tally in standing.tallies
             if tally.judged or (is_over and tally.sample)
         ],
         "curve": curve_of(sample, plan, len(items)),
         "pairs": proportion(sum(_agrees(item) for item in items if len(item.live) == 2), len(pairs)),  # type: ignore[attr-defined]
-        **(_seen_after(items, sample) if is_over else {}),
+        **(_seen_after(items, sample, names) if is_over else {}),
     }
+
+
+def _with_schemas(sample: Sample) -> list[SampleItem]:
+    """The items of the sample; the few schemas that their labels have are read once."""
+    items = items_of(sample)
+    schemas = Schema.objects.in_bulk({item.final.schema_id for item in items})
+    for item in items:
+        item.sample, item.final.schema = sample, schemas[item.final.schema_id]
+    return items
+
+
+def class_names(sample: Sample, items: Sequence[SampleItem]) -> dict[str, str]:
+    """Classes as people read them: "2 · high". The newest schema's words."""
+    found = (schema_of(item.final.schema).by_key.get(sample.question) for item in reversed(items))
+    question = next((one for one in found if one), None)
+    return (
+        {str(option.value): words_of(question, option.value) for option in question.options}
+        if question
+        else {}
+    )
 
 
 def _agrees(item: SampleItem) -> bool:
@@ -219,16 +241,17 @@ def _agrees(item: SampleItem) -> bool:
     return is_same(schema_of(item.final.schema), item.sample.question, one.answers, other.answers)
 
 
-def _seen_after(items: list[SampleItem], sample: Sample) -> dict[str, Any]:
+def _seen_after(items: Sequence[SampleItem], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
     """The confusion matrix, and the labels that were corrected."""
     matrix = confusion_of(items, sample.question)
     names = sorted({name for pair in matrix for name in pair})
     wrong = [item for item in items if any(one.number == 1 and not one.is_right for one in item.live)]  # type: ignore[attr-defined]
     said = appeals_on(wrong[:CORRECTIONS])
     return {
-        "matrix_names": names,
+        "matrix_names": [words.get(name, name) for name in names],
         "matrix": [
-            (name, [(matrix.get((name, other), 0), name == other) for other in names]) for name in names
+            (words.get(name, name), [(matrix.get((name, other), 0), name == other) for other in names])
+            for name in names
         ],
         "corrections": [correction_of(item, said.get(item.pk)) for item in wrong[:CORRECTIONS]],
         "more_corrections": max(0, len(wrong) - CORRECTIONS),
