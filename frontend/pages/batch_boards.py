@@ -55,7 +55,9 @@ def groups(boards: Boards) -> Answer:
     marks = [_mark(name, part) for name, part in zip(names, counted.values(), strict=True)]
     x = _("accepted rounds (%)")
     svg = plots.estimates(names, marks, x=x, description=question) if counted else ""
-    return _shares("groups", question, _("group"), names, list(counted.values()), svg)
+    return _shares(
+        "groups", question, _("group"), names, list(counted.values()), svg, _("lines: 95 % intervals")
+    )
 
 
 def course(boards: Boards) -> Answer:
@@ -68,11 +70,25 @@ def course(boards: Boards) -> Answer:
     x = _("month") if unit == "month" else _("week")
     svg = plots.lines(labels, [marks], x=x, y="%", description=question) if counted else ""
     days = [at.isoformat() for at, part in counted if part.n]
-    return _shares("course", question, x, days, [part for _at, part in counted if part.n], svg)
+    return _shares(
+        "course",
+        question,
+        x,
+        days,
+        [part for _at, part in counted if part.n],
+        svg,
+        _("bands: 95 % intervals"),
+    )
 
 
 def _shares(
-    name: str, question: str, key: str, labels: Sequence[str], parts: Sequence[Proportion], svg: str
+    name: str,
+    question: str,
+    key: str,
+    labels: Sequence[str],
+    parts: Sequence[Proportion],
+    svg: str,
+    intervals: str,
 ) -> Answer:
     n = sum(part.n for part in parts)
     note = ngettext("n = %(n)d round with a verdict", "n = %(n)d rounds with a verdict", n) % {"n": n}
@@ -81,7 +97,7 @@ def _shares(
         for label, part in zip(labels, parts, strict=True)
     ]
     head = [key, _("accepted"), _("rounds"), "%", _("95 % from"), _("95 % to")]
-    return Answer(name, question, f"{note} · {_('lines: 95 % intervals')}", head, rows, svg)
+    return Answer(name, question, f"{note} · {intervals}", head, rows, svg)
 
 
 def load(boards: Boards) -> Answer:
