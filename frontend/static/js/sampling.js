@@ -107,10 +107,12 @@ function differing(one, other) {
   return [...paths].filter((path) => JSON.stringify(valueAt(one, path)) !== JSON.stringify(valueAt(other, path)));
 }
 
-/** Where one question is checked, what the controller passed by is no disagreement. @param {Answers} own  @param {Answers} label */
+/** Where one question is checked, what only one of them was asked, or answered, is no disagreement. @param {Answers} own  @param {Answers} label */
 function disagreements(own, label) {
   const paths = differing(own, label);
-  return data.question ? paths.filter((path) => valueAt(own, path) !== undefined) : paths;
+  const isAnswered = (/** @type {string} */ path) =>
+    [own, label].every((answers) => valueAt(answers, path) !== undefined);
+  return data.question ? paths.filter(isAnswered) : paths;
 }
 
 /** Whether the answers say what the label says, where that is checked. @param {Answers} answers  @param {Answers} label */
