@@ -1,5 +1,6 @@
 """Admission tests: who needs one, what they see of it, and how people did. Right answers come after one's own."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,19 +35,25 @@ def live_gold(project: Project) -> QuerySet[GoldDialogue]:
 
 def admission_needed(annotator: User, project: Project) -> Refusal | None:
     """Why the person gets no task before they pass the test; None where they may have one. One query."""
-    admitted = Admission.objects.filter(
-        project=OuterRef("project"),
-        annotator=annotator,
-        edition=OuterRef("edition"),
-        admitted_at__isnull=False,
-    )
-    if not AdmissionTest.objects.filter(~Exists(admitted), project=project, is_on=True).exists():
+    if not untested(annotator, [project]):
         return None
     return Refusal(
         "admission_needed",
         _("This project has an admission test, and you have not passed it yet."),
         _("Take the test from your queue; dialogues come after it."),
     )
+
+
+def untested(annotator: User, projects: Collection[Project]) -> set[int]:
+    """The projects whose admission test the person still has to pass; one query."""
+    admitted = Admission.objects.filter(
+        project=OuterRef("project"),
+        annotator=annotator,
+        edition=OuterRef("edition"),
+        admitted_at__isnull=False,
+    )
+    rows = AdmissionTest.objects.filter(~Exists(admitted), project__in=projects, is_on=True)
+    return set(rows.values_list("project_id", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

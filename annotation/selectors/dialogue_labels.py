@@ -1,7 +1,10 @@
 """Everything that people answered about one dialogue, as far as the reader may know it."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Schema, Submission, Task, TaskState
@@ -10,6 +13,27 @@ from dialogues.models import Dialogue
 from projects.roles import Capability
 
 MOST_ROWS = 200  # submissions and their revisions of one dialogue
+
+
+UNPLANNED = "unplanned"
+LABEL_STATES = [
+    *((state.value, state.label) for state in TaskState if state != TaskState.WITHDRAWN),
+    (UNPLANNED, _("Given to nobody yet")),
+]
+
+
+def in_label_state(rows: QuerySet[Dialogue], state: str) -> QuerySet[Dialogue]:
+    """Those of the dialogues whose labels are so far; one of LABEL_STATES."""
+    tasks = Task.objects.filter(dialogue=OuterRef("pk")).exclude(state=TaskState.WITHDRAWN)
+    return rows.filter(~Exists(tasks) if state == UNPLANNED else Exists(tasks.filter(state=state)))
+
+
+def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
+    """How far the labels of each are; absent where nobody is given the dialogue. One query."""
+    rows = Task.objects.filter(dialogue__in=dialogues).exclude(state=TaskState.WITHDRAWN)
+    return {
+        dialogue: TaskState(state) for dialogue, state in rows.values_list("dialogue_id", "state") if dialogue
+    }
 
 
 @dataclass(frozen=True, slots=True)

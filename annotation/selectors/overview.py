@@ -20,6 +20,7 @@ from annotation.models import (
     ThreadState,
     Verdict,
 )
+from annotation.selectors.admission import untested
 from annotation.selectors.labelling import TO_CONFIRM
 from annotation.selectors.reviews import FOR_EXPERTS
 from dialogues.models import Dialogue, DialogueState, ReviewState
@@ -33,14 +34,15 @@ ACCEPTED = Q(round=None) | Q(round__state=RoundState.ACCEPTED)
 @dataclass(frozen=True, slots=True)
 class Overview:
     """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
-    to_confirm: what the person has to confirm; unreviewed: what waits for experts; passed, vetoed: what they decided;
-    dialogues: that are finished; tasks: planned; free: tasks that still want people; disputed: dialogues that a trainer
-    has to decide; labelled: those whose final label may leave; to_judge: batches that wait for a controller; asked:
-    threads without an answer; annotators: who could."""
+    to_confirm: what the person has to confirm; untested: they have to pass the admission test first; unreviewed: what
+    waits for experts; passed, vetoed: what they decided; dialogues: that are finished; tasks: planned; free: tasks that
+    still want people; disputed: dialogues that a trainer has to decide; labelled: those whose final label may leave;
+    to_judge: batches that wait for a controller; asked: threads without an answer; annotators: who could."""
 
     open: int = 0
     came_back: int = 0
     to_confirm: int = 0
+    untested: bool = False
     unreviewed: int = 0
     passed: int = 0
     vetoed: int = 0
@@ -64,7 +66,7 @@ class Overview:
 
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
-    """By project id; seven queries, however many projects."""
+    """By project id; eight queries, however many projects."""
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
@@ -99,7 +101,11 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             annotators=Count("id"),
         ),
     ]
-    return {project.pk: Overview(**_together(counted, project.pk)) for project in projects}
+    tests = untested(user, projects)
+    return {
+        project.pk: Overview(**_together(counted, project.pk), untested=project.pk in tests)
+        for project in projects
+    }
 
 
 def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int]]:
@@ -107,7 +113,7 @@ def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int
     return {row.pop("project"): row for row in counted}
 
 
-def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, int]:
+def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, Any]:
     return {name: n for one in counted for name, n in one.get(project, {}).items()}
 
 
@@ -116,6 +122,7 @@ class Step(StrEnum):
 
     WRITE = "queue"
     CONFIRM = "confirmations"
+    TEST = "admission"
     LABEL = "label_next"
     REVIEW = "review"
     JUDGE = "batches"
@@ -131,6 +138,7 @@ class Step(StrEnum):
 NEEDS = {
     Step.WRITE: Capability.ANNOTATE,
     Step.CONFIRM: Capability.ANNOTATE,
+    Step.TEST: Capability.ANNOTATE,
     Step.LABEL: Capability.ANNOTATE,
     Step.REVIEW: Capability.REVIEW,
     Step.JUDGE: Capability.REVIEW,
@@ -142,10 +150,10 @@ NEEDS = {
     Step.STATISTICS: Capability.READ_STATISTICS,
     Step.IMPORT: Capability.IMPORT,
 }
-ONLY_WHEN_DUE = (Step.CONFIRM, Step.ANSWER, Step.PLAN)
+ONLY_WHEN_DUE = (Step.CONFIRM, Step.TEST, Step.ANSWER, Step.PLAN)
 ONLY_IN = {
     Protocol.AUTHORING: {Step.WRITE, Step.REVIEW},
-    Protocol.LABELLING: {Step.CONFIRM, Step.LABEL, Step.JUDGE, Step.DECIDE},
+    Protocol.LABELLING: {Step.CONFIRM, Step.TEST, Step.LABEL, Step.JUDGE, Step.DECIDE},
 }
 
 
@@ -159,6 +167,7 @@ def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) 
     urgent = {
         Step.CONFIRM: bool(seen.to_confirm),
         Step.WRITE: bool(seen.open or seen.came_back or seen.free),
+        Step.TEST: seen.untested,
         Step.LABEL: bool(seen.open or seen.free),
         Step.DECIDE: bool(seen.disputed),
         Step.ANSWER: bool(seen.asked),

@@ -30,7 +30,6 @@ from annotation.models import (
     FinalLabel,
     GoldDialogue,
     LabellingSettings,
-    LabelOrigin,
     Schema,
     Task,
     TryState,
@@ -229,11 +228,10 @@ def retire_gold(*, trainer: User, project: Project, dialogue_id: int) -> None:
 
 
 def decided_answers(dialogue_id: int) -> FinalLabel | None:
-    """What a trainer decided about the dialogue: the first proposal for its right answers."""
-    rows = FinalLabel.objects.filter(
-        dialogue=dialogue_id, superseded_at=None, origin=LabelOrigin.DECIDED
-    ).select_related("schema")
-    return rows.first()
+    """The dialogue's final label, however it came about: the first proposal for its right answers."""
+    return (
+        FinalLabel.objects.filter(dialogue=dialogue_id, superseded_at=None).select_related("schema").first()
+    )
 
 
 # ---- taking the test -------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Reading the dialogues of a project: a list with filters and a search, and each one with how it came about."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,14 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.models import Thread
-from annotation.selectors.dialogue_labels import DialogueLabels, labelled_by, labels_of
+from annotation.selectors.dialogue_labels import (
+    LABEL_STATES,
+    DialogueLabels,
+    in_label_state,
+    label_states,
+    labelled_by,
+    labels_of,
+)
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
@@ -69,24 +77,36 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
+# In labelling a dialogue is finished from the start; how far its labels are is what one looks for.
+OF_LABELS = [
+    Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
+    *(one for one in FILTERS if one.name in ("origin", "split")),
+]
+
 
 @login_required
 @require_safe
 def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.READ_DIALOGUES)
-    chosen = _chosen(request)
+    labels = project.protocol == Protocol.LABELLING
+    filters = OF_LABELS if labels else FILTERS
+    chosen = _chosen(request, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _import_of(request, project)
-    rows = dialogues_of(project, **chosen, **({"import_job": str(imported.pk)} if imported else {}))
+    more = {"import_job": str(imported.pk)} if imported else {}
+    rows = dialogues_of(project, **{name: value for name, value in chosen.items() if name != "label"}, **more)
+    if "label" in chosen:
+        rows = in_label_state(rows, chosen["label"])
     page, searched_to = _page(rows, words, request.GET.get("before"))
-    counts = actions_in(page.rows)
+    counts = {} if labels else actions_in(page.rows)
     context = {
         "project": project,
         "title": _("Dialogues"),
         "page": page,
         "rows": [(dialogue, counts.get(dialogue.pk, {})) for dialogue in page.rows],
-        "filters": [(one, chosen.get(one.name, "")) for one in FILTERS],
+        "label_states": label_states(page.rows) if labels else None,
+        "filters": [(one, chosen.get(one.name, "")) for one in filters],
         "is_filtered": bool(chosen or words or imported),
         "is_opened": bool(chosen),
         "words": words,
@@ -101,9 +121,9 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "dialogues/list.html", context)
 
 
-def _chosen(request: HttpRequest) -> dict[str, str]:
+def _chosen(request: HttpRequest, filters: Sequence[Filter]) -> dict[str, str]:
     """The filters of the query; a value that does not exist is no filter."""
-    asked = ((one, request.GET.get(one.name, "")) for one in FILTERS)
+    asked = ((one, request.GET.get(one.name, "")) for one in filters)
     return {one.name: value for one, value in asked if value in dict(one.choices)}
 
 

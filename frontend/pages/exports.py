@@ -35,7 +35,7 @@ from preference.selectors.exports import export_for, exports_of, file_of, missin
 from preference.selectors.selection import Filters, preview
 from preference.selectors.shapes import shapes_for
 from preference.services import checked_filters, remove_file, start_export
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -92,6 +92,10 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _listed(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
+    if project.protocol == Protocol.LABELLING:
+        unreviewed = form.fields["include_unreviewed"]
+        unreviewed.label = _("Also dialogues without a final label")
+        unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
     page = Paginator(exports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
     chosen = {name: field.initial for name, field in form.fields.items()}
     context = {

@@ -22,7 +22,8 @@ from frontend.templatetags.jobs import job_title
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import job_for, jobs_of, live_workers
 from jobs.services import cancel_job, retry_job
-from projects.selectors import project_for
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
 
 PAGE_SIZE = 50
 QUEUE = "default"
@@ -82,7 +83,7 @@ def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
         "job": job,
         "live": job.state in LIVE_STATES,
         "worker_alive": live_workers(QUEUE).exists(),
-        "result_url": result_url(job),
+        "result_url": result_url(job) if may_open(signed_in(request), job) else "",
         "facts": facts_of(job),
     }
     parts = {"row": "jobs/row.html", "live": "jobs/live.html"}
@@ -116,6 +117,19 @@ def _shown(name: str, value: Any) -> Any:
 
 def _is_short(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
+
+
+OPENED_WITH = {
+    "import": Capability.IMPORT,
+    "export": Capability.EXPORT,
+    "agreement": Capability.READ_STATISTICS,
+}
+
+
+def may_open(user: User, job: Job) -> bool:
+    """Whether the person's roles open the page of what the job made."""
+    needed = OPENED_WITH.get(job.kind)
+    return needed is None or job.project is None or needed in capabilities_of(user, job.project)
 
 
 def result_url(job: Job) -> str:

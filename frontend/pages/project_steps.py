@@ -78,6 +78,17 @@ def _confirm(url: str, seen: Overview) -> Shown:
     return Shown(_("Confirming"), why, _("Confirm"), url, "check", "c", note)
 
 
+def _test(url: str, _seen: Overview) -> Shown:
+    return Shown(
+        _("Admission test"),
+        _("This project has an admission test, and you have not passed it yet."),
+        _("To the test"),
+        url,
+        "book",
+        "t",
+    )
+
+
 def _label(url: str, seen: Overview) -> Shown:
     if seen.open:
         why = ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", seen.open) % {
@@ -211,6 +222,7 @@ def _people(url: str, seen: Overview) -> Shown:
 WORDS = {
     Step.WRITE: _write,
     Step.CONFIRM: _confirm,
+    Step.TEST: _test,
     Step.LABEL: _label,
     Step.DECIDE: _decide,
     Step.ANSWER: _answer,

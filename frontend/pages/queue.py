@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import Refusal
 from accounts.models import User
+from annotation.selectors.admission import admission_needed
 from annotation.selectors.labelling import labelling_progress, to_confirm
 from annotation.selectors.queue import (
     finished_assignments,
@@ -109,6 +110,7 @@ def _render_labelling(request: HttpRequest, user: User, project: Project) -> Htt
         "title": _("Queue"),
         "open": open_assignments(user, project),
         "to_confirm": to_confirm(user, project).count(),
+        "test": admission_needed(user, project),
         "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
         "today": today_of(user, project),
         "progress": labelling_progress(project),

@@ -1,5 +1,7 @@
 """Which export formats hold what a project makes."""
 
+from annotation.schemas import Scope
+from annotation.selectors.schemas import current_schema, schema_of
 from preference.models import Shape
 from projects.models import Project, Protocol
 
@@ -19,5 +21,14 @@ def shapes_of(protocol: str) -> list[Shape]:
 
 
 def shapes_for(project: Project) -> list[Shape]:
-    """Of a project's protocol."""
-    return shapes_of(project.protocol)
+    """Of a project's protocol, and of its questions: without nuggets no dialeval, without quality no diqad."""
+    shapes = shapes_of(project.protocol)
+    if project.protocol != Protocol.LABELLING:
+        return shapes
+    row = current_schema(project)
+    schema = schema_of(row) if row else None
+    asked = {
+        Shape.DIALEVAL: schema is not None and any(one.runs for one in schema.of_scope(Scope.UTTERANCE)),
+        Shape.DIQAD: schema is not None and "quality" in schema.by_key,
+    }
+    return [shape for shape in shapes if asked.get(shape, True)]

@@ -760,9 +760,11 @@ export class Questions {
     const slot = this.#byPath.get(path);
     if (!slot) return;
     this.activate(slot, { focus: true });
+    const place = slot.control ?? slot.home;
+    place.querySelector(":scope > .question-problem")?.remove();
     const said = make("p", "question-problem", problem);
     said.setAttribute("role", "alert");
-    if (problem) (slot.control ?? slot.home).prepend(said);
+    if (problem) place.prepend(said);
   }
 
   /**

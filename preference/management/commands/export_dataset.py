@@ -20,7 +20,7 @@ from preference.exports import FORMATS, ExportFormat
 from preference.exports.writing import Manifest, export, export_to, manifest_path
 from preference.selectors.selection import Preview, Selection, preview, select
 from preference.services import checked_filters, checked_shape
-from projects.models import Project
+from projects.models import Project, Protocol
 
 LOG_EVERY = 5.0  # seconds
 SHOW_EVERY = 0.5  # on a terminal
@@ -97,7 +97,8 @@ class Command(BaseCommand):
             raise CommandError(str(refusal)) from refusal
         selection = select(project, filters)
         manifest = self._written(FORMATS[options["format"]], selection, options["output"])
-        self._report(manifest, preview(project, filters, options["format"]), options["output"])
+        seen, labels = preview(project, filters, options["format"]), project.protocol == Protocol.LABELLING
+        self._report(manifest, seen, options["output"], labels=labels)
 
     def _written(self, shape: ExportFormat, selection: Selection, output: str) -> Manifest:
         total = selection.dialogues().count()
@@ -142,7 +143,7 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write("\r" + " " * 60 + "\r", ending="")
 
-    def _report(self, manifest: Manifest, seen: Preview, output: str) -> None:
+    def _report(self, manifest: Manifest, seen: Preview, output: str, *, labels: bool) -> None:
         if output == STDOUT:
             self.stderr.write(json.dumps(manifest.as_json(), ensure_ascii=False))
         else:
@@ -150,7 +151,7 @@ class Command(BaseCommand):
             dialogues = ngettext("%(n)d dialogue", "%(n)d dialogues", manifest.dialogues)
             counted = f"{rows}, {dialogues % {'n': manifest.dialogues}}"
             self.stderr.write(f"{counted}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
-        for line in _why_not(seen):
+        for line in _why_not(seen, labels=labels):
             self.stderr.write(line)
 
 
@@ -171,14 +172,14 @@ def _regular(path: Path) -> Path:
     return path
 
 
-def _why_not(seen: Preview) -> list[str]:
+def _why_not(seen: Preview, *, labels: bool) -> list[str]:
     """Why dialogues stayed; silent about those that were not asked for."""
     lines = []
     if seen.unreviewed:
-        lines.append(
-            _("Not exported: %(n)d that no expert has judged (--include-unreviewed).")
-            % {"n": seen.unreviewed}
-        )
+        said = _("Not exported: %(n)d that no expert has judged (--include-unreviewed).")
+        if labels:
+            said = _("Not exported: %(n)d without a final label that may leave (--include-unreviewed).")
+        lines.append(said % {"n": seen.unreviewed})
     if seen.withheld:
         lines.append(
             _("Not exported: %(n)d labelled as private or abandoned (--include-withheld).")
