@@ -45,6 +45,7 @@ from tests.annotation.batches.conftest import says
 from tests.annotation.conftest import imported
 
 SEQUENCES, IN_ONE_TEST, ACTIONS, DIALOGUES = 1000, 50, 14, 3
+SENSIBLE = 0.6
 
 
 class Floor:
@@ -60,14 +61,25 @@ class Floor:
         self.verdicts: dict[int, tuple[str, str | None]] = {}
 
     def acts(self) -> None:
-        """One action; those that finish a batch come more often than they would by chance alone."""
+        """One action, mostly one that is next: by chance alone hardly a batch would come to its verdict."""
         choices: list[tuple[Callable[[], object], int]] = [
             (self.labels, 5), (self.revises, 1), (self.seals, 2), (self.unseals, 1), (self.draws, 3),
             (self.judges, 6), (self.accepts, 2), (self.returns, 2), (self.appeals, 1), (self.settles, 1),
         ]  # fmt: skip
         [action] = self.dice.choices([one for one, _n in choices], [n for _one, n in choices])
+        if self.dice.random() < SENSIBLE:
+            action = self.dice.choice(self.next_ones())
         with suppress(Refusal), transaction.atomic():
             action()
+
+    def next_ones(self) -> list[Callable[[], object]]:
+        """What fits the state of the latest round."""
+        state = Round.objects.filter(batch=self.batch).latest("number").state
+        if state == RoundState.OPEN:
+            return [self.labels, self.seals]
+        if state == RoundState.SEALED:
+            return [self.draws]
+        return [self.judges, self.accepts, self.returns, self.appeals, self.settles]
 
     @property
     def controller(self) -> User:
@@ -112,8 +124,9 @@ class Floor:
             return
         for item in SampleItem.objects.filter(sample=sample):
             if self.dice.random() < 0.7:
-                sent = SentJudgement(id=uuid4(), answers=says(self.dice.choice([int(item.label), 2, 2])))
-                judge(controller=self.controller, item_id=item.pk, sent=sent)
+                sent = SentJudgement(id=uuid4(), answers=says(self.dice.choice([int(item.label), 2, 1])))
+                with suppress(Refusal), transaction.atomic():
+                    judge(controller=self.controller, item_id=item.pk, sent=sent)
 
     def accepts(self) -> None:
         accept_round(controller=self.controller, round_id=self.round.pk, decision_id=uuid4())
@@ -212,4 +225,4 @@ def test_whatever_people_do_a_batch_stays_whole(
         reached |= set(Round.objects.filter(batch=floor.batch).values_list("state", flat=True))
         transaction.savepoint_rollback(mark)
     assert not Batch.objects.exists()
-    assert len(reached) >= 4  # of five: which one chance leaves out differs
+    assert {RoundState.ACCEPTED, RoundState.RETURNED} <= reached
