@@ -1,5 +1,6 @@
 """Labelling dialogues by keyboard: what is pressed, what is shown, what is stored."""
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -20,7 +21,7 @@ from tests.browser.labelling import (
 )
 
 Eventually = Callable[[Callable[[], bool], str], None]
-DIALOGUES = 5  # of each preset, in each language
+DIALOGUES = int(os.environ.get("LABELLED_BY_KEYBOARD", "5"))  # of each preset, in each language
 
 # What is pressed for a dialogue of four utterances, and what it means.
 PRESETS = {
