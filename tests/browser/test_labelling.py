@@ -334,6 +334,7 @@ def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
     expect(bobs.nothing).to_contain_text("being worked on by others")
     anns.press("n", "5").submit()
     expect(anns.nothing).to_contain_text("done", timeout=ARRIVES_MS)
+    eventually(lambda: len(stored(ann)) == 1, "the submission, which is shown as sent before it is stored")
     bobs.press("n")  # look again
     expect(bobs.nothing).to_contain_text("done")
 

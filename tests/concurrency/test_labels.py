@@ -72,11 +72,16 @@ class Labeller:
         self.headers = {"Authorization": f"Bearer {token}"}
         self.seen: Counter[str] = Counter()
 
+    async def send(self, address: str, body: dict[str, Any]) -> httpx.Response:
+        """Once more where the connection broke: the server may have closed it as it fell idle."""
+        try:
+            return await self.client.post(address, json=body, headers=self.headers)
+        except httpx.TransportError:
+            return await self.client.post(address, json=body, headers=self.headers)
+
     async def twice(self, address: str, body: dict[str, Any]) -> httpx.Response:
         sends = 2 if self.dice.random() < 0.3 else 1
-        answers = await asyncio.gather(
-            *(self.client.post(address, json=body, headers=self.headers) for _ in range(sends))
-        )
+        answers = await asyncio.gather(*(self.send(address, body) for _ in range(sends)))
         # A claim that was refused may be granted when it is sent again: the others have caught up.
         return min(answers, key=lambda answer: answer.status_code)
 
