@@ -1,0 +1,44 @@
+"""Frozen data sets."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from jobs.models import Job
+from projects.models import Project
+
+
+class Snapshot(models.Model):
+    """A frozen selection of a project's dialogues, in a folder that no later work changes.
+
+    id is that of its job. filters: as of an export. seed: of all that is drawn from it unless asked otherwise.
+    path: of the folder, below storage.snapshots_root(); empty while there is none, and again when its files were
+    removed. bytes, sha256: of its dialogues.jsonl. card: the statistics of the card (exports.card.Card), empty until it
+    is written. pushed: one {"repo_id", "url", "commit", "private", "at"} for every push to a Hub.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="snapshots")
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="snapshot")
+    name = models.CharField(max_length=120)
+    filters = models.JSONField(default=dict)
+    seed = models.BigIntegerField(default=0)
+    schema_version = models.CharField(max_length=20, blank=True)
+    path = models.CharField(max_length=300, blank=True)
+    bytes = models.BigIntegerField(null=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    card = models.JSONField(default=dict)
+    pushed = models.JSONField(default=list)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="snapshot_newest")]
+
+    def __str__(self) -> str:
+        return self.name
