@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from accounts.models import User
 from annotation.services.planning import create_project
@@ -31,6 +31,9 @@ FLAGS = [
 ]
 # What Chromium itself reports of an answer that a test wants: a refusal, or none at all.
 EXPECTED = re.compile(r"Failed to load resource|ERR_INTERNET_DISCONNECTED|the server responded with a status")
+
+# A machine that also does other work is slower, not wrong: what fails waits this long, what passes does not wait.
+expect.set_options(timeout=15_000)
 
 SignedIn = Callable[..., Page]
 FAILED = pytest.StashKey[bool]()

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.models import Assignment, Submission
+from annotation.services.label_drafts import save_label_draft
 from projects.models import Project
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
@@ -96,6 +97,25 @@ def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
     phone = LabelBench.open(signs_in(ann, viewport={"width": 360, "height": 740}), project, desk.shown)
     expect(phone.answer("quality").locator("[aria-pressed=true]")).to_contain_text("1")
     expect(phone.note).to_have_value("Thin.")
+
+
+def test_what_a_reload_cut_off_while_it_was_sent_is_no_other_device(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara)
+    ann = annotator("ann", project)
+    desk = LabelBench.open(signs_in(ann), project)
+    own = Assignment.objects.get(pk=desk.shown)
+    desk.page.route("**/draft/", lambda route: route.abort())
+    with desk.page.expect_request("**/draft/") as cut_off:
+        desk.press("y")
+    desk.reload().asks("quality")
+    desk.page.unroute("**/draft/")
+    save_label_draft(annotator=ann, assignment_id=own.pk, **cut_off.value.post_data_json)
+    desk.press("4")
+    wanted = {"verify": 1, "quality": 1}
+    eventually(lambda: drafted(own)["dialogue"] == wanted, "the draft")
+    expect(desk.notices).not_to_contain_text("another tab")
 
 
 def test_two_devices_disagree_and_the_person_chooses(

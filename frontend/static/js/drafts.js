@@ -44,6 +44,27 @@ function remember(key, value) {
   }
 }
 
+/**
+ * What this tab sent last. Sending may have been cut off by a reload while the server stored it all the same; kept by tab,
+ * since another tab's words are another's. @param {number} assignment  @returns {string | null}
+ */
+function lastSent(assignment) {
+  try {
+    return sessionStorage.getItem(keyOf("sent", assignment));
+  } catch {
+    return null;
+  }
+}
+
+/** @param {number} assignment  @param {string} said */
+function setLastSent(assignment, said) {
+  try {
+    sessionStorage.setItem(keyOf("sent", assignment), said);
+  } catch {
+    // Then a person may be asked to choose between two wordings that are both their own.
+  }
+}
+
 /** Words that were not stored and have no place in the input now. @param {number} assignment  @returns {string[]} */
 export function aside(assignment) {
   return recall(keyOf("aside", assignment)) ?? [];
@@ -175,6 +196,8 @@ export class Drafts {
     if (this.held || this.#saving || !this.#isDirty()) return;
     this.#saving = true;
     const sent = this.#read();
+    const before = lastSent(this.options.assignment);
+    setLastSent(this.options.assignment, this.kind.said(sent));
     try {
       const address = `/${this.kind.address}/${this.options.assignment}/draft/`;
       const stored = await call("PUT", address, { ...sent, version: this.version });
@@ -182,26 +205,29 @@ export class Drafts {
       this.#known = this.kind.print(sent);
       if (!this.#ended.signal.aborted) this.options.onState("saved");
     } catch (error) {
-      if (!this.#ended.signal.aborted) this.#failed(error, sent);
+      if (!this.#ended.signal.aborted) this.#failed(error, sent, before);
     } finally {
       this.#saving = false;
     }
     if (!this.#ended.signal.aborted) this.keep();
   }
 
-  /** @param {unknown} error  @param {any} sent */
-  #failed(error, sent) {
+  /** @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
+  #failed(error, sent, before) {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();
     if (isPassing(error) || isSignedOut(error)) this.rest(RETRY_MS);
-    if (error instanceof Problem && error.code === "draft_conflict") this.#settle(error.body.draft, sent);
+    if (error instanceof Problem && error.code === "draft_conflict") this.#settle(error.body.draft, sent, before);
   }
 
-  /** Nobody needs to choose between some words and none. @param {any} theirs  @param {any} sent */
-  #settle(theirs, sent) {
+  /**
+   * Nobody needs to choose between some words and none, or between their own of now and of before a reload.
+   * @param {any} theirs  @param {any} sent  @param {string | null} before
+   */
+  #settle(theirs, sent, before) {
     const { said } = this.kind;
-    const isChoice = said(theirs) !== "" && said(theirs) !== said(sent);
-    if (!isChoice) this.version = theirs.version;
+    const isChoice = ![before, said(sent), ""].includes(said(theirs));
+    if (!isChoice) this.keepMine(theirs.version);
     else if (said(sent) === "") this.options.onOther();
     else {
       this.held = true;
