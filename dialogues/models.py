@@ -102,7 +102,8 @@ class CandidateSet(models.Model):
     """The candidates of one turn, in the order in which they are displayed.
 
     candidates: list of {"text", "seed", "tokens", "logprob", "score", "warmth"} (see generation/protocol.py); a source
-    is named by its place in it, from 0.
+    is named by its place in it, from 0. Where two models wrote the set, `model_version` is empty and every candidate
+    has a "model_version" of its own. sampling: how they were drawn, and the "order" in which they are displayed.
     One row holds the whole set, since it is written once and always read whole.
     """
 
@@ -122,6 +123,11 @@ class CandidateSet(models.Model):
 
     def __str__(self) -> str:
         return f"candidates for {self.dialogue_id}[{self.position}]"
+
+    def version_of(self, place: int | None) -> str:
+        """The model that wrote the candidate at this place; "" for no place in a set of two models."""
+        own = self.candidates[place] if place is not None and place < len(self.candidates) else {}
+        return str(own.get("model_version") or self.model_version)
 
 
 class Utterance(models.Model):

@@ -136,6 +136,7 @@ class KeptCandidateSerializer(serializers.Serializer[Any]):
     logprob = serializers.FloatField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
     warmth = serializers.FloatField(default=1.0)
+    model_version = serializers.CharField(default="", help_text="Only where two models wrote the set.")
 
 
 class SpokenSerializer(serializers.ModelSerializer[Utterance]):
@@ -144,7 +145,7 @@ class SpokenSerializer(serializers.ModelSerializer[Utterance]):
     metadata = serializers.DictField()
     action = serializers.ChoiceField(choices=Action.choices, allow_blank=True)
     candidates = KeptCandidateSerializer(many=True, source="candidate_set.candidates", default=list)
-    model_version = serializers.CharField(source="candidate_set.model_version", default="")
+    model_version = serializers.SerializerMethodField(help_text="Of the candidate that it was made from.")
 
     class Meta:
         model = Utterance
@@ -152,6 +153,10 @@ class SpokenSerializer(serializers.ModelSerializer[Utterance]):
             "position", "speaker", "text", "time", "metadata", "action", "source", "edit_distance", "candidates",
             "model_version",
         ]  # fmt: skip
+
+    def get_model_version(self, utterance: Utterance) -> str:
+        shown = utterance.candidate_set
+        return shown.version_of(utterance.source) if shown else ""
 
 
 class DialogueFull(DialogueSerializer):

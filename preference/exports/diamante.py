@@ -49,6 +49,6 @@ def turn(utterance: Utterance) -> dict[str, Any]:
             "source": utterance.source,
             "edit_distance": utterance.edit_distance,
         }
-    if shown and shown.model_version:
-        made["model_version"] = shown.model_version
+    if shown and (version := shown.version_of(utterance.source)):
+        made["model_version"] = version
     return made
