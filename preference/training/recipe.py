@@ -1,0 +1,162 @@
+"""What decides the weights of a joint training run, besides the data, the base model and the machine's arithmetic.
+
+A recipe is a function that returns a `JointRecipe`; single values are replaced with `changed`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_type_hints
+
+from preference.training.faults import Fault
+
+PRECISIONS = ("auto", "fp32", "bf16")
+LAYOUTS = ("auto", "naive", "packed", "trees")
+# May differ between a checkpoint and its continuation: they change rounding and memory, not what is computed.
+FREE = frozenset({"token_budget", "precision", "layout", "recompute"})
+# Adapters start from nothing; the paper's rate is for all the weights of a large model.
+LORA_RATE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class JointRecipe:
+    """Settings of generation-evaluation joint training (Diamante, section 4.1); the defaults are the paper's.
+
+    context, reply: tokens, the oldest utterances are dropped first. batch: quadruples an optimiser step.
+    similar: the model's response is drawn among that many candidates least similar to the human's, None: among all.
+    peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
+    clip: largest norm of the gradient, 0 does not clip. precision: auto is bf16 where the GPU has it, fp32 elsewhere.
+    layout: how rows are made of quadruples; auto takes the fastest that gives the same gradient.
+    token_budget: tokens of a micro-batch, None lets the device decide. recompute: activations in the backward
+    pass, for a third more time and much less memory.
+    lora_rank: 0 trains all weights; otherwise adapters of that rank on every linear layer, and the head.
+    """
+
+    context: int = 384
+    reply: int = 128
+    similar: int | None = 5
+    batch: int = 168
+    epochs: int = 5
+    peak_lr: float = 2e-6
+    warmup: int = 500
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    clip: float = 0.0
+    seed: int = 1
+    precision: str = "auto"
+    layout: str = "auto"
+    token_budget: int | None = None
+    recompute: bool = False
+    lora_rank: int = 0
+    lora_alpha: float = 32.0
+    lora_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise _refused(name, value, f"at least {least}")
+        for name in POSITIVE:
+            if not 0 < getattr(self, name) < math.inf:
+                raise _refused(name, getattr(self, name), "greater than 0, and finite")
+        for name in SHARES:
+            if not 0 <= getattr(self, name) < 1:
+                raise _refused(name, getattr(self, name), "at least 0 and less than 1")
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise _refused(name, repr(getattr(self, name)), f"one of {', '.join(allowed)}")
+
+    def rate_factor(self, step: int) -> float:
+        """Share of the peak learning rate at optimiser step `step`, counted from 1 (Vaswani et al., 2017)."""
+        warmup = max(1, self.warmup)
+        return min(step / warmup, math.sqrt(warmup / step))
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+LEAST = {
+    "context": 8,
+    "reply": 2,
+    "similar": 1,
+    "batch": 1,
+    "epochs": 1,
+    "warmup": 0,
+    "clip": 0,
+    "seed": 0,
+    "token_budget": 16,
+    "lora_rank": 0,
+}
+POSITIVE = ("peak_lr", "epsilon", "lora_alpha")
+SHARES = ("beta1", "beta2", "lora_dropout")
+CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS}
+
+
+def diamante() -> JointRecipe:
+    """The paper's settings."""
+    return JointRecipe()
+
+
+def quick() -> JointRecipe:
+    """Minutes on two cores with the demo model and a few hundred dialogues."""
+    return JointRecipe(context=256, reply=64, batch=32, epochs=3, peak_lr=5e-4, warmup=20, clip=1.0)
+
+
+RECIPES = {"diamante": diamante, "quick": quick}
+
+
+def with_lora(recipe: JointRecipe) -> JointRecipe:
+    """The recipe with adapters of rank 16 instead of all weights."""
+    rank = recipe.lora_rank or 16
+    return dataclasses.replace(recipe, lora_rank=rank, peak_lr=max(recipe.peak_lr, LORA_RATE))
+
+
+def changed(recipe: JointRecipe, settings: Sequence[str]) -> JointRecipe:
+    """The recipe with settings of the form `name=value`; None is written `none`."""
+    found = dict(_setting(setting) for setting in settings)
+    return dataclasses.replace(recipe, **found)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise Fault(f"{text!r} is no setting.", "Write name=value, for example batch=32.")
+    kinds = get_type_hints(JointRecipe)
+    if name not in kinds:
+        raise Fault(f"A recipe has no setting {name!r}.", f"It has {', '.join(kinds)}.")
+    return name, _value(name, value, kinds[name])
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    if isinstance(kind, types.UnionType):
+        if text.lower() == "none":
+            return None
+        kind = next(option for option in get_args(kind) if option is not types.NoneType)
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise _refused(name, repr(text), "true or false")
+        return text.lower() == "true"
+    try:
+        return kind(text)
+    except ValueError:
+        wanted = {"int": "a whole number", "float": "a number"}[kind.__name__]
+        raise _refused(name, repr(text), wanted) from None
+
+
+def _refused(name: str, value: object, wanted: str) -> Fault:
+    return Fault(f"{name} is {value}, and must be {wanted}.", f"Correct it: --set {name}=…")
+
+
+def differences(mine: dict[str, Any], saved: dict[str, Any]) -> list[str]:
+    """What keeps a run with recipe `mine` from continuing one with recipe `saved`, as `name: saved → mine`."""
+    names = [*mine, *(name for name in saved if name not in mine)]
+    return [
+        f"{name}: {saved.get(name)} → {mine.get(name)}"
+        for name in names
+        if name not in FREE and saved.get(name) != mine.get(name)
+    ]
