@@ -19,6 +19,7 @@ class JobState(models.TextChoices):
     CANCELLED = "cancelled", _("Cancelled")
 
 
+DEFAULT_QUEUE = "default"
 LIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
 MOVES: Moves = {
     JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED, JobState.FAILED},
@@ -31,11 +32,12 @@ MOVES: Moves = {
 
 
 class Job(models.Model):
-    """One long job. `kind` names the function that carries it out (jobs.registry)."""
+    """One long job. `kind` names the function that carries it out (jobs.registry), `queue` whose workers take it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="jobs")
     kind = models.CharField(max_length=40)
+    queue = models.CharField(max_length=20, default=DEFAULT_QUEUE)
     parameters = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
     done = models.BigIntegerField(default=0)
@@ -48,6 +50,9 @@ class Job(models.Model):
         max_length=10, blank=True, help_text=_("Of error and remedy: that of the person who started it")
     )
     attempts = models.PositiveSmallIntegerField(default=0)
+    losses = models.PositiveSmallIntegerField(
+        default=0, help_text=_("How often the worker was lost since it was last started")
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

@@ -1,5 +1,6 @@
 """How a running job tells where it is, and learns that it was cancelled."""
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -8,6 +9,8 @@ from django.utils import timezone
 from jobs.models import Job, JobState
 
 WRITE_EVERY = 0.5  # seconds
+# Set once this worker process was asked to end. Workers with child processes of their own (prefork) do not learn it.
+worker_is_ending = threading.Event()
 
 
 class JobCancelled(Exception):
@@ -16,6 +19,10 @@ class JobCancelled(Exception):
 
 class JobLost(Exception):
     """The job was taken over by another worker, which believed this one dead."""
+
+
+class JobInterrupted(Exception):
+    """The worker is to end: the job goes back into the queue, and another worker goes on with it."""
 
 
 class Progress:
@@ -45,6 +52,11 @@ class Progress:
     def check(self) -> None:
         """Heartbeat now, whatever the clock says."""
         self._write()
+
+    def interrupt(self) -> None:
+        """Raises JobInterrupted once the worker is to end. For long work that can go on where it was."""
+        if worker_is_ending.is_set():
+            raise JobInterrupted
 
     def _write(self) -> None:
         job = self._job

@@ -16,8 +16,8 @@ from kombu.exceptions import OperationalError
 
 from accounts.errors import Refusal
 from accounts.models import User
-from jobs.models import LIVE_STATES, MOVES, Job, JobState, Worker
-from jobs.progress import JobCancelled, JobLost, Progress
+from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
+from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from jobs.registry import work_for
 from projects.models import Project
 from projects.transitions import move
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 LOST_AFTER = timedelta(seconds=60)
 FORGET_WORKER_AFTER = timedelta(minutes=10)
-MAX_ATTEMPTS = 3
+MAX_LOSSES = 3
 
 
 @transaction.atomic
@@ -38,22 +38,23 @@ def start_job(
     actor: User | None,
     parameters: dict[str, Any],
     enqueue: bool = True,
+    queue: str = DEFAULT_QUEUE,
 ) -> Job:
-    """Store a job and send it to a worker on commit. The same id again returns the first job.
+    """Store a job and send it to a worker of its queue on commit. The same id again returns the first job.
 
     What goes wrong with it is told in the language that is active now: its creator's.
     """
-    about = {"kind": kind, "project": project, "created_by": actor, "parameters": parameters}
+    about = {"kind": kind, "project": project, "created_by": actor, "parameters": parameters, "queue": queue}
     job, created = Job.objects.get_or_create(id=id, defaults={**about, "language": get_language() or ""})
     if created and enqueue:
-        transaction.on_commit(lambda: send(job.id))
+        transaction.on_commit(lambda: send(job.id, job.queue))
     return job
 
 
-def send(job_id: UUID) -> None:
+def send(job_id: UUID, queue: str) -> None:
     """Tell a worker. While the broker is away nothing is lost: the reaper sends what still waits."""
     try:
-        current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue="default", retry=False)
+        current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue=queue, retry=False)
     except OperationalError:
         logger.warning("the broker did not take a job", extra={"job": str(job_id)})
 
@@ -79,6 +80,8 @@ def _carry_out(job: Job, watch: Callable[[Job], None] | None) -> None:
     except KeyboardInterrupt:  # Ctrl-C in a command that runs it in the foreground
         _end(job, JobState.CANCELLED)
         raise
+    except JobInterrupted:
+        _put_back(job)
     except JobLost:
         logger.warning("job lost to another worker", extra={"job": str(job.pk)})
     except Refusal as refusal:
@@ -109,6 +112,13 @@ def _begin(job: Job) -> bool:
     if taken:
         job.refresh_from_db()
     return bool(taken)
+
+
+def _put_back(job: Job) -> None:
+    mine = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    if mine.update(state=JobState.QUEUED, done=job.done, total=job.total):
+        send(job.id, job.queue)
+    job.refresh_from_db()
 
 
 def _end(job: Job, state: str, **changes: Any) -> None:
@@ -148,8 +158,9 @@ def retry_job(*, job: Job, actor: User | None) -> Job:
         actor=actor,
         cancel_requested_at=None,
         ended_at=None,
+        losses=0,
     )
-    transaction.on_commit(lambda: send(job.id))
+    transaction.on_commit(lambda: send(job.id, job.queue))
     return job
 
 
@@ -162,20 +173,20 @@ def take_over_lost_jobs() -> int:
     lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
     stopping = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
     stopping.update(state=JobState.CANCELLED, ended_at=now)
-    for job in lost.filter(attempts__gte=MAX_ATTEMPTS):
+    for job in lost.filter(losses__gte=MAX_LOSSES - 1):
         _give_up(job)
-    lost.update(state=JobState.QUEUED)
+    lost.update(state=JobState.QUEUED, losses=F("losses") + 1)
     Worker.objects.filter(seen_at__lt=now - FORGET_WORKER_AFTER).delete()
     waiting = Job.objects.filter(state=JobState.QUEUED, created_at__lt=now - timedelta(seconds=15))
-    ids = list(waiting.values_list("id", flat=True)[:100])
-    for job_id in ids:
-        send(job_id)
-    return len(ids)
+    rows = list(waiting.values_list("id", "queue")[:100])
+    for job_id, queue in rows:
+        send(job_id, queue)
+    return len(rows)
 
 
 def _give_up(job: Job) -> None:
     with override(job.language or get_language()):
-        error = _("The worker was lost %(n)d times while it did this.") % {"n": MAX_ATTEMPTS}
+        error = _("The worker was lost %(n)d times while it did this.") % {"n": MAX_LOSSES}
         remedy = _("See the log of the worker; it may run out of memory. Then start it again.")
         _fail(job, error, remedy)
 

@@ -11,9 +11,9 @@ from celery.signals import worker_ready, worker_shutting_down
 from django.db import close_old_connections
 
 from jobs import services
+from jobs.progress import worker_is_ending
 
 BEAT_EVERY = 5.0  # seconds
-_stop = threading.Event()
 details: dict[str, Any] = {}
 
 
@@ -39,14 +39,14 @@ def _start_beating(sender: Any, **_: Any) -> None:
 
 
 def _keep_beating(queues: list[str]) -> None:
-    while not _stop.is_set():
+    while not worker_is_ending.is_set():
         try:
             services.beat(name=worker_name(), queues=queues, details=details)
         except Exception:  # the database may be restarting; the next beat tries again
             close_old_connections()
-        _stop.wait(BEAT_EVERY)
+        worker_is_ending.wait(BEAT_EVERY)
 
 
 @worker_shutting_down.connect
-def _stop_beating(**_: Any) -> None:
-    _stop.set()
+def _note_the_end(**_: Any) -> None:
+    worker_is_ending.set()

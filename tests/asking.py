@@ -71,10 +71,10 @@ def wait_for(request: CandidateRequest, *states: str, seconds: float = 30) -> Ca
     return request
 
 
-def waiting_messages() -> int:
-    """Wake-ups in the broker that no worker has taken."""
+def waiting_messages(queue: str = "gpu") -> int:
+    """What no worker has taken from the broker; in `gpu` these are wake-ups."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
-        return int(client.llen("gpu"))
+        return int(client.llen(queue))
 
 
 def forget_messages() -> None:

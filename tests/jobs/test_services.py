@@ -13,16 +13,17 @@ from django.utils.translation import get_language, override
 from accounts.errors import Refusal
 from jobs import registry
 from jobs.models import Job, JobState
-from jobs.progress import Progress
+from jobs.progress import Progress, worker_is_ending
 from jobs.services import (
     LOST_AFTER,
-    MAX_ATTEMPTS,
+    MAX_LOSSES,
     cancel_job,
     retry_job,
     run_job,
     start_job,
     take_over_lost_jobs,
 )
+from tests.asking import forget_messages, waiting_messages
 
 pytestmark = pytest.mark.django_db
 KIND = "test"
@@ -76,9 +77,9 @@ def test_a_job_that_reports_itself_is_left_alone() -> None:
     assert state_of(one) == JobState.RUNNING
 
 
-@pytest.mark.parametrize("attempts", [1, MAX_ATTEMPTS])
-def test_a_lost_job_that_was_to_stop_has_stopped(attempts: int) -> None:
-    one = lost(cancel_requested_at=timezone.now(), attempts=attempts)
+@pytest.mark.parametrize("losses", [0, MAX_LOSSES - 1])
+def test_a_lost_job_that_was_to_stop_has_stopped(losses: int) -> None:
+    one = lost(cancel_requested_at=timezone.now(), losses=losses)
     assert take_over_lost_jobs() == 0
     assert state_of(one) == JobState.CANCELLED
     assert one.ended_at is not None
@@ -102,11 +103,51 @@ def test_a_stopped_job_can_be_started_again() -> None:
 
 
 def test_a_job_that_kills_its_workers_is_given_up_with_a_remedy() -> None:
-    one = lost(attempts=MAX_ATTEMPTS)
+    one = lost(losses=MAX_LOSSES - 1)
     take_over_lost_jobs()
     assert state_of(one) == JobState.FAILED
     assert "3 times" in one.error
     assert one.remedy
+
+
+def test_a_job_that_was_often_stopped_and_started_is_not_given_up_at_its_first_loss() -> None:
+    one = lost(attempts=MAX_LOSSES)
+    take_over_lost_jobs()
+    assert state_of(one) == JobState.QUEUED
+
+
+def test_starting_a_job_again_forgets_its_losses() -> None:
+    one = job(state=JobState.FAILED, losses=MAX_LOSSES - 1)
+    retry_job(job=one, actor=None)
+    one.refresh_from_db()
+    assert one.losses == 0
+
+
+def test_a_worker_that_is_to_end_puts_its_job_back(works: dict[str, Any]) -> None:
+    def interrupted(job: Job, progress: Progress) -> dict[str, Any]:
+        progress.start(total=10, unit="steps")
+        worker_is_ending.set()
+        progress.at(4)
+        progress.interrupt()
+        return {}
+
+    works["do"] = interrupted
+    try:
+        one = run_job(job_id=job(enqueue=False).pk)
+    finally:
+        worker_is_ending.clear()
+    assert (one.state, one.done, one.losses, one.ended_at) == (JobState.QUEUED, 4, 0, None)
+
+
+def test_a_job_is_sent_to_the_queue_that_it_names() -> None:
+    forget_messages()
+    one = start_job(
+        id=uuid4(), kind=KIND, project=None, actor=None, parameters={}, enqueue=False, queue="training"
+    )
+    Job.objects.filter(pk=one.pk).update(created_at=timezone.now() - timedelta(minutes=1))
+    take_over_lost_jobs()
+    assert (waiting_messages("training"), waiting_messages("default")) == (1, 0)
+    forget_messages()
 
 
 def test_a_worker_that_was_believed_dead_changes_nothing_when_it_comes_back(works: dict[str, Any]) -> None:
