@@ -1,4 +1,4 @@
-"""The Celery application. Workers take the queues `default` (jobs) and `gpu` (candidates)."""
+"""The Celery application. Workers take the queues `default` (jobs), `gpu` (candidates) and `training` (long jobs)."""
 
 import os
 

@@ -157,6 +157,7 @@ def services(port: int, var: Path) -> list[Service]:
         "web": web,
         "default": [*celery, "-Q", "default", "-n", "default@%h", "--concurrency", "2", *beat],
         "gpu": [*celery, "-Q", "gpu", "-n", "gpu@%h", "--pool", "solo"],
+        "training": [*celery, "-Q", "training", "-n", "training@%h", "--pool", "solo"],
     }
     remedy = partial(remedy_for, port=port)
     return [Service(name, command, settings, remedy=remedy) for name, command in commands.items()]
@@ -166,7 +167,7 @@ def run(port: int, var: Path, begun: float) -> int:
     try:
         logins = prepare()
         ready = Readiness(f"http://localhost:{port}", logins, begun)
-        tell("starting the web server and two workers")
+        tell("starting the web server and three workers")
         Supervisor(services(port, var)).run(ready.look)
     except KeyboardInterrupt:
         pass

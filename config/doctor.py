@@ -33,6 +33,7 @@ MODEL_SECONDS: Final = 120
 WORKER_COMMANDS: Final = {
     "default": "celery -A config worker -Q default --beat",
     "gpu": "celery -A config worker -Q gpu --pool solo",
+    "training": "celery -A config worker -Q training --pool solo",
 }
 HF: Final = "generation.backends.hf.HFBackend"
 
@@ -262,19 +263,19 @@ def secrets() -> Iterable[Finding]:
 
 
 def disk() -> Iterable[Finding]:
-    for folder in dict.fromkeys([settings.VAR, settings.FILES_ROOT]):
+    for folder in dict.fromkeys([settings.VAR, settings.FILES_ROOT, settings.MODELS_ROOT]):
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         if not os.access(existing, os.W_OK):
             yield Finding(
                 "problem",
                 _("{folder} cannot be written.").format(folder=folder),
-                _("Change its owner, or set LAPIDARY_VAR or FILES_ROOT."),
+                _("Change its owner, or set LAPIDARY_VAR, FILES_ROOT or MODELS_ROOT."),
             )
             continue
         free = shutil.disk_usage(existing).free / GIGABYTE
         size = f"{free:.1f} GB" if free >= 1 else f"{free * 1024:.0f} MB"
         state: State = "problem" if free < 1 else "warning" if free < 5 else "ok"
-        remedy = "" if state == "ok" else _("Free some space: exports and imports need it.")
+        remedy = "" if state == "ok" else _("Free some space: exports, imports and trained models need it.")
         yield Finding(state, _("{size} free for {folder}.").format(size=size, folder=folder), remedy)
 
 

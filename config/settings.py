@@ -1,5 +1,6 @@
 """All settings, read from the environment (twelve-factor). `manage.py doctor` explains what is wrong with them."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,8 @@ WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_KEEP_ONLY_HASHED_FILES = PRODUCTION
 # Uploaded and exported files. Not served by the web server directly: pages check permissions and stream them.
 FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
+# Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
+MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3)
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -356,6 +359,14 @@ GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
 GENERATION_TIMEOUT = env.float("GENERATION_TIMEOUT", default=300.0)
 # A worker loads its model when it starts, not with the first request.
 GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
+
+# --- training --------------------------------------------------------------------------------------------------------
+# Of PyTorch, in the process that trains; 0 = as many as it likes. Half of the cores leave room for people.
+TRAINING_THREADS = env.int("TRAINING_THREADS", default=max(1, (os.cpu_count() or 1) // 2))
+# Seconds that a training which is to stop has for its last checkpoint; then it is killed.
+TRAINING_STOP_SECONDS = env.float("TRAINING_STOP_SECONDS", default=120.0)
+# Folders and hub ids that engineers may start from, besides the project's own model and trained ones.
+TRAINING_BASE_MODELS = env.list("TRAINING_BASE_MODELS", default=[])
 
 configure_logging(
     debug=DEBUG,

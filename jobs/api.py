@@ -38,7 +38,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "project", "kind", "queue", "state", "done", "total", "unit", "parameters", "result", "error",
-            "remedy", "attempts", "created_by", "created_at", "started_at", "heartbeat_at", "cancel_requested_at", "ended_at",
+            "remedy", "attempts", "created_by", "created_at", "started_at", "heartbeat_at",
+            "cancel_requested_at", "ended_at",
         ]  # fmt: skip
 
 

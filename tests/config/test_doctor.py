@@ -60,9 +60,10 @@ def test_lines_for_people_say_the_remedy() -> None:
 @pytest.mark.django_db
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
     beat(name="w1", queues=["default"], details={})
-    served, missing = doctor.workers()
-    assert (served.state, missing.state) == ("ok", "problem")
-    assert "-Q gpu" in missing.remedy
+    served, candidates, training = doctor.workers()
+    assert [one.state for one in (served, candidates, training)] == ["ok", "problem", "problem"]
+    assert "-Q gpu" in candidates.remedy
+    assert "-Q training" in training.remedy
 
 
 @pytest.mark.django_db

@@ -36,6 +36,7 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
         "broker": "ok",
         "worker_default": "failed",
         "worker_gpu": "failed",
+        "worker_training": "failed",
     }
 
 
@@ -44,6 +45,8 @@ def test_who_requires_workers_waits_for_every_queue(client: Client) -> None:
     beat(name="w1", queues=["default"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
     beat(name="w2", queues=["gpu"], details={})
+    assert client.get("/readyz?workers=required").status_code == 503
+    beat(name="w3", queues=["training"], details={})
     response = client.get("/readyz?workers=required")
     assert response.status_code == 200
     assert set(response.json().values()) == {"ok"}
