@@ -1,10 +1,12 @@
 """What is to be done in a project, by role; and what a new project still lacks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.selectors.overview import Overview, Step, overviews, steps_for
@@ -39,10 +41,36 @@ class Missing:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What depends on the numbers of a project: the sentence, its number in a word or two, the button."""
+
+    why: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a step is called and looks like. place: of the page, after #."""
+
+    title: Promise
+    icon: str
+    key: str
+    words: Callable[[Overview], Words]
+    place: str = ""
+
+
 def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Shown]:
     """In the order of urgency; the first is the next action. Pages that this installation lacks are left out."""
     urls = [(step, url_of(step, project.slug)) for step in steps_for(project, granted, seen)]
-    return [WORDS[step](url, seen) for step, url in urls if url]
+    return [_shown(SIGNS[step], url, seen) for step, url in urls if url]
+
+
+def _shown(sign: Sign, url: str, seen: Overview) -> Shown:
+    words = sign.words(seen)
+    url = f"{url}#{sign.place}" if sign.place else url
+    return Shown(str(sign.title), words.why, words.label, url, sign.icon, sign.key, words.note)
 
 
 def steps_in(user: User, project: Project) -> list[Shown]:
@@ -50,189 +78,153 @@ def steps_in(user: User, project: Project) -> list[Shown]:
     return next_steps(project, capabilities_of(user, project), overviews(user, [project])[project.pk])
 
 
-def _write(url: str, seen: Overview) -> Shown:
+def _held(n: int) -> str:
+    return ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", n) % {"n": n}
+
+
+def _waiting(n: int) -> str:
+    return ngettext("%(n)d waits", "%(n)d wait", n) % {"n": n}
+
+
+def _write(seen: Overview) -> Words:
     notes = []
     if seen.open:
-        why = ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", seen.open) % {
-            "n": seen.open
-        }
-        label = _("Go on writing")
+        why, label = _held(seen.open), _("Go on writing")
         notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
     else:
         why, label = _("You hold no dialogue at the moment."), _("Write")
-    if seen.came_back:
-        why += " " + ngettext(
-            "%(n)d came back with a reason.", "%(n)d came back with reasons.", seen.came_back
-        ) % {"n": seen.came_back}
-        notes.append(ngettext("%(n)d came back", "%(n)d came back", seen.came_back) % {"n": seen.came_back})
-    return Shown(_("Writing"), why, label, url, "pencil", "w", " · ".join(notes))
+    if back := seen.came_back:
+        why += " " + ngettext("%(n)d came back with a reason.", "%(n)d came back with reasons.", back) % {
+            "n": back
+        }
+        notes.append(ngettext("%(n)d came back", "%(n)d came back", back) % {"n": back})
+    return Words(why, label, " · ".join(notes))
 
 
-def _confirm(url: str, seen: Overview) -> Shown:
+def _confirm(seen: Overview) -> Words:
+    n = seen.to_confirm
     why = ngettext(
         "Somebody else answered differently for %(n)d dialogue: look at it once more.",
         "Somebody else answered differently for %(n)d dialogues: look at them once more.",
-        seen.to_confirm,
-    ) % {"n": seen.to_confirm}
-    note = ngettext("%(n)d to confirm", "%(n)d to confirm", seen.to_confirm) % {"n": seen.to_confirm}
-    return Shown(_("Confirming"), why, _("Confirm"), url, "check", "c", note)
-
-
-def _test(url: str, _seen: Overview) -> Shown:
-    return Shown(
-        _("Admission test"),
-        _("This project has an admission test, and you have not passed it yet."),
-        _("To the test"),
-        url,
-        "book",
-        "t",
+        n,
     )
+    note = ngettext("%(n)d to confirm", "%(n)d to confirm", n)
+    return Words(why % {"n": n}, _("Confirm"), note % {"n": n})
 
 
-def _label(url: str, seen: Overview) -> Shown:
+def _test(_seen: Overview) -> Words:
+    return Words(_("This project has an admission test, and you have not passed it yet."), _("To the test"))
+
+
+def _label(seen: Overview) -> Words:
     if seen.open:
-        why = ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", seen.open) % {
-            "n": seen.open
-        }
-        return Shown(_("Labelling"), why, _("Go on labelling"), url, "pencil", "l")
-    if seen.free:
-        why = ngettext(
-            "%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", seen.free
-        ) % {"n": seen.free}
-    else:
-        why = _("No dialogue waits for anybody at the moment.")
-    return Shown(_("Labelling"), why, _("Label"), url, "pencil", "l")
+        return Words(_held(seen.open), _("Go on labelling"))
+    if not seen.free:
+        return Words(_("No dialogue waits for anybody at the moment."), _("Label"))
+    n = seen.free
+    why = ngettext("%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", n)
+    return Words(why % {"n": n}, _("Label"))
 
 
-def _decide(url: str, seen: Overview) -> Shown:
-    if seen.disputed:
-        why = ngettext(
-            "People still disagree about %(n)d dialogue.",
-            "People still disagree about %(n)d dialogues.",
-            seen.disputed,
-        ) % {"n": seen.disputed}
-        note = ngettext("%(n)d disputed", "%(n)d disputed", seen.disputed) % {"n": seen.disputed}
-    else:
+def _decide(seen: Overview) -> Words:
+    n = seen.disputed
+    if not n:
         why, note = _("People agree about every dialogue that they finished."), _("nothing waits")
-    return Shown(_("Disputes"), why, _("Decide"), url, "shield", "d", note)
+        return Words(why, _("Decide"), note)
+    why = ngettext(
+        "People still disagree about %(n)d dialogue.", "People still disagree about %(n)d dialogues.", n
+    )
+    note = ngettext("%(n)d disputed", "%(n)d disputed", n)
+    return Words(why % {"n": n}, _("Decide"), note % {"n": n})
 
 
-def _answer(url: str, seen: Overview) -> Shown:
+def _answer(seen: Overview) -> Words:
     why = ngettext(
         "%(n)d question about a dialogue has no answer.",
         "%(n)d questions about dialogues have no answer.",
         seen.asked,
-    ) % {"n": seen.asked}
-    return Shown(_("Questions"), why, _("Answer"), url, "info", "a")
+    )
+    return Words(why % {"n": seen.asked}, _("Answer"))
 
 
-def _review(url: str, seen: Overview) -> Shown:
-    if seen.unreviewed:
+def _review(seen: Overview) -> Words:
+    n, label = seen.unreviewed, _("Review")
+    if n:
         why = ngettext(
-            "%(n)d finished dialogue waits for an expert.",
-            "%(n)d finished dialogues wait for an expert.",
-            seen.unreviewed,
-        ) % {"n": seen.unreviewed}
-        note = ngettext("%(n)d waits", "%(n)d wait", seen.unreviewed) % {"n": seen.unreviewed}
-    elif seen.reviewed:
-        why, note = _("Everything that waited for an expert is reviewed."), _("nothing waits")
-    else:
-        why, note = _("There is nothing to review yet: no dialogue is finished."), _("nothing waits")
-    return Shown(_("Expert review"), why, _("Review"), url, "eye", "r", note)
+            "%(n)d finished dialogue waits for an expert.", "%(n)d finished dialogues wait for an expert.", n
+        )
+        return Words(why % {"n": n}, label, _waiting(n))
+    if seen.reviewed:
+        return Words(_("Everything that waited for an expert is reviewed."), label, _("nothing waits"))
+    return Words(_("There is nothing to review yet: no dialogue is finished."), label, _("nothing waits"))
 
 
-def _judge(url: str, seen: Overview) -> Shown:
-    if seen.to_judge:
-        why = ngettext(
-            "%(n)d batch waits for its sample to be judged.",
-            "%(n)d batches wait for their samples to be judged.",
-            seen.to_judge,
-        ) % {"n": seen.to_judge}
-        note = ngettext("%(n)d waits", "%(n)d wait", seen.to_judge) % {"n": seen.to_judge}
-    else:
-        why, note = _("No batch waits for a controller."), _("nothing waits")
-    return Shown(_("Batch review"), why, _("Judge"), url, "eye", "r", note)
+def _judge(seen: Overview) -> Words:
+    n, label = seen.to_judge, _("Judge")
+    if not n:
+        return Words(_("No batch waits for a controller."), label, _("nothing waits"))
+    why = ngettext(
+        "%(n)d batch waits for its sample to be judged.",
+        "%(n)d batches wait for their samples to be judged.",
+        n,
+    )
+    return Words(why % {"n": n}, label, _waiting(n))
 
 
-def _export(url: str, seen: Overview) -> Shown:
-    if seen.labelled:
+def _export(seen: Overview) -> Words:
+    n, why = 0, _("Take the dialogues and every judgement on them out as a file.")
+    if n := seen.labelled:
         why = ngettext(
             "%(n)d dialogue has its final label: take it out as a file.",
             "%(n)d dialogues have their final labels: take them out as a file.",
-            seen.labelled,
-        ) % {"n": seen.labelled}
-    elif seen.passed:
+            n,
+        )
+    elif n := seen.passed:
         why = ngettext(
             "Experts passed %(n)d dialogue: take it out as a file.",
             "Experts passed %(n)d dialogues: take them out as a file.",
-            seen.passed,
-        ) % {"n": seen.passed}
-    else:
-        why = _("Take the dialogues and every judgement on them out as a file.")
-    return Shown(_("Data"), why, _("Export"), url, "download", "e")
+            n,
+        )
+    return Words(why % {"n": n}, _("Export"))
 
 
-def _plan(url: str, seen: Overview) -> Shown:
-    if seen.unplanned:
-        why = ngettext(
-            "%(n)d dialogue is given to nobody yet.",
-            "%(n)d dialogues are given to nobody yet.",
-            seen.unplanned,
-        ) % {"n": seen.unplanned}
-        return Shown(_("Dialogues to be labelled"), why, _("Plan them"), f"{url}#plan", "plus", "p")
-    return Shown(
-        _("Dialogues to be written"),
-        _("No dialogue is left to be written."),
-        _("Plan more"),
-        f"{url}#plan",
-        "plus",
-        "p",
-    )
+def _plan(seen: Overview) -> Words:
+    n = seen.unplanned
+    if not n:
+        return Words(_("No dialogue is left to be written."), _("Plan more"))
+    why = ngettext("%(n)d dialogue is given to nobody yet.", "%(n)d dialogues are given to nobody yet.", n)
+    return Words(why % {"n": n}, _("Plan them"))
 
 
-def _import(url: str, _seen: Overview) -> Shown:
-    return Shown(
-        _("Dialogues from elsewhere"),
-        _("Bring in a file; broken lines are named with their number."),
-        _("Import"),
-        url,
-        "upload",
-    )
+def _import(_seen: Overview) -> Words:
+    return Words(_("Bring in a file; broken lines are named with their number."), _("Import"))
 
 
-def _statistics(url: str, _seen: Overview) -> Shown:
-    return Shown(
-        _("How it goes"),
-        _("What people do, how long it takes them, and how far it can be relied on."),
-        _("Statistics"),
-        url,
-        "chart",
-        "s",
-    )
+def _statistics(_seen: Overview) -> Words:
+    why = _("What people do, how long it takes them, and how far it can be relied on.")
+    return Words(why, _("Statistics"))
 
 
-def _people(url: str, seen: Overview) -> Shown:
-    if not seen.annotators:
-        why, label = _("Nobody has the role “Annotator”."), _("Add people")
-    else:
-        why, label = _("Add people, make accounts, give and take roles."), _("Members")
-    return Shown(_("People"), why, label, url, "users", "m")
+def _people(seen: Overview) -> Words:
+    if seen.annotators:
+        return Words(_("Add people, make accounts, give and take roles."), _("Members"))
+    return Words(_("Nobody has the role “Annotator”."), _("Add people"))
 
 
-WORDS = {
-    Step.WRITE: _write,
-    Step.CONFIRM: _confirm,
-    Step.TEST: _test,
-    Step.LABEL: _label,
-    Step.DECIDE: _decide,
-    Step.ANSWER: _answer,
-    Step.REVIEW: _review,
-    Step.JUDGE: _judge,
-    Step.EXPORT: _export,
-    Step.PLAN: _plan,
-    Step.PEOPLE: _people,
-    Step.STATISTICS: _statistics,
-    Step.IMPORT: _import,
+SIGNS = {
+    Step.WRITE: Sign(gettext_lazy("Writing"), "pencil", "w", _write),
+    Step.CONFIRM: Sign(gettext_lazy("Confirming"), "check", "c", _confirm),
+    Step.TEST: Sign(gettext_lazy("Admission test"), "book", "t", _test),
+    Step.LABEL: Sign(gettext_lazy("Labelling"), "pencil", "l", _label),
+    Step.DECIDE: Sign(gettext_lazy("Disputes"), "shield", "d", _decide),
+    Step.ANSWER: Sign(gettext_lazy("Questions"), "info", "a", _answer),
+    Step.REVIEW: Sign(gettext_lazy("Expert review"), "eye", "r", _review),
+    Step.JUDGE: Sign(gettext_lazy("Batch review"), "eye", "r", _judge),
+    Step.EXPORT: Sign(gettext_lazy("Data"), "download", "e", _export),
+    Step.PLAN: Sign(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, place="plan"),
+    Step.PEOPLE: Sign(gettext_lazy("People"), "users", "m", _people),
+    Step.STATISTICS: Sign(gettext_lazy("How it goes"), "chart", "s", _statistics),
+    Step.IMPORT: Sign(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
 }
 
 

@@ -6,12 +6,14 @@ from django import template
 from django.core.paginator import Page
 from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, FileInput, RadioSelect
 from django.http import HttpRequest, QueryDict
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from frontend.answers import Answer
 from frontend.icons import ICONS
 from frontend.paging import KeysetPage
 from frontend.preferences import theme_of
@@ -190,6 +192,16 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
         "percent": round(100 * job.done / job.total) if job.total else None,
         **urls,
     }
+
+
+@register.inclusion_tag("components/plot.html", takes_context=True)
+def plot(
+    context: template.Context, answer: Answer, page: str, query: str = "", level: int = 2
+) -> dict[str, object]:
+    """A question with its plot and table. page: the name of the address that gives both as files."""
+    slug = context["project"].slug
+    urls = {end: reverse(page, args=[slug, answer.name, end]) + query for end in ("svg", "csv")}
+    return {"answer": answer, "svg_url": urls["svg"], "csv_url": urls["csv"], "level": level}
 
 
 @register.inclusion_tag("components/field.html")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -28,33 +29,34 @@ def turns_sent(assignment: Assignment) -> int:
 
 
 @dataclass(slots=True)
-class Bench:
+class Workbench:
+    """What all workbenches have."""
+
     page: Page
 
-    @classmethod
-    def open(cls, page: Page, assignment: Assignment) -> Bench:
-        page.goto(f"/p/{assignment.project.slug}/a/{assignment.pk}/")
-        return cls(page).ready()
-
-    def ready(self) -> Bench:
+    def ready(self) -> Self:
         self.page.wait_for_selector("html[data-ready]")
         return self
 
-    def reload(self) -> Bench:
+    def reload(self) -> Self:
         self.page.reload()
         return self.ready()
 
-    def kept_for_offline(self) -> Bench:
+    def kept_for_offline(self) -> Self:
         self.page.wait_for_selector("html[data-kept-offline]")
         return self
 
-    @property
-    def field(self) -> Locator:
-        return self.page.locator("#words")
+    def press(self, *keys: str) -> Self:
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self
 
-    @property
-    def note(self) -> Locator:
-        return self.page.locator("[data-note]")
+    def type(self, text: str) -> Self:
+        self.page.keyboard.type(text)
+        return self
+
+    def submit(self) -> Self:
+        return self.press("Control+Enter")
 
     @property
     def notices(self) -> Locator:
@@ -63,6 +65,21 @@ class Bench:
     @property
     def badge(self) -> Locator:
         return self.page.locator("#outbox")
+
+
+class Bench(Workbench):
+    @classmethod
+    def open(cls, page: Page, assignment: Assignment) -> Bench:
+        page.goto(f"/p/{assignment.project.slug}/a/{assignment.pk}/")
+        return cls(page).ready()
+
+    @property
+    def field(self) -> Locator:
+        return self.page.locator("#words")
+
+    @property
+    def note(self) -> Locator:
+        return self.page.locator("[data-note]")
 
     @property
     def rows(self) -> Locator:
@@ -74,18 +91,6 @@ class Bench:
 
     def shown_candidates(self) -> list[str]:
         return self.page.locator("#candidates [data-place] [data-text]").all_inner_texts()
-
-    def press(self, *keys: str) -> Bench:
-        for key in keys:
-            self.page.keyboard.press(key)
-        return self
-
-    def type(self, text: str) -> Bench:
-        self.page.keyboard.type(text)
-        return self
-
-    def submit(self) -> Bench:
-        return self.press("Control+Enter")
 
     def stored(self, count: int) -> Bench:
         """Wait until so many turns are shown and none of them waits."""

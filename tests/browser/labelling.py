@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -15,8 +14,8 @@ from annotation.services.planning import create_project, plan_labelling
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from dialogues.splits import split_for
 from projects.models import Membership, Project, Role
+from tests.browser.bench import ARRIVES_MS, Workbench
 
-ARRIVES_MS = 15_000
 SPEAKERS = {
     "diqad": ("user", "assistant"),
     "dch": ("customer", "helpdesk"),
@@ -102,42 +101,15 @@ def drafted(assignment: Assignment) -> dict[str, Any]:
     return answers
 
 
-@dataclass(slots=True)
-class LabelBench:
-    page: Page
-
+class LabelBench(Workbench):
     @classmethod
     def open(cls, page: Page, project: Project, assignment: int | None = None) -> LabelBench:
         page.goto(f"/p/{project.slug}/label/" + (f"{assignment}/" if assignment else ""))
         return cls(page).ready()
 
-    def ready(self) -> LabelBench:
-        self.page.wait_for_selector("html[data-ready]")
-        return self
-
-    def reload(self) -> LabelBench:
-        self.page.reload()
-        return self.ready()
-
-    def press(self, *keys: str) -> LabelBench:
-        for key in keys:
-            self.page.keyboard.press(key)
-        return self
-
-    def type(self, text: str) -> LabelBench:
-        self.page.keyboard.type(text)
-        return self
-
-    def submit(self) -> LabelBench:
-        return self.press("Control+Enter")
-
     def with_ahead(self, count: int = 1) -> LabelBench:
         """Wait until so many dialogues lie ready."""
         self.page.wait_for_selector(f"html[data-ahead='{count}']", timeout=ARRIVES_MS)
-        return self
-
-    def kept_for_offline(self) -> LabelBench:
-        self.page.wait_for_selector("html[data-kept-offline]")
         return self
 
     @property
@@ -165,14 +137,6 @@ class LabelBench:
     @property
     def turns(self) -> Locator:
         return self.page.locator("#turns > .turn")
-
-    @property
-    def notices(self) -> Locator:
-        return self.page.locator("#notices")
-
-    @property
-    def badge(self) -> Locator:
-        return self.page.locator("#outbox")
 
     @property
     def nothing(self) -> Locator:

@@ -13,8 +13,9 @@ from annotation.services.claiming import claim_next_task
 from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.resolution import decide_dispute
 from projects.models import Membership, Project, Role
+from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
-from tests.browser.labelling import ARRIVES_MS, annotator, planned
+from tests.browser.labelling import annotator, planned
 
 Eventually = Callable[[Callable[[], bool], str], None]
 NUGGETS = {"0": "CNUG0", "1": "CNUG", "2": "HNUG", "3": "HNUG*"}

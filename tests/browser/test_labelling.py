@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Stage, Submission, TaskState
+from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import (
-    ARRIVES_MS,
     LabelBench,
     annotator,
     labelling_project,

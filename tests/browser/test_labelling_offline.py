@@ -1,6 +1,7 @@
 """No answer is lost: without a network, on two devices, refused, while composing."""
 
 from collections.abc import Callable
+from typing import Any
 
 from playwright.sync_api import expect
 
@@ -110,8 +111,9 @@ def test_what_a_reload_cut_off_while_it_was_sent_is_no_other_device(
     with desk.page.expect_request("**/draft/") as cut_off:
         desk.press("y")
     desk.reload().asks("quality")
+    body: dict[str, Any] = cut_off.value.post_data_json or {}
     desk.page.unroute("**/draft/")
-    save_label_draft(annotator=ann, assignment_id=own.pk, **cut_off.value.post_data_json)
+    save_label_draft(annotator=ann, assignment_id=own.pk, **body)
     desk.press("4")
     wanted = {"verify": 1, "quality": 1}
     eventually(lambda: drafted(own)["dialogue"] == wanted, "the draft")

@@ -18,8 +18,9 @@ from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
+from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
-from tests.browser.labelling import ARRIVES_MS, annotator, planned
+from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
 
 Eventually = Callable[[Callable[[], bool], str], None]

@@ -518,20 +518,6 @@ function holdLease() {
   );
 }
 
-/** A service worker keeps this page and its files, so that a reload without network finds them. */
-async function keepPage() {
-  if (!("serviceWorker" in navigator)) return;
-  await navigator.serviceWorker.register("/service-worker.js", { scope: "/", updateViaCache: "none" });
-  const { active } = await navigator.serviceWorker.ready;
-  const used = performance.getEntriesByType("resource").map((entry) => entry.name);
-  const files = [...used, ...data.files].filter((url) => new URL(url, location.origin).pathname.startsWith("/static/"));
-  const kept = new MessageChannel();
-  kept.port1.onmessage = () => {
-    document.documentElement.dataset.keptOffline = "true";
-  };
-  active?.postMessage({ keep: files, page: location.pathname }, [kept.port2]);
-}
-
 // ---- begin -----------------------------------------------------------------------------------------------------------
 
 /** This page may come from the cache: bring in what was stored since, what waits, and the words that lie here. */
@@ -556,7 +542,7 @@ async function start() {
   else if (confirmed.length > 0) await reload({ quiet: true });
   showWaiting();
   holdLease();
-  void keepPage().catch(() => undefined);
+  void outbox.keepPage(data.files).catch(() => undefined);
 }
 
 /** The words of this turn: this browser's, the server's, or a choice between them. */

@@ -777,20 +777,6 @@ async function keptTasks(sent) {
   return own.filter(({ id }) => !sent.has(id));
 }
 
-/** A service worker keeps this page and its files, so that a reload without network finds them. */
-async function keepPage() {
-  if (!("serviceWorker" in navigator)) return;
-  await navigator.serviceWorker.register("/service-worker.js", { scope: "/", updateViaCache: "none" });
-  const { active } = await navigator.serviceWorker.ready;
-  const used = performance.getEntriesByType("resource").map((entry) => entry.name);
-  const files = [...used, ...data.files].filter((url) => new URL(url, location.origin).pathname.startsWith("/static/"));
-  const kept = new MessageChannel();
-  kept.port1.onmessage = () => {
-    document.documentElement.dataset.keptOffline = "true";
-  };
-  active?.postMessage({ keep: files, page: location.pathname }, [kept.port2]);
-}
-
 // ---- keys and controls -----------------------------------------------------------------------------------------------
 
 /** @type {Record<string, () => unknown>} */
@@ -896,7 +882,7 @@ async function start() {
   holdLeases();
   claimWhenBegun();
   void showWaiting();
-  void keepPage().catch(() => undefined);
+  void outbox.keepPage(data.files).catch(() => undefined);
 }
 
 /** Not for the blink of an eye that a claim normally takes, something is said while it is on its way. */

@@ -362,3 +362,20 @@ function start() {
 
 if (owner) start();
 else forgetPages();
+
+/**
+ * A service worker keeps this page and its files, so that a reload without network finds them.
+ * @param {string[]} [more]  files that only other pages of this work use
+ */
+export async function keepPage(more = []) {
+  if (!("serviceWorker" in navigator)) return;
+  await navigator.serviceWorker.register("/service-worker.js", { scope: "/", updateViaCache: "none" });
+  const { active } = await navigator.serviceWorker.ready;
+  const used = performance.getEntriesByType("resource").map((entry) => entry.name);
+  const files = [...used, ...more].filter((url) => new URL(url, location.origin).pathname.startsWith("/static/"));
+  const kept = new MessageChannel();
+  kept.port1.onmessage = () => {
+    document.documentElement.dataset.keptOffline = "true";
+  };
+  active?.postMessage({ keep: files, page: location.pathname }, [kept.port2]);
+}
