@@ -3,7 +3,16 @@
 import random
 from collections.abc import Iterator
 
-from generation.demo_model.corpus.reading import Answers, Lines, Material, Question, Scenario, Topic, material
+from generation.demo_model.corpus.reading import (
+    Answers,
+    Lines,
+    Material,
+    Mood,
+    Question,
+    Scenario,
+    Topic,
+    material,
+)
 from generation.demo_model.corpus.wording import fill, join, vary_opening
 
 Turn = tuple[str, str]
@@ -42,6 +51,10 @@ class Writer:
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
 
+    def typed(self, opening: str, mood: Mood) -> str:
+        """An opening as some person might type it."""
+        return vary_opening(opening, mood, self.source, self.rng)
+
     def phrase(self, name: str) -> str:
         return self.pick(self.source.phrases[name])
 
@@ -77,15 +90,14 @@ class Writer:
         if scenario is None:
             return self.start_with_question(lead)
         mood = self.source.moods[scenario.mood]
-        opening = self.pick(scenario.openings)
-        self.say(lead, vary_opening(opening, mood, self.source, self.rng))
+        self.say(lead, self.typed(self.pick(scenario.openings), mood))
         return self.first_reply(scenario)
 
     def start_with_keyword(self, topic: Topic) -> Question | None:
         """The opening only names something of the topic; the reply asks a question about the topic."""
         self.topic, self.scenario = topic, None
         opening = self.phrase("keyword").replace("%k", self.rng.choice(topic.keywords))
-        self.say(vary_opening(opening, self.source.moods["ok"], self.source, self.rng))
+        self.say(self.typed(opening, self.source.moods["ok"]))
         question = self.question(mutual_only=True)
         self.say(self.phrase("keyword_reply"), self.ask(question))
         return question
@@ -95,8 +107,7 @@ class Writer:
         question = self.question(mutual_only=True)
         if question is None:
             return None
-        asked = vary_opening(self.pick(question.phrasings), self.source.moods["ask"], self.source, self.rng)
-        self.say(lead, asked)
+        self.say(lead, self.typed(self.pick(question.phrasings), self.source.moods["ask"]))
         return self.answer(question)
 
     def first_reply(self, scenario: Scenario) -> Question | None:
@@ -184,11 +195,14 @@ def choose(source: Material, rng: random.Random) -> tuple[Topic, Scenario | None
 
 def write_dialogue(language: str, rng: random.Random, *, short: bool = False) -> list[Turn]:
     """One dialogue: (speaker, text) pairs, alternating, A first. `short`: mostly an opening and one reply."""
-    source = material(language)
-    writer = Writer(source, rng)
     length = rng.choices(LENGTHS, SHORT_WEIGHTS if short else WEIGHTS)[0]
-    topic, scenario = choose(source, rng)
-    if topic.keywords and rng.random() < KEYWORD:
+    return compose(Writer(material(language), rng), length)
+
+
+def compose(writer: Writer, length: int) -> list[Turn]:
+    """Has the writer write about `length` utterances."""
+    topic, scenario = choose(writer.source, writer.rng)
+    if topic.keywords and writer.chance(KEYWORD):
         question = writer.start_with_keyword(topic)
     else:
         question = writer.start(topic, scenario)
