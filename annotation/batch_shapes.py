@@ -1,6 +1,6 @@
 """Shapes of the REST API of batches. Output shapes are built from rows by `of_…` functions."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rest_framework import serializers
 
@@ -13,6 +13,9 @@ from annotation.serializers import A_DAY_MS, BIGGEST_ID
 from annotation.services.judging import MAX_REASON
 from measures.estimate import Estimate
 from measures.verdict import ClassTally, Decision
+
+if TYPE_CHECKING:
+    from annotation.selectors.batches import CountedRound
 
 BIGGEST_SEED = 2**63 - 1
 MADE = "Made by the client; a second send changes nothing."
@@ -293,9 +296,8 @@ def of_round(row: Round) -> dict[str, Any]:
     }
 
 
-def of_listed(row: Round) -> dict[str, Any]:
-    """Of a row that rounds_of annotated."""
-    return of_round(row) | {"total": row.total, "done": row.done}  # type: ignore[attr-defined]
+def of_listed(row: "CountedRound") -> dict[str, Any]:
+    return of_round(row) | {"total": row.total, "done": row.done}
 
 
 def _estimate(found: Estimate | None) -> dict[str, float | None]:

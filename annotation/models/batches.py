@@ -149,6 +149,9 @@ class Sample(models.Model):
     is_stratified = models.BooleanField()
     is_double = models.BooleanField(default=False, help_text=_("A second controller judges all of it"))
     question = models.CharField(max_length=40, blank=True)
+    # The plan's when it was drawn: a change of the plan must not turn a verdict that was certain.
+    overall_percent = models.DecimalField(max_digits=5, decimal_places=2)
+    class_percent = models.DecimalField(max_digits=5, decimal_places=2)
     population = models.PositiveIntegerField()
     own = models.PositiveIntegerField(default=0)
     classes = models.JSONField()

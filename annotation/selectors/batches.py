@@ -1,12 +1,12 @@
 """Batches and their review: how far they are, what a sample says about them, and what counts as right."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from accounts.models import User
@@ -35,6 +35,7 @@ from measures.acceptance import (
     stratified_share,
 )
 from measures.estimate import Estimate
+from measures.proportion import Proportion, proportion
 from measures.verdict import ClassTally, Decision, decision
 from projects.models import Project
 
@@ -70,7 +71,20 @@ def is_same(schema: Schema, question: str, one: Mapping[str, Any], other: Mappin
     return not differences(schema, one, other)
 
 
-def rounds_of(project: Project) -> QuerySet[Round]:
+class Counts(TypedDict):
+    """total: dialogues of a round; done: those with their final label."""
+
+    total: int
+    done: int
+
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    CountedRound = WithAnnotations[Round, Counts]
+
+
+def rounds_of(project: Project) -> "QuerySet[CountedRound]":
     """Every round, the newest batch first, with `done` of `total` dialogues labelled."""
     # Counted by row: a page of the list counts the tasks of its own rounds only.
     tasks = Task.objects.filter(round=OuterRef("pk")).order_by().values("round")
@@ -90,42 +104,65 @@ def labelled_by(user: User) -> Q:
     return Q(Exists(answered)) | Q(Exists(decided))
 
 
+# Without answers: those of a hundred long dialogues are megabytes, and every judgement asks for its progress.
+JUDGED = Judgement.objects.defer("answers", "reason")
+
 # ---- what counts -----------------------------------------------------------------------------------------------------
 
-COUNTED = Prefetch(
-    "judgements",
-    Judgement.objects.filter(superseded_at=None).select_related("controller").order_by("number"),
-    to_attr="live",
-)
-UPHELD = Prefetch("appeals", Appeal.objects.exclude(state=AppealState.REJECTED), to_attr="standing")
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A drawn dialogue with what was said about it. judgements: the live ones, the one that counts first."""
+
+    item: SampleItem
+    judgements: list[Judgement]
+    is_upheld: bool
+
+    @property
+    def counted(self) -> Judgement | None:
+        return self.judgements[0] if self.judgements else None
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the label counts as right: an upheld appeal says so, else the first controller; None: not judged."""
+        return None if self.counted is None else self.is_upheld or self.counted.is_right
+
+    def by(self, controller: User) -> "Drawn":
+        """With what this one controller said, as if nobody else had judged."""
+        own = [one for one in self.judgements if one.controller_id == controller.pk]
+        return Drawn(self.item, own, self.is_upheld)
 
 
-def items_of(sample: Sample) -> list[SampleItem]:
-    """In the order drawn, each with its live judgements as `live` and its appeals that were not rejected."""
-    rows = SampleItem.objects.filter(sample=sample).select_related("final", "task")
-    return list(rows.prefetch_related(COUNTED, UPHELD).order_by("place"))
+def with_judgements(items: Sequence[SampleItem], said: QuerySet[Judgement] | None = None) -> list[Drawn]:
+    """Two queries. said: judgements, with what else of them is read."""
+    said = Judgement.objects.select_related("controller") if said is None else said
+    found = defaultdict(list)
+    keys = [item.pk for item in items]
+    for one in said.filter(item__in=keys, superseded_at=None).order_by("number"):
+        found[one.item_id].append(one)
+    upheld = Appeal.objects.filter(item__in=keys, state=AppealState.UPHELD)
+    right = set(upheld.values_list("item", flat=True))
+    return [Drawn(item, found[item.pk], item.pk in right) for item in items]
 
 
-def is_right(item: SampleItem) -> bool | None:
-    """Whether the label counts as right: an upheld appeal says so, else the first controller; None: not judged."""
-    judged: Judgement | None = next((one for one in item.live if one.number == 1), None)  # type: ignore[attr-defined]
-    if judged is None:
-        return None
-    if any(one.state == AppealState.UPHELD for one in item.standing):  # type: ignore[attr-defined]
-        return True
-    return judged.is_right
-
-
-def tallies(sample: Sample, items: Sequence[SampleItem]) -> list[ClassTally]:
-    """By class of the label, in the order of the class names."""
-    drawn, judged, right = Counter[str](), Counter[str](), Counter[str]()
+def drawn_of(sample: Sample) -> list[Drawn]:
+    """In the order drawn; six queries. The few schemas that the labels have are read once."""
+    rows = SampleItem.objects.filter(sample=sample).prefetch_related("final__schema", "task")
+    items = list(rows.order_by("place"))
     for item in items:
-        said = is_right(item)
-        drawn[item.label] += 1
-        judged[item.label] += said is not None
-        right[item.label] += bool(said)
+        item.sample = sample
+    return with_judgements(items)
+
+
+def tallies(sample: Sample, drawn: Sequence[Drawn]) -> list[ClassTally]:
+    """By class of the label, in the order of the class names."""
+    counts, judged, right = Counter[str](), Counter[str](), Counter[str]()
+    for one in drawn:
+        counts[one.item.label] += 1
+        judged[one.item.label] += one.is_right is not None
+        right[one.item.label] += bool(one.is_right)
     names = sorted(sample.classes, key=str)
-    return [ClassTally(name, drawn[name], judged[name], right[name], sample.classes[name]) for name in names]
+    return [ClassTally(name, counts[name], judged[name], right[name], sample.classes[name]) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +173,10 @@ class Thresholds:
     classes: Fraction | None
 
 
-def thresholds(plan: BatchPlan) -> Thresholds:
-    """What the plan wants of a sample."""
-    share = exact(str(plan.class_percent / 100)) if plan.class_percent else None
-    return Thresholds(exact(str(plan.overall_percent / 100)), share)
+def thresholds(sample: Sample) -> Thresholds:
+    """What is wanted of it, by the plan with which it was drawn."""
+    share = exact(str(sample.class_percent / 100)) if sample.class_percent else None
+    return Thresholds(exact(str(sample.overall_percent / 100)), share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +206,11 @@ class Standing:
         return self.decision is not Decision.OPEN and self.judged < self.sample
 
 
-def standing_of(sample: Sample, plan: BatchPlan, items: Sequence[SampleItem] | None = None) -> Standing:
-    """Three queries, unless the items are given."""
-    counted = tallies(sample, items_of(sample) if items is None else items)
-    wanted = thresholds(plan)
+def standing_of(sample: Sample, drawn: Sequence[Drawn] | None = None) -> Standing:
+    """Three queries, unless what was drawn is given."""
+    if drawn is None:
+        drawn = with_judgements(list(SampleItem.objects.filter(sample=sample)), JUDGED)
+    counted, wanted = tallies(sample, drawn), thresholds(sample)
     said = decision(counted, overall=wanted.overall, per_class=wanted.classes, weighted=sample.is_stratified)
     strata = [Stratum(tally.population, tally.judged, tally.correct) for tally in counted]
     judged, right = sum(tally.judged for tally in counted), sum(tally.correct for tally in counted)
@@ -215,25 +253,19 @@ def figures_of(standing: Standing, sample: Sample) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def characteristic_of(sample: Sample, plan: BatchPlan, size: int) -> tuple[PlanPoint, ...]:
-    """Probability that the plan accepts a batch of each true accuracy from 80 % to 100 % (overall threshold)."""
+def characteristic_of(sample: Sample, size: int) -> tuple[PlanPoint, ...]:
+    """Probability that a sample of this size accepts a batch of each true accuracy from 80 % to 100 %."""
     shares = [Fraction(n, 200) for n in range(160, 201)]
-    return operating_characteristic(
-        sample.population, min(size, sample.population), thresholds(plan).overall, shares
-    )
+    return operating_characteristic(sample.population, size, thresholds(sample).overall, shares)
 
 
-def confusion_of(items: Sequence[SampleItem], question: str) -> dict[tuple[str, str], int]:
+def confusion_of(drawn: Sequence[Drawn], question: str) -> dict[tuple[str, str], int]:
     """(class of the label, class that the controller gave) to how many; empty without a question."""
     if not question:
         return {}
-    pairs = [
-        (item.label, class_of(one.answers, question))
-        for item in items
-        for one in item.live  # type: ignore[attr-defined]
-        if one.number == 1
-    ]
-    return dict(Counter(pairs))
+    return dict(
+        Counter((one.item.label, class_of(one.counted.answers, question)) for one in drawn if one.counted)
+    )
 
 
 # ---- for one controller ----------------------------------------------------------------------------------------------
@@ -259,10 +291,14 @@ def left_for(controller: User, sample: Sample) -> QuerySet[SampleItem]:
     return rows.select_related("final__schema", "task__dialogue").order_by("place")
 
 
-def pairs_of(items: Sequence[SampleItem]) -> list[tuple[Judgement, Judgement]]:
-    """Both judgements of every dialogue that two controllers judged."""
-    live = [item.live for item in items]  # type: ignore[attr-defined]
-    return [(one[0], one[1]) for one in live if len(one) == 2]
+def agreed_of(drawn: Sequence[Drawn]) -> Proportion:
+    """Of the dialogues that two controllers judged, those of which both say the same."""
+    twice = [(one.item, one.judgements) for one in drawn if len(one.judgements) == 2]
+    same = [
+        is_same(schema_of(item.final.schema), item.sample.question, said[0].answers, said[1].answers)
+        for item, said in twice
+    ]
+    return proportion(sum(same), len(same))
 
 
 # ---- for annotators --------------------------------------------------------------------------------------------------
@@ -273,8 +309,8 @@ class Corrected:
     """A judged dialogue that the person labelled: what they said, what was found right, why; nobody's name."""
 
     item: SampleItem
-    own: dict[str, Any]
-    right: dict[str, Any]
+    own: Mapping[str, Any]
+    right: Mapping[str, Any]
     reason: str
     was_right: bool
 
@@ -285,22 +321,20 @@ def judged_work(user: User, project: Project) -> QuerySet[SampleItem]:
     rows = SampleItem.objects.filter(
         Exists(mine), sample__round__project=project, sample__round__ended_at__isnull=False
     )
-    rows = rows.select_related("sample__round__batch", "final__schema", "task__dialogue")
-    return rows.prefetch_related(COUNTED, UPHELD).order_by("-sample__round__ended_at", "place")
+    rows = rows.select_related("task", "final", "sample__round__batch").prefetch_related("final__schema")
+    return rows.order_by("-sample__round__ended_at", "place")
 
 
 def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
-    """One query more, whatever their number. The person's own answer is the last that they sent."""
+    """Three queries, whatever their number. The person's own answer is the last that they sent."""
     sent = Submission.objects.filter(annotator=user, task__in=[item.task_id for item in items])
-    own = {one.task_id: one.answers for one in sent.order_by("revision")}
+    own: dict[int, dict[str, Any]] = dict(sent.order_by("revision").values_list("task", "answers"))
     found = []
-    for item in items:
-        judged: Judgement | None = next((one for one in item.live if one.number == 1), None)  # type: ignore[attr-defined]
+    for one in with_judgements(items):
+        item, judged = one.item, one.counted
         if judged is None or item.task_id not in own:
             continue
-        upheld = any(one.state == AppealState.UPHELD for one in item.standing)  # type: ignore[attr-defined]
-        right = item.final.answers if upheld else judged.answers
-        schema = schema_of(item.final.schema)
-        was_right = is_same(schema, item.sample.question, own[item.task_id], right)
+        right = item.final.answers if one.is_upheld else judged.answers
+        was_right = is_same(schema_of(item.final.schema), item.sample.question, own[item.task_id], right)
         found.append(Corrected(item, own[item.task_id], right, judged.reason, was_right))
     return found

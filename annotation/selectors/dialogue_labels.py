@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Schema, Submission, Task, TaskState
+from annotation.selectors.judging import is_judged_blind
 from annotation.selectors.labelling import history_of
 from dialogues.models import Dialogue
 from projects.roles import Capability
@@ -56,6 +57,7 @@ class DialogueLabels:
     """final: the present label. before: those that it took the place of, the newest first.
 
     people: without whom the reader may not see; `withheld` counts those. schema: of the final label, else the newest.
+    is_judged_blind: the reader is to label it themselves first, for a sample, and sees nobody's answers.
     """
 
     task: Task
@@ -65,6 +67,7 @@ class DialogueLabels:
     withheld: int
     schema: Schema | None
     names_people: bool
+    is_judged_blind: bool = False
 
     @property
     def is_imported(self) -> bool:
@@ -72,7 +75,7 @@ class DialogueLabels:
 
 
 def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> DialogueLabels | None:
-    """Three queries; None for a dialogue that is no task.
+    """A few queries; None for a dialogue that is no task.
 
     Who labels here sees others' answers only when nobody answers any more: before that they would not be independent.
     Who may not read the project's dialogues sees nobody's but their own.
@@ -82,6 +85,8 @@ def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> Dialo
     )  # of the latest round
     if task is None:
         return None
+    if Capability.REVIEW in granted and is_judged_blind(user, task):
+        return DialogueLabels(task, None, [], [], 0, None, names_people=False, is_judged_blind=True)
     sent = Submission.objects.filter(task=task).select_related("annotator", "schema")
     rows = list(sent.order_by("assignment_id", "-revision")[:MOST_ROWS])
     names = Capability.READ_STATISTICS in granted

@@ -8,22 +8,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from annotation.models import Appeal, Judgement, Round, RoundState, Sample, SampleItem, Schema, Task
 from annotation.selectors.batches import (
-    UPHELD,
+    JUDGED,
+    Drawn,
     Standing,
     Thresholds,
-    is_right,
     judged_work,
     labelled_by,
-    plan_of,
+    left_for,
     standing_of,
     thresholds,
+    with_judgements,
 )
 from annotation.selectors.labelling import utterances_in
 from measures.acceptance import acceptance_number, passes
@@ -111,6 +112,15 @@ def is_hidden(item: SampleItem, own: Judgement | None) -> bool:
     return item.sample.is_blind and own is None and item.sample.round.state == RoundState.IN_REVIEW
 
 
+def is_judged_blind(user: User, task: Task) -> bool:
+    """Whether the person may be the one to judge it blind: then its labels are shown nowhere. One query."""
+    drawn = SampleItem.objects.filter(
+        task=task, sample__is_blind=True, sample__round__state=RoundState.IN_REVIEW
+    ).select_related("sample")
+    item = drawn.first()
+    return item is not None and left_for(user, item.sample).filter(pk=item.pk).exists()
+
+
 def shown_to(controller: User, item: SampleItem) -> dict[str, Any]:
     """The dialogue with its label, where that may be seen, and the controller's own judgement."""
     own = own_judgement(controller, item)
@@ -149,21 +159,28 @@ class Progress:
     hides_drawn: bool
 
 
-# Without answers: those of a hundred long dialogues are megabytes, and every judgement asks for its progress.
-COUNTED = Prefetch(
-    "judgements",
-    Judgement.objects.filter(superseded_at=None).defer("answers", "reason").order_by("number"),
-    to_attr="live",
-)
+def seen_by(controller: User, sample: Sample, drawn: Sequence[Drawn]) -> list[Drawn]:
+    """What is said of the sample, as far as the person may know it: who judges all of it as the second controller
+    counts alone until they have ended, since the first one's totals would tell what to say."""
+    if not sample.is_double or sample.round.state != RoundState.IN_REVIEW:
+        return list(drawn)
+    if not _judges(controller, sample) or not left_for(controller, sample).exists():
+        return list(drawn)
+    return [one.by(controller) for one in drawn]
+
+
+def _judges(user: User, sample: Sample) -> bool:
+    return Capability.REVIEW in capabilities_of(user, sample.round.project)
 
 
 def progress_of(controller: User, sample: Sample) -> Progress:
-    rows = SampleItem.objects.filter(sample=sample).prefetch_related(COUNTED, UPHELD)
-    items, plan = list(rows.order_by("place")), plan_of(sample.round.project)
-    standing, wanted = standing_of(sample, plan, items), thresholds(plan)
+    items = list(SampleItem.objects.filter(sample=sample).order_by("place"))
+    drawn = with_judgements(items, JUDGED)
+    seen = seen_by(controller, sample, drawn)
+    standing, wanted = standing_of(sample, seen), thresholds(sample)
     labelled = Task.objects.filter(labelled_by(controller), drawn__sample=sample)
     own = set(labelled.values_list("pk", flat=True))
-    cells = "".join(_cell(item, controller, sample, is_own=item.task_id in own) for item in items)
+    cells = "".join(_cell(one, controller, sample, is_own=one.item.task_id in own) for one in drawn)
     return Progress(
         standing,
         wanted,
@@ -175,16 +192,15 @@ def progress_of(controller: User, sample: Sample) -> Progress:
     )
 
 
-def _cell(item: SampleItem, controller: User, sample: Sample, *, is_own: bool) -> str:
-    live: list[Judgement] = item.live  # type: ignore[attr-defined]  # prefetched
-    mine = next((one for one in live if one.controller_id == controller.pk), None)
+def _cell(one: Drawn, controller: User, sample: Sample, *, is_own: bool) -> str:
+    mine = next((said for said in one.judgements if said.controller_id == controller.pk), None)
     if mine:
         return RIGHT if mine.is_right else WRONG
     if is_own:
         return OWN
-    if len(live) < (2 if sample.is_double else 1):
+    if len(one.judgements) < (2 if sample.is_double else 1):
         return OPEN
-    return THEIRS_RIGHT if is_right(item) else THEIRS_WRONG
+    return THEIRS_RIGHT if one.is_right else THEIRS_WRONG
 
 
 def _spare(standing: Standing, wanted: Thresholds) -> int:

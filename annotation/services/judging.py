@@ -29,7 +29,6 @@ from annotation.selectors.batches import (
     Standing,
     figures_of,
     is_same,
-    plan_of,
     standing_of,
 )
 from annotation.selectors.labelling import speakers_in
@@ -220,7 +219,7 @@ def _decided(row: Round) -> Standing:
             _("An appeal against a correction of this sample is not settled."),
             _("Let a trainer settle it first."),
         )
-    standing = standing_of(sample, plan_of(row.project))
+    standing = standing_of(sample)
     if standing.decision is Decision.OPEN:
         raise Refusal(
             "not_decided",

@@ -59,6 +59,8 @@ def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int |
         is_stratified=plan.is_stratified,
         is_double=bool(plan.double_every) and row.batch.number % plan.double_every == 0,
         question=plan.question,
+        overall_percent=plan.overall_percent,
+        class_percent=plan.class_percent,
         population=len(labels),
         own=own,
         classes=Counter(label for _final, label in labels.values()),

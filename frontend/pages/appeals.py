@@ -49,11 +49,9 @@ class Correction:
     request_id: UUID
 
 
-def correction_of(item: SampleItem, appeal: Appeal | None, judged: Judgement | None = None) -> Correction:
-    """judged: where the item's live judgements are not prefetched."""
-    found = judged or next(one for one in item.live if one.number == 1)  # type: ignore[attr-defined]
-    right = in_words(item, found.answers)
-    return Correction(item, in_words(item, item.final.answers), right, found.reason, appeal, uuid4())
+def correction_of(item: SampleItem, judged: Judgement, appeal: Appeal | None) -> Correction:
+    right = in_words(item, judged.answers)
+    return Correction(item, in_words(item, item.final.answers), right, judged.reason, appeal, uuid4())
 
 
 def in_words(item: SampleItem, answers: Any) -> str:
@@ -89,7 +87,7 @@ def appeals(request: HttpRequest, slug: str) -> HttpResponse:
         "title": _("Appeals"),
         "page": page,
         "cases": [
-            correction_of(one.item, one, said[one.item_id]) for one in page.object_list if one.item_id in said
+            correction_of(one.item, said[one.item_id], one) for one in page.object_list if one.item_id in said
         ],
         "decides": Capability.DECIDE in capabilities_of(user, project),
     }

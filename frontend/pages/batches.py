@@ -18,20 +18,20 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
-from annotation.models import BatchPlan, Round, Sample, SampleItem, Schema
+from annotation.models import BatchPlan, Round, Sample
 from annotation.schemas import Kind, Scope
 from annotation.selectors.batch_boards import Boards
 from annotation.selectors.batches import (
+    Drawn,
+    agreed_of,
     characteristic_of,
     confusion_of,
-    is_same,
-    items_of,
-    pairs_of,
+    drawn_of,
     plan_of,
     rounds_of,
     standing_of,
 )
-from annotation.selectors.judging import batched_project, round_for
+from annotation.selectors.judging import batched_project, round_for, seen_by
 from annotation.selectors.schemas import current_schema, schema_of
 from annotation.services import batches as services
 from annotation.services import judging
@@ -43,7 +43,6 @@ from frontend.pages import signed_in
 from frontend.pages.appeals import appeals_on, correction_of, request_id
 from frontend.paging import keyset_page, number_in
 from frontend.plots import Mark
-from measures.proportion import proportion
 from measures.verdict import Decision
 from projects.models import Project
 from projects.roles import Capability
@@ -140,9 +139,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _render_list(request, user, project, plan_form=form)
     update_batch_plan(project=project, actor=user, changes=form.cleaned_data)
-    messages.success(
-        request, _("Saved. Percentages hold at once, all else for samples that are drawn from now on.")
-    )
+    messages.success(request, _("Saved. It holds for samples that are drawn from now on."))
     return redirect("batches", slug)
 
 
@@ -186,18 +183,17 @@ def _render_batch(
     sample = getattr(shown, "sample", None)
     if sample is not None:
         sample.round = shown
-        context |= _reviewed(project, sample)
+        context |= _reviewed(user, sample)
     status = refusal.status if refusal else 200
     return render(request, "batches/batch.html", context, status=status)
 
 
-def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
+def _reviewed(user: User, sample: Sample) -> dict[str, Any]:
     """What the sample says. Before all of it is judged, nothing here tells the label of a single dialogue."""
-    plan, items = plan_of(project), _with_schemas(sample)
-    standing = standing_of(sample, plan, items)
-    names = class_names(sample, items)
+    drawn = seen_by(user, sample, drawn_of(sample))
+    standing = standing_of(sample, drawn)
+    names = class_names(sample, drawn)
     is_over = standing.judged == standing.sample or sample.round.ended_at is not None
-    pairs = pairs_of(items)
     return {
         "sample": sample,
         "standing": standing,
@@ -210,24 +206,16 @@ def _reviewed(project: Project, sample: Sample) -> dict[str, Any]:
             for tally in standing.tallies
             if tally.judged or (is_over and tally.sample)
         ],
-        "curve": curve_of(sample, plan, len(items)),
-        "pairs": proportion(sum(_agrees(item) for item in items if len(item.live) == 2), len(pairs)),  # type: ignore[attr-defined]
-        **(_seen_after(items, sample, names) if is_over else {}),
+        "curve": curve_of(sample, len(drawn)),
+        "pairs": agreed_of(drawn),
+        **(_seen_after(drawn, sample, names) if is_over else {}),
     }
 
 
-def _with_schemas(sample: Sample) -> list[SampleItem]:
-    """The items of the sample; the few schemas that their labels have are read once."""
-    items = items_of(sample)
-    schemas = Schema.objects.in_bulk({item.final.schema_id for item in items})
-    for item in items:
-        item.sample, item.final.schema = sample, schemas[item.final.schema_id]
-    return items
-
-
-def class_names(sample: Sample, items: Sequence[SampleItem]) -> dict[str, str]:
+def class_names(sample: Sample, drawn: Sequence[Drawn]) -> dict[str, str]:
     """Classes as people read them: "2 · high". The newest schema's words."""
-    found = (schema_of(item.final.schema).by_key.get(sample.question) for item in reversed(items))
+    schemas = {one.item.final.schema_id: one.item.final.schema for one in drawn}
+    found = (schema_of(schemas[key]).by_key.get(sample.question) for key in sorted(schemas, reverse=True))
     question = next((one for one in found if one), None)
     return (
         {str(option.value): words_of(question, option.value) for option in question.options}
@@ -236,31 +224,27 @@ def class_names(sample: Sample, items: Sequence[SampleItem]) -> dict[str, str]:
     )
 
 
-def _agrees(item: SampleItem) -> bool:
-    one, other = item.live  # type: ignore[attr-defined]
-    return is_same(schema_of(item.final.schema), item.sample.question, one.answers, other.answers)
-
-
-def _seen_after(items: Sequence[SampleItem], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
+def _seen_after(drawn: Sequence[Drawn], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
     """The confusion matrix, and the labels that were corrected."""
-    matrix = confusion_of(items, sample.question)
+    matrix = confusion_of(drawn, sample.question)
     names = sorted({name for pair in matrix for name in pair})
-    wrong = [item for item in items if any(one.number == 1 and not one.is_right for one in item.live)]  # type: ignore[attr-defined]
-    said = appeals_on(wrong[:CORRECTIONS])
+    wrong = [(one.item, one.counted) for one in drawn if one.counted and not one.counted.is_right]
+    shown = wrong[:CORRECTIONS]
+    said = appeals_on(item for item, _judged in shown)
     return {
         "matrix_names": [words.get(name, name) for name in names],
         "matrix": [
             (words.get(name, name), [(matrix.get((name, other), 0), name == other) for other in names])
             for name in names
         ],
-        "corrections": [correction_of(item, said.get(item.pk)) for item in wrong[:CORRECTIONS]],
-        "more_corrections": max(0, len(wrong) - CORRECTIONS),
+        "corrections": [correction_of(item, judged, said.get(item.pk)) for item, judged in shown],
+        "more_corrections": len(wrong) - len(shown),
     }
 
 
-def curve_of(sample: Sample, plan: BatchPlan, size: int) -> str:
+def curve_of(sample: Sample, size: int) -> str:
     """The operating characteristic: how likely the plan accepts a batch of each true accuracy."""
-    points = characteristic_of(sample, plan, size)
+    points = characteristic_of(sample, size)
     labels = [f"{100 * point.accuracy:g}" for point in points]
     marks: list[Mark | None] = [
         Mark(100 * point.probability, f"{label} %: {100 * point.probability:.1f} %")

@@ -44,13 +44,16 @@ def test_a_batch_as_likely_as_the_limit_is_outside() -> None:
 
 
 def test_the_curve_equals_scipys_and_10_000_simulated_batches() -> None:
+    """Of each accuracy, samples of 10,000 batches are held against the threshold; within four standard errors."""
     rng = np.random.default_rng(7)
-    points = operating_characteristic(2000, 100, 0.92, [0.80, 0.88, 0.90, 0.92, 0.95, 1.0])
+    points = operating_characteristic(2000, 100, 0.92, [percent / 100 for percent in range(80, 101)])
     for point in points:
+        assert point.correct == round(2000 * point.accuracy)
         assert point.probability == pytest.approx(hypergeom.sf(91, 2000, point.correct, 100), abs=1e-9)
-        drawn = rng.hypergeometric(point.correct, 2000 - point.correct, 100, 10_000)
-        assert point.probability == pytest.approx((drawn >= 92).mean(), abs=0.02)
-    assert points[0].correct == 1600
+        right = rng.hypergeometric(point.correct, 2000 - point.correct, 100, 10_000)
+        accepted = np.mean([passes(int(one), 100, 0.92) for one in right])
+        error = (point.probability * (1 - point.probability) / 10_000) ** 0.5
+        assert abs(accepted - point.probability) <= 4 * error + 1e-4
     assert points[-1].probability == pytest.approx(1)
 
 

@@ -235,7 +235,7 @@ def test_the_verdict_stands_before_all_is_judged(client: Client, drawn: Sample, 
 
 
 def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla: User) -> None:
-    BatchPlan.objects.update(class_percent=90, overall_percent=10)
+    Sample.objects.update(class_percent=90, overall_percent=10)
     wrong = items(drawn)[0]
     judges(carla, wrong, right=False)
     client.force_login(carla)

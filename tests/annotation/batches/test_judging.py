@@ -10,7 +10,7 @@ from annotation.models import BatchPlan, Judgement, Round, RoundState, Sample, S
 from annotation.selectors.batches import (
     confusion_of,
     corrected,
-    items_of,
+    drawn_of,
     judged_work,
     left_for,
     plan_of,
@@ -62,7 +62,7 @@ def test_a_batch_smaller_than_the_sample_is_judged_whole(batched: Project, anna:
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     assert SampleItem.objects.filter(sample=sample).count() == 3
     judges_all(carla, sample)
-    standing = standing_of(sample, plan_of(batched))
+    standing = standing_of(sample)
     assert (standing.accuracy.low, standing.accuracy.high) == (1, 1)
 
 
@@ -106,16 +106,16 @@ def test_every_class_gets_its_share_when_drawn_by_class(batched: Project, anna: 
     for item in items(sample):
         judges(carla, item, right=item.pk != first.pk)
     # One of ten is wrong: weighted by class, not one of four.
-    assert standing_of(sample, plan_of(batched)).accuracy.value == pytest.approx(0.9)
+    assert standing_of(sample).accuracy.value == pytest.approx(0.9)
 
 
 def test_judgements_count_and_a_correction_replaces_its_first(drawn: Sample, carla: User) -> None:
     one, *_others = items(drawn)
     judges(carla, one, right=False)
-    standing = standing_of(drawn, plan_of(drawn.round.project))
+    standing = standing_of(drawn)
     assert (standing.judged, standing.right) == (1, 0)
     judges(carla, one, right=True)
-    standing = standing_of(drawn, plan_of(drawn.round.project))
+    standing = standing_of(drawn)
     assert (standing.judged, standing.right) == (1, 1)
     assert Judgement.objects.filter(item=one).count() == 2
 
@@ -142,7 +142,7 @@ def test_now_and_then_two_judge_the_same(batched: Project, sealed: Round, carla:
     sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
     judges(carla, items(sample)[0], right=True)
     judges(chris, items(sample)[0], right=False)
-    standing = standing_of(sample, plan_of(batched))
+    standing = standing_of(sample)
     assert (standing.judged, standing.right) == (1, 1)  # the first one's counts
 
 
@@ -188,7 +188,7 @@ def test_a_class_with_one_sample_fails_the_batch_alone(batched: Project, anna: U
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     for item in items(sample):
         judges(carla, item, right=item.label == "2")
-    standing = standing_of(sample, plan_of(batched))
+    standing = standing_of(sample)
     assert (standing.right, standing.judged, standing.decision) == (3, 4, Decision.RETURN)
     assert standing.by_class["1"].value == 0
 
@@ -241,21 +241,20 @@ def test_returning_wants_a_reason(drawn: Sample, carla: User) -> None:
 
 def test_an_upheld_appeal_changes_what_counts(drawn: Sample, anna: User, carla: User, tina: User) -> None:
     judges_all(carla, drawn, wrong=2)
-    plan = plan_of(drawn.round.project)
-    assert standing_of(drawn, plan).decision is Decision.RETURN
+    assert standing_of(drawn).decision is Decision.RETURN
     appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="It names the step.")
     with pytest.raises(Refusal) as refused:
         return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Bad.")
     assert code(refused) == "open_appeals"
     settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=True, settlement="It does.")
-    assert standing_of(drawn, plan).right == 3
+    assert standing_of(drawn).right == 3
 
 
 def test_a_rejected_appeal_changes_nothing(drawn: Sample, anna: User, carla: User, tina: User) -> None:
     judges_all(carla, drawn, wrong=2)
     appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="No.")
     settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=False, settlement="Read page 2.")
-    assert standing_of(drawn, plan_of(drawn.round.project)).right == 2
+    assert standing_of(drawn).right == 2
 
 
 def test_nobody_settles_their_own_case(drawn: Sample, anna: User, carla: User, tina: User) -> None:
@@ -286,7 +285,7 @@ def test_annotators_see_what_was_right_and_no_name(
 
 def test_the_matrix_has_label_by_controller(drawn: Sample, carla: User) -> None:
     judges_all(carla, drawn)
-    counted = confusion_of(items_of(drawn), "quality")
+    counted = confusion_of(drawn_of(drawn), "quality")
     assert all(one == other for one, other in counted)
     assert sum(counted.values()) == 4
 

@@ -14,7 +14,6 @@ from accounts.models import User
 from annotation.models import (
     Appeal,
     Batch,
-    BatchPlan,
     FinalLabel,
     Round,
     RoundState,
@@ -24,7 +23,7 @@ from annotation.models import (
     Task,
     TaskState,
 )
-from annotation.selectors.batches import items_of, standing_of
+from annotation.selectors.batches import drawn_of, standing_of
 from annotation.services.batches import cut_batches, seal_round, unseal_round
 from annotation.services.claiming import claim_next_task
 from annotation.services.judging import (
@@ -183,7 +182,8 @@ class Floor:
             self.sample_holds(row, sample)
 
     def sample_holds(self, row: Round, sample: Sample) -> None:
-        items = items_of(sample)
+        drawn = drawn_of(sample)
+        items = [one.item for one in drawn]
         tasks = [item.task_id for item in items]
         assert self.samples.setdefault(row.pk, tasks) == tasks
         assert redrawn(sample, len(tasks)) == tasks
@@ -193,7 +193,7 @@ class Floor:
             return
         kept = (row.state, row.figures["share"])
         assert self.verdicts.setdefault(row.pk, kept) == kept
-        judged = [one for item in items for one in item.live if one.number == 1]  # type: ignore[attr-defined]
+        judged = [one.counted for one in drawn if one.counted]
         upheld = Appeal.objects.filter(item__sample=sample, state="upheld").count()
         late = Appeal.objects.filter(
             item__sample=sample, settled_at__gte=row.ended_at, state="upheld"
@@ -202,7 +202,7 @@ class Floor:
         assert Fraction(row.figures["share"]) == Fraction(right, len(judged))
         passed = right * 100 >= 75 * len(items)
         assert (row.state == RoundState.ACCEPTED) == passed
-        standing = standing_of(sample, BatchPlan.objects.get(project=self.project), items)
+        standing = standing_of(sample, drawn)
         assert (standing.right, standing.judged) == (right + late, len(judged))
 
     def export_holds(self, latest: Round) -> None:
