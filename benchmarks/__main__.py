@@ -10,12 +10,14 @@ import time
 # With the arguments of a quick run, which shows that it works but whose figures say little.
 BENCHMARKS: dict[str, list[str]] = {
     "candidates": ["--rounds", "2"],
+    "candidate_scoring": ["--rounds", "3"],
     "waiting": ["--turns", "12"],
     "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
     "page": ["--turns", "8"],
     "labelling": ["--seconds", "1", "--sizes", "1000", "10000", "--annotators", "1", "5"],
     "labelling_page": ["--submissions", "10"],
     "labelling_data": ["--sizes", "300", "3000"],
+    "batches": ["--batches", "20", "--labels", "4000", "--size", "200", "--repeats", "2"],
     "boards": ["--turns", "5000", "--repeats", "3"],
     "agreement": ["--rounds", "2", "--items", "20000"],
     "faults": ["--kills", "5", "--annotators", "3"],

@@ -27,6 +27,7 @@ SENTENCES = (
     gettext_noop("Lower max_new_tokens."),
     gettext_noop("Try again; the log has details."),
     gettext_noop("The model gave no usable probabilities (not a number)."),
+    gettext_noop("The model gave no usable score (not a number)."),
     gettext_noop("The script says that the model fails."),
     gettext_noop("The script says that this reply fails."),
     gettext_noop("Try again."),

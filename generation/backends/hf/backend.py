@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from generation.backends.replies import DistinctReplies, child_seed, clean_reply
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
 
 WARMTHS = (1.0, 1.5, 3.0, 6.0)  # by round: a model that is sure of itself repeats the same few replies
+
+NO_SCORE = "The model gave no usable score (not a number)."
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +46,9 @@ class HFBackend:
     in the context, as transformers does. Off by default: in a dialogue it forbids "do you like" for good once it
     was said, and breaks off words of languages whose tokens are characters. pack_weights: see `packing`; only for
     float32 on a CPU.
+
+    A model that joint training saved with a preference head scores its replies (`scoring`). Training renders dialogues
+    plainly, so such a model is given no chat template unless `chat` is true.
     """
 
     def __init__(
@@ -99,10 +105,10 @@ class HFBackend:
                 ready.engine.decode([task])
             except Exception as error:
                 raise _as_backend_error(error) from error
-        if task.draws[0].failure:
-            raise BackendError(
-                task.draws[0].failure, "Train or copy the model again, or set dtype to float32."
-            )
+        (draw,) = task.draws
+        odd = NO_SCORE if draw.score is not None and not math.isfinite(draw.score) else draw.failure
+        if odd:
+            raise BackendError(odd, "Train or copy the model again, or set dtype to float32.")
 
     def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
         with self._lock:
@@ -136,22 +142,23 @@ class HFBackend:
 
     def _renderer(self, loaded: Loaded) -> Renderer:
         has_template = bool(getattr(loaded.tokenizer, "chat_template", None))
+        wanted = loaded.head is None if self.chat is None else self.chat
         if self.chat and not has_template:
             raise BackendError(
                 f"The tokenizer of {self.model} has no chat template.",
                 "Set chat to false, or use a chat model.",
             )
-        if has_template and self.chat is not False:
+        if has_template and wanted:
             return ChatRenderer(loaded.tokenizer, self.system_prompt)
         return PlainRenderer(loaded.tokenizer)
 
     def _engine(self, loaded: Loaded, not_shared: str) -> Engine:
-        feeder = Feeder(loaded.model)
+        feeder = Feeder(loaded.model, keeps_states=loaded.head is not None)
         sampler = Sampler(loaded.ends, loaded.never, feeder.device)
         if not_shared:
             logger.warning("%s encodes its context anew for every reply: %s.", self.model, not_shared)
-            return GenerateEngine(feeder, sampler)
-        return SharedContextEngine(feeder, sampler, self._conversations)
+            return GenerateEngine(feeder, sampler, loaded.head)
+        return SharedContextEngine(feeder, sampler, self._conversations, loaded.head)
 
     def _answer(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
         """Together; where that fails, each alone, so that one request cannot take the others with it."""
@@ -173,7 +180,8 @@ class HFBackend:
     def _prompt(self, request: ReplyRequest) -> Prompt | BackendError:
         """Reading a dialogue may fail in as many ways as there are tokenizers and templates."""
         ready = self._load()
-        room = min(self.max_context, ready.loaded.positions - request.sampling.max_new_tokens)
+        end = 1 if ready.loaded.head else 0  # of the longest reply, where the head reads
+        room = min(self.max_context, ready.loaded.positions - request.sampling.max_new_tokens - end)
         if room < 8:
             return BackendError(
                 f"The model reads {ready.loaded.positions} tokens at most, and a reply of "
@@ -226,7 +234,7 @@ class HFBackend:
             else:
                 text = self._load().loaded.tokenizer.decode(draw.tokens, skip_special_tokens=True)
                 clean = clean_reply(text)
-                found.offer(Reply(clean, draw.seed, len(draw.tokens), draw.logprob, warmth=draw.warmth))
+                found.offer(Reply(clean, draw.seed, len(draw.tokens), draw.logprob, draw.score, draw.warmth))
 
 
 def _result(replies: DistinctReplies) -> ReplySet | BackendError:

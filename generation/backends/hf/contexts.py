@@ -91,15 +91,21 @@ class ConversationCache:
 class Feeder:
     """The one place that runs the model forward over a cache.
 
-    A preference head that reads the end of an utterance belongs here: ask for hidden states, and let `Tree` feed
-    the end token of finished replies for one step more.
+    keeps_states: remember the last hidden states of every pass, for a preference head. They are what enters the
+    vocabulary's layer, whatever else a kind of model does before or behind it.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, keeps_states: bool = False) -> None:
         self.model = model
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
         self._last_only = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self.states = torch.empty(0)  # of the last pass, (rows, fed, hidden)
+        if keeps_states:
+            model.get_output_embeddings().register_forward_pre_hook(self._keep_states)
+
+    def _keep_states(self, _module: Any, given: tuple[Tensor]) -> None:
+        (self.states,) = given
 
     def feed(
         self,
@@ -126,6 +132,12 @@ class Feeder:
         )
         logits: Tensor = output.logits
         return logits[:, -1:] if last_only else logits
+
+    def last_state(self, tokens: Sequence[int]) -> Tensor:
+        """The last hidden state of the last token, (1, hidden), encoded without a cache."""
+        limit = {"logits_to_keep": 1} if self._last_only else {}
+        self.model(input_ids=torch.tensor([tokens], device=self.device), use_cache=False, **limit)
+        return self.states[:, -1]
 
     def _additive(self, visible: Tensor) -> Tensor:
         """The least finite number, not -inf: a padding token sees nothing and must not become not-a-number."""

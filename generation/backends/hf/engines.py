@@ -22,7 +22,8 @@ from generation.backends.hf.contexts import (
     Prompt,
 )
 from generation.backends.hf.sampling import Draw, Sampler
-from generation.backends.hf.tree import Tree
+from generation.backends.hf.scoring import PreferenceHead
+from generation.backends.hf.tree import Fed, Tree
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class Engine(Protocol):
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]: ...
 
     def decode(self, tasks: Sequence[Task]) -> None:
-        """Draw every reply of every task to its end, in place."""
+        """Draw every reply of every task to its end, in place, and score it where the model has a head."""
         ...
 
     def forget(self) -> None:
@@ -46,11 +47,22 @@ class Engine(Protocol):
 
 
 class SharedContextEngine:
-    """Every context is encoded once, all replies of all tasks are decoded together."""
+    """Every context is encoded once, all replies of all tasks are decoded together.
 
-    def __init__(self, feeder: Feeder, sampler: Sampler, conversations: ConversationCache) -> None:
+    A reply that is finished is scored by the pass that grows the others: its end is fed beside their tokens. Only the
+    longest needs a pass of its own.
+    """
+
+    def __init__(
+        self,
+        feeder: Feeder,
+        sampler: Sampler,
+        conversations: ConversationCache,
+        head: PreferenceHead | None = None,
+    ) -> None:
         self._feeder = feeder
         self._sampler = sampler
+        self._head = head
         self._conversations = conversations
         self._encoder = ContextEncoder(feeder, conversations)
 
@@ -63,15 +75,33 @@ class SharedContextEngine:
         rows = [list(enumerate(task.draws)) for task in tasks]
         logits = torch.stack([task.context.logits for task in tasks for _ in task.draws])
         tree = Tree(self._feeder, [task.context for task in tasks])
-        while True:
+        while any(rows):
             self._sampler.step(logits, [draw for _, draw in chain.from_iterable(rows)])
-            open_rows = [[(number, draw) for number, draw in row if not draw.finished] for row in rows]
-            alive = [index for index, row in enumerate(open_rows) if row]
+            unread = [[(draw, fed) for n, draw in row for fed in self._unread(n, draw)] for row in rows]
+            alive = [index for index, row in enumerate(unread) if row]
             if not alive:
                 return
             tree.keep(alive)
-            rows = [open_rows[index] for index in alive]
-            logits = tree.grow([[(n, d.tokens[-1], len(d.tokens) - 1) for n, d in row] for row in rows])
+            feeds = [unread[index] for index in alive]
+            logits = tree.grow([[fed for _, fed in row] for row in feeds])
+            self._score(tree, list(chain.from_iterable(feeds)))
+            growing = [not draw.finished for draw, _ in chain.from_iterable(feeds)]
+            logits = logits if all(growing) else logits[growing]
+            rows = [[(fed.reply, draw) for draw, fed in row if not draw.finished] for row in feeds]
+
+    def _unread(self, number: int, draw: Draw) -> list[Fed]:
+        """What the model has not read of a reply: its last token where it goes on or was cut, its end for the head."""
+        if draw.failure or (draw.finished and not self._head):
+            return []
+        place = len(draw.tokens)
+        last = [] if draw.ended else [Fed(number, draw.tokens[-1], place - 1)]
+        return [*last, Fed(number, self._head.end, place)] if self._head and draw.finished else last
+
+    def _score(self, tree: Tree, fed: Sequence[tuple[Draw, Fed]]) -> None:
+        ends = [i for i, (draw, one) in enumerate(fed) if draw.finished and one.place == len(draw.tokens)]
+        if self._head and ends:
+            for index, score in zip(ends, self._head.scores(tree.states[ends]), strict=True):
+                fed[index][0].score = score
 
     def forget(self) -> None:
         self._conversations.clear()
@@ -96,12 +126,17 @@ class _SeededChoice(LogitsProcessor):
 
 
 class GenerateEngine:
-    """transformers' `generate`, one task at a time: for models whose cache cannot be shared. Keeps nothing."""
+    """transformers' `generate`, one task at a time: for models whose cache cannot be shared. Keeps nothing.
 
-    def __init__(self, feeder: Feeder, sampler: Sampler) -> None:
+    Replies are scored by encoding context and reply again.
+    """
+
+    def __init__(self, feeder: Feeder, sampler: Sampler, head: PreferenceHead | None = None) -> None:
+        self._feeder = feeder
         self._model = feeder.model
         self._device = feeder.device
         self._sampler = sampler
+        self._head = head
 
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
         nothing = torch.empty(0)
@@ -124,6 +159,13 @@ class GenerateEngine:
                     pad_token_id=min(self._sampler.ends),
                 ),
             )
+            self._score(task)
+
+    def _score(self, task: Task) -> None:
+        for draw in task.draws:
+            if self._head and not draw.failure:
+                whole = [*task.context.encoded.tokens, *draw.tokens, self._head.end]
+                (draw.score,) = self._head.scores(self._feeder.last_state(whole))
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -156,7 +198,7 @@ def _shares(feeder: Feeder) -> bool:
     replies = [[(token[6], token[7]), (token[8], token[9])], [(token[10], token[11])]]
     tree = Tree(feeder, ContextEncoder(feeder, ConversationCache(0, 0)).encode(prompts))
     for step in range(2):
-        grown = tree.grow([[(n, reply[step], step) for n, reply in enumerate(row)] for row in replies])
+        grown = tree.grow([[Fed(n, reply[step], step) for n, reply in enumerate(row)] for row in replies])
     alone = torch.stack(
         [_plain(feeder, p, reply) for p, row in zip(prompts, replies, strict=True) for reply in row]
     )

@@ -13,6 +13,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
+from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead, read_head
 from generation.protocol import BackendError
 
 logger = logging.getLogger(__name__)
@@ -24,13 +25,15 @@ EDGE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """ends: ids that end an utterance; never: ids that no reply may contain; positions: the longest sequence."""
+    """ends: ids that end an utterance; never: ids that no reply may contain; positions: the longest sequence;
+    head: what scores replies, None for a model that was not trained to."""
 
     model: Any
     tokenizer: Any
     ends: frozenset[int]
     never: tuple[int, ...]
     positions: int
+    head: PreferenceHead | None = None
 
 
 def is_folder(model: str) -> bool:
@@ -61,14 +64,15 @@ def folder_of(model: str) -> Path:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")])
+    found = {*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")}
+    return sorted(found - {folder / HEAD_FILE})
 
 
 def folder_hash(folder: Path) -> str:
-    """12 hex digits over configuration, tokenizer and weights; other files do not change a reply."""
+    """12 hex digits over configuration, tokenizer, weights and preference head; others change no reply or score."""
     digest = hashlib.sha256()
     settings = [path for pattern in ("*.json", "*.jinja", "*.txt") for path in sorted(folder.glob(pattern))]
-    for path in [*settings, *weight_files(folder)]:
+    for path in [*settings, *weight_files(folder), *folder.glob(HEAD_FILE)]:
         size = path.stat().st_size
         digest.update(f"{path.name}:{size};".encode())
         with path.open("rb") as file:
@@ -81,7 +85,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def load(model: str, device: str, dtype: str) -> Loaded:
-    """Raises BackendError where anything is missing or does not fit together."""
+    """Raises BackendError where anything is missing or does not fit together. Only folders have a preference head."""
     disable_progress_bar()  # type: ignore[no-untyped-call]  # a worker writes a log, not a screen
     source = str(folder_of(model)) if is_folder(model) else model
     place = _device(device)
@@ -90,12 +94,15 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     tokenizer = _attempt(f"The tokenizer of {model}", lambda: AutoTokenizer.from_pretrained(source))
     _check_tokenizer(model, tokenizer)
     network = _network(model, lambda: _read(source, config, number), place)
-    size = network.get_output_embeddings().weight.shape[0]
+    size, hidden = network.get_output_embeddings().weight.shape
     _check_sizes(model, len(tokenizer), size)
     ends = _ends(tokenizer, network)
     special = set(tokenizer.all_special_ids) | set(range(len(tokenizer), size))
     positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 1 << 30
-    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions)
+    head = None
+    if is_folder(model):
+        head = read_head(Path(source), hidden=hidden, end=tokenizer.eos_token_id, device=network.device)
+    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head)
 
 
 def _read(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:

@@ -43,7 +43,8 @@ class NGramBlock:
 
 @dataclass(slots=True)
 class Draw:
-    """One reply while it is drawn. tokens: without the end of the utterance; logprob: with it, in nats.
+    """One reply while it is drawn. tokens: without the end of the utterance; logprob: with it, in nats; score: of
+    the preference head, once it is finished and there is a head.
 
     warmth: factor on the temperature of the first WARM_TOKENS tokens.
     """
@@ -54,6 +55,7 @@ class Draw:
     warmth: float = 1.0
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
+    score: float | None = None
     ended: bool = False
     failure: str = ""
     noise: Random = field(init=False)

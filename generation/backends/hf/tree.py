@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,14 @@ from generation.backends.hf.contexts import HOLE, Context, Feeder, merged
 CONTEXT = -1  # owner of a cache column that every reply of the row may see
 PADDING = -3  # asker that owns no column
 ROOM = 128  # columns
+
+
+class Fed(NamedTuple):
+    """A token that is fed. reply: its number in the row; place: of the token in the reply."""
+
+    reply: int
+    token: int
+    place: int
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
@@ -80,10 +88,10 @@ class Tree:
             self._cache.batch_select_indices(index)
             self._owner, self._lengths = self._owner[index], self._lengths[index]
 
-    def grow(self, rows: Sequence[Sequence[tuple[int, int, int]]]) -> Tensor:
-        """Feed one token of every reply; logits of what follows it, shape (replies, vocabulary), row after row.
+    def grow(self, rows: Sequence[Sequence[Fed]]) -> Tensor:
+        """Feed tokens of replies; logits of what follows each, shape (tokens, vocabulary), row after row.
 
-        rows: for each row of the cache a (number of the reply, token, place in the reply) per growing reply.
+        rows: for each row of the cache what is fed there; tokens of one reply in their order.
         """
         width = max(map(len, rows))
         fed = self._tensor([[*row, *[(PADDING, 0, 0)] * (width - len(row))] for row in rows])
@@ -91,8 +99,15 @@ class Tree:
         self._owner = torch.cat([self._owner, asker.where(asker != PADDING, HOLE)], dim=1)
         owner = self._owner[:, None]
         visible = (owner == CONTEXT) | (owner == asker[..., None])
+        visible[..., -width:].tril_()  # of its own reply, a token does not see what is fed behind it
         logits = self._feeder.feed(tokens, self._lengths[:, None] + places, self._cache, visible)
-        return logits[asker != PADDING]
+        self._fed = asker != PADDING
+        return logits[self._fed]
+
+    @property
+    def states(self) -> Tensor:
+        """The last hidden states of what `grow` fed, shape (tokens, hidden); of a feeder that keeps them."""
+        return self._feeder.states[self._fed]
 
     def _tensor(self, values: object) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=self._feeder.device)
