@@ -1,6 +1,7 @@
 """REST API of exports. Every view is one call of a service."""
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
@@ -19,15 +20,17 @@ from accounts.rest.shapes import Strict, checked
 from accounts.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import JobState
-from preference.models import Export, Shape
+from preference.models import Export, FileType, Shape
 from preference.selectors.exports import export_for, exports_of, file_of
 from preference.selectors.selection import Preview, preview
-from preference.services import checked_filters, remove_file, start_export
+from preference.selectors.snapshots import snapshot_for
+from preference.services.exports import LARGEST, checked_filters, remove_file, start_export
 from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Exports"]
 JSON_LINES = "application/jsonl"
+PARQUET = "application/vnd.apache.parquet"
 GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410)}
 
 
@@ -54,12 +57,35 @@ def withheld_field() -> serializers.BooleanField:
     )
 
 
+def number_field(about: str) -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=0, max_value=LARGEST, default=0, help_text=about)
+
+
+def content_type_of(name: str) -> str:
+    """Of a file that is downloaded, by its name."""
+    return {".parquet": PARQUET, ".json": "application/json", ".md": "text/markdown; charset=utf-8"}.get(
+        PurePath(name).suffix, JSON_LINES
+    )
+
+
 class ExportInput(Strict):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first export.")
     format = serializers.ChoiceField(choices=Shape.choices)
+    file_type = serializers.ChoiceField(choices=FileType.choices, default=FileType.JSONL)
     splits = splits_field()
     include_unreviewed = unreviewed_field()
     include_withheld = withheld_field()
+    snapshot = serializers.UUIDField(
+        allow_null=True,
+        default=None,
+        help_text="Make it from this snapshot, not from the project as it is; its filters hold.",
+    )
+    seed = number_field("Of what is drawn at random, in `quadruples`, `preference`, `reward`, `kto`.")
+    epoch = number_field("Another epoch draws anew.")
+    random = serializers.BooleanField(
+        default=True,
+        help_text="Also pairs with a random reply of another dialogue, in `preference`, `reward`, `kto`.",
+    )
 
 
 class PreviewQuery(serializers.Serializer[Any]):
@@ -92,12 +118,27 @@ FiltersSerializer = inline_serializer(
 )
 
 
+SnapshotNameSerializer = inline_serializer(
+    "SnapshotName",
+    {
+        "id": serializers.UUIDField(),
+        "name": serializers.CharField(),
+        "sha256": serializers.CharField(help_text="Of its dialogues."),
+    },
+    allow_null=True,
+    default=None,
+    help_text="What the file was made from; null: the project as it was.",
+)
+
+
 class ManifestSerializer(serializers.Serializer[Any]):
     """What the file is: enough to check it and to make it again."""
 
     format = serializers.ChoiceField(choices=Shape.choices)
+    file_type = serializers.ChoiceField(choices=FileType.choices, default=FileType.JSONL)
     schema_version = serializers.CharField(help_text="Of the format.")
     project = serializers.CharField()
+    snapshot = SnapshotNameSerializer
     filters = FiltersSerializer
     dialogues = serializers.IntegerField()
     left_out = serializers.DictField(
@@ -105,12 +146,18 @@ class ManifestSerializer(serializers.Serializer[Any]):
         default=dict,
         help_text="Dialogues that the format kept back, by their final label.",
     )
+    skipped = serializers.DictField(
+        child=serializers.IntegerField(),
+        default=dict,
+        help_text="Turns that gave no row, or no random pair, by the reason: no_candidates, no_other_dialogue.",
+    )
     rows = serializers.IntegerField()
     bytes = serializers.IntegerField()
     sha256 = serializers.CharField()
     seed = serializers.IntegerField(
         allow_null=True, help_text="Of what was drawn at random, if anything was."
     )
+    epoch = serializers.IntegerField(allow_null=True, default=None)
     code_version = serializers.CharField()
     created_at = serializers.DateTimeField()
 
@@ -118,6 +165,8 @@ class ManifestSerializer(serializers.Serializer[Any]):
 class ExportSerializer(serializers.ModelSerializer[Export]):
     project = serializers.CharField(source="project.slug")
     format = serializers.ChoiceField(choices=Shape.choices)
+    file_type = serializers.ChoiceField(choices=FileType.choices)
+    snapshot = serializers.UUIDField(source="snapshot_id", allow_null=True)
     filters = FiltersSerializer
     state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
     done = serializers.IntegerField(source="job.done", help_text="Dialogues.")
@@ -132,8 +181,8 @@ class ExportSerializer(serializers.ModelSerializer[Export]):
     class Meta:
         model = Export
         fields = [
-            "id", "project", "format", "filters", "state", "done", "total", "error", "remedy", "started_by",
-            "created_at", "ended_at", "has_file", "manifest",
+            "id", "project", "format", "file_type", "snapshot", "filters", "state", "done", "total", "error",
+            "remedy", "started_by", "created_at", "ended_at", "has_file", "manifest",
         ]  # fmt: skip
 
     def get_has_file(self, export: Export) -> bool:
@@ -163,6 +212,8 @@ class ExportsView(APIView):
         """
         project = project_for(person(request), slug, Capability.EXPORT)
         sent = checked(ExportInput, request)
+        if sent["snapshot"]:
+            sent["snapshot"] = snapshot_for(person(request), sent["snapshot"])
         made = start_export(export_id=sent.pop("id"), project=project, actor=person(request), **sent)
         return Response(ExportSerializer(made).data, status=status.HTTP_202_ACCEPTED)
 
@@ -192,12 +243,16 @@ class ExportView(APIView):
 
 class ExportFileView(APIView):
     @extend_schema(
-        tags=TAG, operation_id="exports_file", responses={(200, JSON_LINES): OpenApiTypes.BINARY, **GONE}
+        tags=TAG,
+        operation_id="exports_file",
+        responses={(200, JSON_LINES): OpenApiTypes.BINARY, (200, PARQUET): OpenApiTypes.BINARY, **GONE},
     )
     def get(self, request: Request, pk: UUID) -> StreamedFile:
-        """The file, JSON Lines. Codes: not_ready (409), file_gone (410)."""
+        """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410)."""
         path = file_of(export_for(person(request), pk))
-        return StreamedFile(path.open("rb"), as_attachment=True, filename=path.name, content_type=JSON_LINES)
+        return StreamedFile(
+            path.open("rb"), as_attachment=True, filename=path.name, content_type=content_type_of(path.name)
+        )
 
     @extend_schema(tags=TAG, operation_id="exports_remove_file", responses={200: ExportSerializer})
     def delete(self, request: Request, pk: UUID) -> Response:

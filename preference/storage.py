@@ -13,3 +13,7 @@ def exports_root() -> Path:
 def folder_of(export_id: UUID) -> Path:
     """One folder an export: the file, its manifest, and what a killed worker left of an earlier attempt."""
     return exports_root() / str(export_id)
+
+
+def snapshots_root() -> Path:
+    return Path(settings.FILES_ROOT) / "snapshots"

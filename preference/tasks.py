@@ -2,6 +2,6 @@
 
 from jobs.registry import carries_out
 from preference.exports.job import carry_out_export
-from preference.services import KIND
+from preference.services.exports import KIND
 
 carries_out(KIND)(carry_out_export)

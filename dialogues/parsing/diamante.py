@@ -1,7 +1,8 @@
 """`diamante`: {"conversation": [{"utterance", "response_candidates": […]}]}, one a line.
 
-The candidates listed with an utterance are those that it was chosen among. Our own export adds `id` to the row and
-`speaker`, `action`, `source`, `edit_distance` and `model_version` to the utterance; all of them may be absent.
+The candidates listed with an utterance are those that it was chosen among. Our own export adds `id`, also as
+`dialogue_id`, to the row and `speaker`, `action`, `source`, `edit_distance` and `model_version` to the utterance; all
+of them may be absent.
 """
 
 from typing import Any
@@ -30,7 +31,8 @@ def convert(row: dict[str, Any], line: int, limits: Limits) -> ParsedDialogue:
     items = checks.require(row, "conversation", "conversation", "list")
     items = checks.items(items, "conversation", limits.utterances)
     utterances = tuple(_utterance(item, place, limits) for place, item in enumerate(items))
-    return dialogue(row, line, utterances, ROW_KEYS | {"conversation"}, limits)
+    row = {"id": row.get("dialogue_id"), **row}
+    return dialogue(row, line, utterances, ROW_KEYS | {"dialogue_id", "conversation"}, limits)
 
 
 def _utterance(item: Any, place: int, limits: Limits) -> ParsedUtterance:

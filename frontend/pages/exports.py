@@ -1,16 +1,17 @@
 """Taking data out: choose a shape, see what would leave and what would not, follow the export, download the file."""
 
+import contextlib
 import json
 import shlex
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
@@ -27,14 +28,17 @@ from frontend.pages.project_steps import steps_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
-from preference.api import JSON_LINES
+from preference.api import content_type_of
 from preference.exports import FORMATS
 from preference.exports.writing import Manifest
-from preference.models import Export, Shape
+from preference.models import Export, FileType, Shape, Snapshot
 from preference.selectors.exports import export_for, exports_of, file_of, missing_export
+from preference.selectors.frozen import frozen_preview
+from preference.selectors.random_replies import Draws
 from preference.selectors.selection import Filters, preview
-from preference.selectors.shapes import shapes_for
-from preference.services import checked_filters, remove_file, start_export
+from preference.selectors.shapes import FROZEN, shapes_for
+from preference.selectors.snapshots import usable_snapshots
+from preference.services.exports import LARGEST, checked_filters, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -46,6 +50,35 @@ PAGE_SIZE = 20
 class ExportForm(forms.Form):
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     format = forms.ChoiceField(label=gettext_lazy("Format"), choices=Shape.choices, initial=Shape.DIAMANTE)
+    file_type = forms.ChoiceField(
+        label=gettext_lazy("File type"),
+        choices=FileType.choices,
+        initial=FileType.JSONL.value,
+        required=False,
+    )
+    snapshot = forms.ModelChoiceField(
+        label=gettext_lazy("Taken from"),
+        queryset=Snapshot.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("The project as it is now"),
+        help_text=gettext_lazy("Of a snapshot, only the splits can be chosen."),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=LARGEST,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("The same seed and epoch draw the same replies."),
+    )
+    epoch = forms.IntegerField(
+        label=gettext_lazy("Epoch"), min_value=0, max_value=LARGEST, initial=0, required=False
+    )
+    random = forms.BooleanField(
+        label=gettext_lazy("Also pairs with a random reply of another dialogue"),
+        required=False,
+        initial=True,
+    )
     splits = forms.MultipleChoiceField(
         label=gettext_lazy("Splits"),
         choices=Split.choices,
@@ -65,6 +98,15 @@ class ExportForm(forms.Form):
         help_text=gettext_lazy("Those labelled -1, -2 or phone, which diqad keeps out of training data."),
     )
 
+    def __init__(self, project: Project, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
+        snapshots.queryset = usable_snapshots(project)
+        if project.protocol == Protocol.LABELLING:
+            unreviewed = self.fields["include_unreviewed"]
+            unreviewed.label = _("Also dialogues without a final label")
+            unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
+
 
 @login_required
 @never_cache
@@ -76,28 +118,26 @@ def export_list(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _start(request, project)
     if request.GET.get("part") == "preview":
-        form = ExportForm(request.GET)
+        form = ExportForm(project, request.GET)
         form.is_valid()
         return render(request, "exports/preview.html", _previewed(user, project, form.cleaned_data))
-    return _listed(request, project, ExportForm())
+    return _listed(request, project, ExportForm(project))
 
 
 def _start(request: HttpRequest, project: Project) -> HttpResponse:
-    form = ExportForm(request.POST)
+    form = ExportForm(project, request.POST)
     if not form.is_valid():
         return _listed(request, project, form, status=400)
-    asked = dict(form.cleaned_data)
+    asked = {name: value for name, value in form.cleaned_data.items() if value not in (None, "")}
     export = start_export(export_id=asked.pop("id"), project=project, actor=signed_in(request), **asked)
     return redirect("export", project.slug, export.pk)
 
 
 def _listed(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
-    if project.protocol == Protocol.LABELLING:
-        unreviewed = form.fields["include_unreviewed"]
-        unreviewed.label = _("Also dialogues without a final label")
-        unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
+    form.initial.update(_named_in(request, form))
     page = Paginator(exports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
-    chosen = {name: field.initial for name, field in form.fields.items()}
+    chosen = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    chosen["snapshot"] = form.initial.get("snapshot")
     context = {
         "project": project,
         "title": _("Export"),
@@ -111,9 +151,18 @@ def _listed(request: HttpRequest, project: Project, form: ExportForm, status: in
     return render(request, "exports/list.html", context, status=status)
 
 
-def fitting(project: Project, chosen: str | None) -> str:
-    """The chosen format where the project has data for it, else the first that it has data for."""
-    shapes = [str(shape.value) for shape in shapes_for(project)]
+def _named_in(request: HttpRequest, form: ExportForm) -> dict[str, Any]:
+    """What a link to this page chose: `?snapshot=…&format=…`; what does not exist is passed over."""
+    snapshot = None
+    with contextlib.suppress(forms.ValidationError):
+        snapshot = form.fields["snapshot"].clean(request.GET.get("snapshot"))
+    named = {"snapshot": snapshot, "format": request.GET.get("format")}
+    return {name: value for name, value in named.items() if value}
+
+
+def fitting(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
+    """The chosen format where there is data for it, else the first that there is data for."""
+    shapes = [str(shape.value) for shape in shapes_for(project) if snapshot is None or shape in FROZEN]
     return chosen if chosen in shapes else shapes[0]
 
 
@@ -124,9 +173,12 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
     """
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
     unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
-    format = fitting(project, chosen.get("format"))
+    snapshot = chosen.get("snapshot")
+    format = fitting(project, chosen.get("format"), snapshot)
     filters = checked_filters(splits, unreviewed, withheld)
-    seen = preview(project, filters, format)
+    seen = frozen_preview(snapshot, filters) if snapshot else preview(project, filters, format)
+    draws = Draws(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
+    wanted = Wanted(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
     steps = [] if seen.leaving else steps_in(user, project)
     here = reverse("exports", args=[project.slug])
     return {
@@ -135,20 +187,44 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
         "next_step": next((step for step in steps[:1] if step.url != here), None),
         "unreviewed": unreviewed,
         "no_split": not splits,
-        "command": command_for(project.slug, format, filters),
+        "snapshot": snapshot,
+        "draws": FORMATS[format].draws,
+        "command": command_for(project.slug, wanted),
     }
 
 
-def command_for(slug: str, format: str, filters: Filters) -> str:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an export takes, and how it is written."""
+
+    format: str
+    filters: Filters
+    file_type: str = FileType.JSONL
+    snapshot: Snapshot | None = None
+    draws: Draws = field(default_factory=Draws)
+
+
+def command_for(slug: str, wanted: Wanted) -> str:
     """The command that writes the same rows."""
+    filters, shape = wanted.filters, FORMATS[wanted.format]
     every = set(filters.splits) == set(Split.values)
-    options = [["--format", format]]
+    options = [["--format", shape.name]]
+    options += [["--file-type", str(wanted.file_type)]] if wanted.file_type != FileType.JSONL else []
+    options += [["--snapshot", str(wanted.snapshot.pk)]] if wanted.snapshot else []
     options += [] if every else [["--split", split] for split in filters.splits]
-    options += [["--include-unreviewed"]] if filters.include_unreviewed else []
-    options += [["--include-withheld"]] if filters.include_withheld and format == Shape.DIQAD else []
-    options += [["--output", f"{slug}-{format}.{FORMATS[format].extension}"]]
+    if not wanted.snapshot:
+        options += [["--include-unreviewed"]] if filters.include_unreviewed else []
+        options += [["--include-withheld"]] if filters.include_withheld and shape.name == Shape.DIQAD else []
+    options += _draw_options(wanted.draws) if shape.draws else []
+    options += [["--output", f"{slug}-{shape.name}.{shape.extension(wanted.file_type)}"]]
     lines = [["python", "manage.py", "export_dataset", slug], *options]
     return " \\\n  ".join(shlex.join(line) for line in lines)
+
+
+def _draw_options(draws: Draws) -> list[list[str]]:
+    numbers = {"--seed": draws.seed, "--epoch": draws.epoch}
+    options = [[name, str(value)] for name, value in numbers.items() if value]
+    return [*options, *([] if draws.random else [["--no-random"]])]
 
 
 @login_required
@@ -166,7 +242,9 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "live": export.job.state in LIVE_STATES,
         "format": FORMATS[export.format],
         "splits": [Split(split).label for split in filters.splits],
-        "command": command_for(slug, export.format, filters),
+        "command": command_for(
+            slug, Wanted(export.format, filters, export.file_type, export.snapshot, Draws.of(export.draws))
+        ),
         "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),
     }
@@ -193,7 +271,8 @@ def _export_in(user: User, slug: str, export_id: UUID) -> Export:
 @require_safe
 def download(request: HttpRequest, slug: str, export_id: UUID) -> StreamedFile:
     file = file_of(_export_in(signed_in(request), slug, export_id))
-    return StreamedFile(file.open("rb"), as_attachment=True, filename=file.name, content_type=JSON_LINES)
+    kind = content_type_of(file.name)
+    return StreamedFile(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
 
 
 @login_required

@@ -3,13 +3,14 @@
 What an import kept as metadata goes back to where it came from, so that a file survives the way in and out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue, Utterance
+from preference.exports.replies import Drawn
 from preference.selectors.selection import Selection
 
-VERSION = "1"
+VERSION = "2"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
@@ -19,10 +20,16 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             yield row(dialogue, utterances[dialogue.pk])
 
 
+def rows_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """A frozen row is one already."""
+    yield dict(row)
+
+
 def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
     """One dialogue; keys without a value are left out."""
     about = {
         "id": dialogue.external_id,
+        "dialogue_id": dialogue.external_id,
         "split": dialogue.split,
         "review": dialogue.review_state,
         "language": dialogue.language,
@@ -51,4 +58,6 @@ def turn(utterance: Utterance) -> dict[str, Any]:
         }
     if shown and (version := shown.version_of(utterance.source)):
         made["model_version"] = version
+    if shown and any(candidate.get("model_version") for candidate in shown.candidates):
+        made["candidate_versions"] = [shown.version_of(place) for place in range(len(shown.candidates))]
     return made

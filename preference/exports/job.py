@@ -6,24 +6,39 @@ from typing import Any
 from jobs.models import Job
 from jobs.progress import Progress
 from preference.exports import FORMATS
-from preference.exports.writing import export_to
+from preference.exports.writing import Source, export_to
 from preference.models import Export
+from preference.selectors.frozen import frozen
+from preference.selectors.random_replies import Draws
 from preference.selectors.selection import Filters, select
 from preference.storage import exports_root, folder_of
 
 
 def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
     """Write the file of the job's export; running again after a kill writes it anew."""
-    export = Export.objects.select_related("project").get(job=job)
-    selection = select(export.project, Filters.of(export.filters))
-    progress.start(total=selection.dialogues().count(), unit="dialogues")
+    export = Export.objects.select_related("project", "snapshot__project").get(job=job)
+    source = source_of(export)
+    progress.start(total=source.count(), unit="dialogues")
     shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # what a killed worker left
-    made, extension = export.created_at, FORMATS[export.format].extension
+    made, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
     name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
     target = folder_of(export.pk) / name
-    manifest = export_to(target, FORMATS[export.format], selection, at=progress.at)
+    manifest = export_to(
+        target,
+        FORMATS[export.format],
+        source,
+        at=progress.at,
+        file_type=export.file_type,
+        draws=Draws.of(export.draws),
+    )
     progress.check()
     export.path = str(target.relative_to(exports_root()))
     export.bytes, export.manifest = manifest.bytes, manifest.as_json()
     export.save(update_fields=["path", "bytes", "manifest"])
     return {"rows": manifest.rows, "bytes": manifest.bytes, "sha256": manifest.sha256}
+
+
+def source_of(export: Export) -> Source:
+    """The project as it is, or the frozen dialogues. Raises Refusal where these are gone."""
+    filters = Filters.of(export.filters)
+    return frozen(export.snapshot, filters.splits) if export.snapshot else select(export.project, filters)

@@ -3,23 +3,29 @@
 Nothing but `prompt` and `completion` is in a row: TRL passes other columns on, and some trainers refuse them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue
+from preference.exports.replies import Drawn, said_in
+from preference.selectors.random_replies import SYSTEM
 from preference.selectors.selection import Said, Selection
 
 VERSION = "1"
 # What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
 # authored dialogues have none, and the replies of both speakers are.
 MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
-SYSTEM = "system"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     utterances = selection.said(page)
     for dialogue in page:
         yield from rows_of(utterances.get(dialogue.pk, []))
+
+
+def rows_of_row(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """From a row of the shape `diamante`."""
+    yield from rows_of(said_in(row))
 
 
 def rows_of(utterances: Sequence[Said]) -> Iterator[dict[str, Any]]:

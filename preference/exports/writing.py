@@ -11,36 +11,47 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from django.utils import timezone
 
 from preference.exports import ExportFormat, Row
+from preference.exports.replies import Drawn
+from preference.models import FileType
+from preference.selectors.frozen import FrozenDialogues, SnapshotName
+from preference.selectors.random_replies import Draws, drawn_from, drawn_from_rows
 from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 At = Callable[[int], None]
-Line = bytes  # _Writer counts under that name
+Source = Selection | FrozenDialogues
+Data = bytes  # Counted counts under that name
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a file is: enough to check it and to make it again.
 
-    left_out: dialogues that the format kept back, by their final label. seed: of what was drawn; nothing is so far.
+    snapshot: what it was made from; None: the project as it was. left_out: dialogues that the format kept back, by
+    their final label. skipped: turns that gave no row, or no random pair, by the reason. seed, epoch: of what was
+    drawn; None where nothing was.
     """
 
     format: str
+    file_type: str
     schema_version: str
     project: str
+    snapshot: SnapshotName | None
     filters: dict[str, Any]
     dialogues: int
     left_out: dict[str, int]
+    skipped: dict[str, int]
     rows: int
     bytes: int
     sha256: str
     seed: int | None
+    epoch: int | None
     code_version: str
     created_at: str
 
@@ -64,31 +75,48 @@ def encode(row: Row) -> bytes:
     return ENCODER.encode(row).encode() + b"\n"
 
 
+class RowWriter(Protocol):
+    """Writes rows of one shape in one file type."""
+
+    rows: int
+
+    def write(self, row: Row) -> None: ...
+
+    def end(self) -> None: ...
+
+
 @dataclass(slots=True)
-class _Writer:
-    """Counts and hashes what goes through it."""
+class Counted:
+    """A file that counts and hashes what goes through it."""
 
     out: IO[bytes]
-    is_array: bool = False
-    rows: int = 0
     bytes: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
 
+    def put(self, data: Data) -> None:
+        self.out.write(data)
+        self.digest.update(data)
+        self.bytes += len(data)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """JSON Lines, or one array."""
+
+    out: Counted
+    is_array: bool = False
+    rows: int = 0
+
     def write(self, row: Row) -> None:
         if self.is_array:
-            self.put(b",\n" if self.rows else b"[\n")
+            self.out.put(b",\n" if self.rows else b"[\n")
         line = encode(row)
-        self.put(line[:-1] if self.is_array else line)
+        self.out.put(line[:-1] if self.is_array else line)
         self.rows += 1
 
     def end(self) -> None:
         if self.is_array:
-            self.put(b"\n]\n" if self.rows else b"[]\n")
-
-    def put(self, line: Line) -> None:
-        self.out.write(line)
-        self.digest.update(line)
-        self.bytes += len(line)
+            self.out.put(b"\n]\n" if self.rows else b"[]\n")
 
 
 @contextmanager
@@ -104,17 +132,24 @@ def _collecting_by_page() -> Iterator[Callable[[], object]]:
 
 
 def export(
-    format: ExportFormat, selection: Selection, out: IO[bytes], at: At = lambda dialogues: None
+    format: ExportFormat,
+    source: Source,
+    out: IO[bytes],
+    at: At = lambda dialogues: None,
+    *,
+    file_type: str = FileType.JSONL,
+    draws: Draws | None = None,
 ) -> Manifest:
-    """Write every row of the selection, as JSON Lines or one array.
+    """Write every row that a project's selection, or a frozen data set, gives.
 
     at: told after every page how many dialogues are done.
     """
-    writer, dialogues = _Writer(out, format.is_array), 0
-    selection.left_out.clear()
+    file, dialogues = Counted(out), 0
+    writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
+    source.left_out.clear()
     with _collecting_by_page() as collect:
-        for page in selection.pages():
-            for row in format.rows(selection, page):
+        for page in source.pages():
+            for row in _rows(format, source, page, drawn):
                 writer.write(row)
             dialogues += len(page)
             at(dialogues)
@@ -122,22 +157,56 @@ def export(
     writer.end()
     return Manifest(
         format=format.name,
+        file_type=str(file_type),
         schema_version=format.version,
-        project=selection.project.slug,
-        filters=selection.filters.as_json(),
-        dialogues=dialogues - selection.left_out.total(),
-        left_out=dict(sorted(selection.left_out.items())),
+        project=source.project.slug,
+        snapshot=source.name if isinstance(source, FrozenDialogues) else None,
+        filters=source.filters.as_json(),
+        dialogues=dialogues - source.left_out.total(),
+        left_out=dict(sorted(source.left_out.items())),
+        skipped=dict(sorted(drawn.skipped.items())),
         rows=writer.rows,
-        bytes=writer.bytes,
-        sha256=writer.digest.hexdigest(),
-        seed=None,
+        bytes=file.bytes,
+        sha256=file.digest.hexdigest(),
+        seed=drawn.draws.seed if format.draws else None,
+        epoch=drawn.draws.epoch if format.draws else None,
         code_version=code_version(),
         created_at=timezone.now().isoformat(),
     )
 
 
+def _writer(format: ExportFormat, file: Counted, file_type: str) -> RowWriter:
+    if file_type != FileType.PARQUET:
+        return _Lines(file, format.is_array)
+    # Here, since a web process and most exports never need Arrow.
+    from preference.exports.parquet import ParquetRows
+
+    return ParquetRows(file, format.name)
+
+
+def _drawn(format: ExportFormat, source: Source, draws: Draws | None) -> Drawn:
+    draws = draws or Draws()
+    if not format.draws:
+        return Drawn(draws)
+    if isinstance(source, FrozenDialogues):
+        return Drawn(draws, drawn_from_rows(source.rows(), source.filters.splits, draws))
+    return Drawn(draws, drawn_from(source, draws))
+
+
+def _rows(format: ExportFormat, source: Source, page: list[Any], drawn: Drawn) -> Iterator[Row]:
+    if isinstance(source, FrozenDialogues):
+        return format.frozen_rows(page, drawn)
+    return format.live_rows(source, page, drawn)
+
+
 def export_to(
-    path: Path, format: ExportFormat, selection: Selection, at: At = lambda dialogues: None
+    path: Path,
+    format: ExportFormat,
+    source: Source,
+    at: At = lambda dialogues: None,
+    *,
+    file_type: str = FileType.JSONL,
+    draws: Draws | None = None,
 ) -> Manifest:
     """Write `path` and `path`.manifest.json, replacing what is there only when all of it is written.
 
@@ -151,7 +220,7 @@ def export_to(
     )
     try:
         with partial.open("wb") as out:
-            manifest = export(format, selection, out, at)
+            manifest = export(format, source, out, at, file_type=file_type, draws=draws)
             out.flush()
             os.fsync(out.fileno())
         partial_manifest.write_text(json.dumps(manifest.as_json(), ensure_ascii=False, indent=2) + "\n")

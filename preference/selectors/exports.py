@@ -27,7 +27,9 @@ def exports_of(project: Project) -> QuerySet[Export]:
 
 def export_for(user: User, export_id: UUID) -> Export:
     """The export, for members who may export."""
-    export = Export.objects.select_related("job__created_by", "project").filter(pk=export_id).first()
+    export = (
+        Export.objects.select_related("job__created_by", "project", "snapshot").filter(pk=export_id).first()
+    )
     if export is None or Capability.EXPORT not in capabilities_of(user, export.project):
         raise missing_export()
     return export

@@ -84,6 +84,9 @@ class Selection:
             id__lte=last,
         ).order_by("id")
 
+    def count(self) -> int:
+        return self.dialogues().count()
+
     def pages(self) -> Iterator[list[Dialogue]]:
         """READ_AT_ONCE dialogues at a time, fewer where they are long."""
         after = 0

@@ -8,11 +8,17 @@ from projects.models import Project, Protocol
 BOTH = (Protocol.AUTHORING, Protocol.LABELLING)
 PROTOCOLS: dict[Shape, tuple[Protocol, ...]] = {
     Shape.DIAMANTE: (Protocol.AUTHORING,),
+    Shape.QUADRUPLES: (Protocol.AUTHORING,),
     Shape.SFT: (Protocol.AUTHORING,),
+    Shape.PREFERENCE: (Protocol.AUTHORING,),
+    Shape.REWARD: (Protocol.AUTHORING,),
+    Shape.KTO: (Protocol.AUTHORING,),
     Shape.DIALEVAL: (Protocol.LABELLING,),
     Shape.DIQAD: (Protocol.LABELLING,),
     Shape.JUDGEMENTS: BOTH,
 }
+# Those that a frozen data set makes too; the others need what only the project has.
+FROZEN = (Shape.DIAMANTE, Shape.QUADRUPLES, Shape.SFT, Shape.PREFERENCE, Shape.REWARD, Shape.KTO)
 
 
 def shapes_of(protocol: str) -> list[Shape]:

@@ -41,7 +41,7 @@ from annotation.services.planning import plan_dialogues
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
-from preference.services import start_export
+from preference.services.exports import start_export
 from projects.models import Project
 
 EXAMPLES = int(

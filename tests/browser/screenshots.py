@@ -55,7 +55,7 @@ def fill() -> World:
     from jobs.models import Job
     from jobs.services import run_job
     from preference import tasks as _exports  # noqa: F401  registers what carries the export out
-    from preference.services import start_export
+    from preference.services.exports import start_export
     from projects.models import Membership, Project, Role
 
     call_command("seed_demo", stdout=StringIO())

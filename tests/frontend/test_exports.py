@@ -14,10 +14,11 @@ from pytest_django import DjangoAssertNumQueries
 from accounts.models import User
 from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState, Split
-from frontend.pages.exports import command_for
+from frontend.pages.exports import Wanted, command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.models import Export
+from preference.selectors.random_replies import Draws
 from preference.selectors.selection import Filters
 from preference.selectors.shapes import shapes_of
 from projects.models import Project
@@ -178,18 +179,24 @@ def test_the_list_costs_the_same_however_long_it_is(
 ) -> None:
     for _number in range(8):
         start()
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         page = html(erics_browser.get(reverse("exports", args=[project.slug])))
     assert page.count("job-title") == 8
 
 
 def test_the_command_is_the_same_export() -> None:
-    assert command_for("chit-chat", "sft", Filters(("train", "test"), True, True)) == (
+    assert command_for("chit-chat", Wanted("sft", Filters(("train", "test"), True, True))) == (
         "python manage.py export_dataset chit-chat \\\n  --format sft \\\n  --split train \\\n  --split test \\\n"
         "  --include-unreviewed \\\n  --output chit-chat-sft.jsonl"
     )
-    assert "--split" not in command_for("chit-chat", "sft", Filters())
-    assert "--include-withheld" in command_for("quality", "diqad", Filters(include_withheld=True))
+    assert "--split" not in command_for("chit-chat", Wanted("sft", Filters()))
+    assert "--include-withheld" in command_for(
+        "quality", Wanted("diqad", Filters(include_withheld=True))
+    )
+    assert command_for("chit-chat", Wanted("kto", Filters(), "parquet", None, Draws(7, 2, False))) == (
+        "python manage.py export_dataset chit-chat \\\n  --format kto \\\n  --file-type parquet \\\n  --seed 7 \\\n"
+        "  --epoch 2 \\\n  --no-random \\\n  --output chit-chat-kto.parquet"
+    )
 
 
 def test_a_role_that_may_not_export_is_told_which_may(client: Client, project: Project, carlos: User) -> None:

@@ -28,7 +28,7 @@ from jobs.services import run_job
 from preference.exports import FORMATS
 from preference.exports.writing import export
 from preference.selectors.selection import Filters, select
-from preference.services import start_export
+from preference.services.exports import start_export
 from projects.models import Project
 
 Row = dict[str, Any]

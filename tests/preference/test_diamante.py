@@ -74,7 +74,8 @@ def test_what_an_import_kept_goes_back_to_its_place(imports: Imports, rows: Rows
     imports([row])
     (back,) = rows("diamante")
     assert {key: back[key] for key in row} == row
-    assert set(back) - set(row) == {"split", "review"}
+    assert set(back) - set(row) == {"dialogue_id", "split", "review"}
+    assert back["dialogue_id"] == back["id"]
 
 
 def test_an_export_can_be_imported_elsewhere_and_exported_again(

@@ -23,7 +23,7 @@ from jobs.models import Job, JobState
 from jobs.services import LOST_AFTER, retry_job, run_job, take_over_lost_jobs
 from preference.models import Export
 from preference.selectors.exports import file_of
-from preference.services import start_export
+from preference.services.exports import start_export
 from projects.models import Project
 from tests.disks import disk_of, files_up_to, resize
 from tests.preference.conftest import diamante_file

@@ -22,7 +22,7 @@ from preference.models import Export, Shape
 from preference.selectors.exports import export_for, file_of
 from preference.selectors.selection import Selection
 from preference.selectors.shapes import shapes_of
-from preference.services import remove_file, start_export
+from preference.services.exports import remove_file, start_export
 from projects.models import Event, Project, Protocol
 from tests.preference.conftest import diamante_file, refused
 

@@ -41,9 +41,9 @@ def test_unreviewed_dialogues_leave_when_asked_for_and_vetoed_ones_never(
 
 @pytest.mark.parametrize("format", shapes_of(Protocol.AUTHORING))
 def test_a_split_leaves_alone_in_every_format(rows: Rows, written: Written, format: str) -> None:
-    one, other = written(PASS), written(PASS)
-    Dialogue.objects.filter(pk=one.pk).update(split=Split.TEST)
-    Dialogue.objects.filter(pk=other.pk).update(split=Split.TRAIN)
+    ones, others = [written(PASS), written(PASS)], [written(PASS), written(PASS)]
+    Dialogue.objects.filter(pk__in=[one.pk for one in ones]).update(split=Split.TEST)
+    Dialogue.objects.filter(pk__in=[other.pk for other in others]).update(split=Split.TRAIN)
     everything = rows(format, Filters())
     parts = [rows(format, Filters(splits=(split,))) for split in (Split.TEST, Split.VALID, Split.TRAIN)]
     assert parts[0]

@@ -16,10 +16,19 @@ from django.utils.translation import ngettext
 
 from accounts.errors import Refusal
 from dialogues.models import Split
-from preference.exports import FORMATS, ExportFormat
-from preference.exports.writing import Manifest, export, export_to, manifest_path
+from preference.exports import FORMATS
+from preference.exports.writing import Manifest, Source, export, export_to, manifest_path
+from preference.models import FileType
+from preference.selectors.frozen import FrozenDialogues, frozen
 from preference.selectors.selection import Preview, Selection, preview, select
-from preference.services import checked_filters, checked_shape
+from preference.selectors.snapshots import snapshot_named
+from preference.services.exports import (
+    checked_draws,
+    checked_file_type,
+    checked_filters,
+    checked_shape,
+    checked_source,
+)
 from projects.models import Project, Protocol
 
 LOG_EVERY = 5.0  # seconds
@@ -31,7 +40,8 @@ def _epilog() -> str:
     formats = "\n\n".join(
         f"  {each.name}\n    {each.description}\n    {each.example}" for each in FORMATS.values()
     )
-    return f"""Formats (JSON Lines, dialeval one JSON array; UTF-8):
+    return f"""Formats (JSON Lines, dialeval one JSON array; UTF-8; or Parquet, where a value that has no one type is a
+column of JSON text):
 {formats}
 
 Which dialogues leave: in authoring (diamante, sft, judgements) finished ones that the experts passed;
@@ -40,6 +50,10 @@ diqad, judgements) those that have a final label; --include-unreviewed adds the 
 once, by a hash of its id. diqad keeps back dialogues labelled -1, -2 (private data) or phone (abandoned) and counts
 them in the manifest; --include-withheld adds them.
 
+quadruples, preference, reward and kto draw replies of other dialogues of the same split; quadruples also draws one of
+the candidates that are least similar to what was sent. The same --seed and --epoch draw the same; another epoch draws
+anew. With --snapshot the rows come from that frozen data set (take_snapshot), not from the project as it is.
+
 FILE is replaced only when all of it is written; when the disk is full, or with Ctrl-C, nothing is left behind.
 FILE.manifest.json beside it holds format, filters, number of dialogues and rows, bytes, SHA-256, code version and time;
 with --output - the manifest is written to standard error, as one JSON line.
@@ -47,6 +61,7 @@ Exit code: 0 written, 1 nothing written, 2 wrong arguments, 130 stopped with Ctr
 
 Example:
   manage.py export_dataset chit-chat --format sft --split train --output train.jsonl
+  manage.py export_dataset chit-chat --format preference --file-type parquet --output pairs.parquet
 """
 
 
@@ -81,6 +96,17 @@ class Command(BaseCommand):
             help="in diqad, also dialogues labelled -1, -2 (private data) or phone (abandoned)",
         )
         parser.add_argument(
+            "--file-type", default=FileType.JSONL.value, choices=FileType.values, help="default: jsonl"
+        )
+        parser.add_argument("--snapshot", metavar="ID", help="from this snapshot: its id, or its name")
+        parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random (default: 0)")
+        parser.add_argument("--epoch", type=int, default=0, help="what is drawn in this epoch (default: 0)")
+        parser.add_argument(
+            "--no-random",
+            action="store_true",
+            help="in preference, reward and kto, no pairs with a random reply of another dialogue",
+        )
+        parser.add_argument(
             "--output", default=STDOUT, metavar="FILE", help="where to write; - is standard output (default)"
         )
 
@@ -89,19 +115,21 @@ class Command(BaseCommand):
         if project is None:
             raise CommandError(f"There is no project “{options['project']}”.")
         try:
-            checked_shape(project, options["format"])
-            filters = checked_filters(
-                options["split"], options["include_unreviewed"], options["include_withheld"]
-            )
+            source = _source(project, options)
+            write = {
+                "file_type": checked_file_type(options["file_type"]),
+                "draws": checked_draws(options["seed"], options["epoch"], not options["no_random"]),
+            }
+            manifest = self._written(options["format"], source, options["output"], write)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
-        selection = select(project, filters)
-        manifest = self._written(FORMATS[options["format"]], selection, options["output"])
-        seen, labels = preview(project, filters, options["format"]), project.protocol == Protocol.LABELLING
-        self._report(manifest, seen, options["output"], labels=labels)
+        seen = Preview()
+        if isinstance(source, Selection):
+            seen = preview(project, source.filters, options["format"])
+        self._report(manifest, seen, options["output"], labels=project.protocol == Protocol.LABELLING)
 
-    def _written(self, shape: ExportFormat, selection: Selection, output: str) -> Manifest:
-        total = selection.dialogues().count()
+    def _written(self, format: str, source: Source, output: str, write: dict[str, Any]) -> Manifest:
+        total, shape = source.count(), FORMATS[format]
         self._shown = time.monotonic()
 
         def at(dialogues: int) -> None:
@@ -109,10 +137,10 @@ class Command(BaseCommand):
 
         with self._refusals(output):
             if output == STDOUT:
-                manifest = export(shape, selection, sys.stdout.buffer, at)
+                manifest = export(shape, source, sys.stdout.buffer, at, **write)
                 sys.stdout.buffer.flush()
                 return manifest
-            return export_to(_regular(Path(output)), shape, selection, at)
+            return export_to(_regular(Path(output)), shape, source, at, **write)
 
     @contextlib.contextmanager
     def _refusals(self, output: str) -> Iterator[None]:
@@ -151,8 +179,29 @@ class Command(BaseCommand):
             dialogues = ngettext("%(n)d dialogue", "%(n)d dialogues", manifest.dialogues)
             counted = f"{rows}, {dialogues % {'n': manifest.dialogues}}"
             self.stderr.write(f"{counted}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
-        for line in _why_not(seen, labels=labels):
+        for line in [*_skipped(manifest), *_why_not(seen, labels=labels)]:
             self.stderr.write(line)
+
+
+def _source(project: Project, options: dict[str, Any]) -> Selection | FrozenDialogues:
+    """What is read. Raises Refusal."""
+    checked_shape(project, options["format"], of_snapshot=bool(options["snapshot"]))
+    if options["snapshot"]:
+        snapshot = snapshot_named(project, options["snapshot"])
+        return frozen(snapshot, checked_source(snapshot, project, options["split"]).splits)
+    return select(
+        project,
+        checked_filters(options["split"], options["include_unreviewed"], options["include_withheld"]),
+    )
+
+
+def _skipped(manifest: Manifest) -> list[str]:
+    """Turns that gave no row, or no random pair."""
+    said = {
+        "no_candidates": _("%(n)d turns had no candidate that differs from what was sent."),
+        "no_other_dialogue": _("For %(n)d turns no other dialogue of the split had a reply to draw."),
+    }
+    return [said[reason] % {"n": n} for reason, n in manifest.skipped.items()]
 
 
 def _cannot_write(output: str, error: OSError) -> str:

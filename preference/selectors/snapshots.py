@@ -1,0 +1,56 @@
+"""Reading snapshots."""
+
+from pathlib import Path
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.errors import NotFound
+from accounts.models import User
+from preference.models import Snapshot
+from preference.selectors.frozen import FILES, folder_of_snapshot
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+
+def snapshots_of(project: Project) -> QuerySet[Snapshot]:
+    """The project's snapshots, the newest first."""
+    rows = Snapshot.objects.filter(project=project).select_related("job__created_by", "project")
+    return rows.order_by("-created_at", "-id")
+
+
+def usable_snapshots(project: Project) -> QuerySet[Snapshot]:
+    """Those whose files are there, the newest first."""
+    return snapshots_of(project).exclude(path="").exclude(sha256="")
+
+
+def snapshot_for(user: User, snapshot_id: UUID) -> Snapshot:
+    """The snapshot, for members who may export."""
+    found = Snapshot.objects.select_related("job__created_by", "project").filter(pk=snapshot_id).first()
+    if found is None or Capability.EXPORT not in capabilities_of(user, found.project):
+        raise missing_snapshot()
+    return found
+
+
+def missing_snapshot() -> NotFound:
+    return NotFound(_("There is no such snapshot."), _("It may belong to a project that you have left."))
+
+
+def snapshot_named(project: Project, name: str) -> Snapshot:
+    """By its id or name, the newest of that name; for the command line. Raises NotFound."""
+    for snapshot in snapshots_of(project):
+        if name in (str(snapshot.pk), snapshot.name):
+            return snapshot
+    raise missing_snapshot()
+
+
+def snapshot_file(snapshot: Snapshot, name: str) -> Path:
+    """One of FILES on disk. Raises NotFound for another name, Refusal not_ready or file_gone."""
+    if name not in FILES:
+        raise NotFound(
+            _("A snapshot has no file of that name."),
+            _("Choose one of: %(names)s.") % {"names": ", ".join(FILES)},
+        )
+    return folder_of_snapshot(snapshot) / name
