@@ -357,6 +357,8 @@ GENERATION_THREADS = env.int("GENERATION_THREADS", default=1 if GENERATION_MODEL
 GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
 # Seconds for one such batch. A model that takes longer is taken for hung: its requests fail and the worker ends.
 GENERATION_TIMEOUT = env.float("GENERATION_TIMEOUT", default=300.0)
+# So many local models stay in a worker's memory; the least recently used goes when another is needed.
+GENERATION_LOADED_MODELS = env.int("GENERATION_LOADED_MODELS", default=2)
 # A worker loads its model when it starts, not with the first request.
 GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
 
@@ -366,7 +368,7 @@ TRAINING_THREADS = env.int("TRAINING_THREADS", default=max(1, (os.cpu_count() or
 # Seconds that a training which is to stop has for its last checkpoint; then it is killed.
 TRAINING_STOP_SECONDS = env.float("TRAINING_STOP_SECONDS", default=120.0)
 # Folders and hub ids that engineers may start from, besides the project's own model and trained ones.
-TRAINING_BASE_MODELS = env.list("TRAINING_BASE_MODELS", default=[])
+TRAINING_BASE_MODELS: list[str] = env.list("TRAINING_BASE_MODELS", default=[])
 
 configure_logging(
     debug=DEBUG,

@@ -1,0 +1,46 @@
+"""Reading what a training tells, while it is written."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Tail:
+    """The newest whole line of a progress.jsonl; each look reads only what was added since the last one.
+
+    A resumed training replaces the file, which is then read from its beginning.
+    """
+
+    path: Path
+    newest: Line = field(default_factory=dict)
+    _offset: int = 0
+    _file: int = 0
+
+    def look(self) -> Line:
+        try:
+            about = self.path.stat()
+        except OSError:
+            return self.newest
+        if (about.st_ino, about.st_size >= self._offset) != (self._file, True):
+            self._file, self._offset = about.st_ino, 0
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            whole, end, _rest = file.read().rpartition(b"\n")
+        self._offset += len(whole) + len(end)
+        last = whole.rpartition(b"\n")[2]
+        if last:
+            self.newest = json.loads(last)
+        return self.newest
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Empty where there is none yet, or half of one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,61 @@
+"""An evaluation as a job: start the evaluator, keep its report."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.model_files import folder_of_evaluation, folder_of_model
+from preference.models import Evaluation
+from preference.runs import child
+from preference.runs.curve import read_json
+from preference.selectors.frozen import folder_of_snapshot
+
+EVALUATOR = "preference.training.evaluation"
+HEAD = "preference_head.safetensors"
+LOG, REPORT = "evaluation.log", "report.json"
+STOP_SECONDS = 5.0  # it has nothing to save
+
+
+def carry_out_evaluation(job: Job, progress: Progress) -> dict[str, Any]:
+    """Run the evaluator and store its report; running again after a kill begins anew."""
+    row = Evaluation.objects.select_related("snapshot", "model").get(job=job)
+    folder = folder_of_evaluation(row)
+    folder.mkdir(parents=True, exist_ok=True)
+    child.kill_orphan(folder)
+    process = child.start(EVALUATOR, arguments_of(row, folder), folder, LOG)
+    status = child.follow(process, progress, seconds=STOP_SECONDS)
+    row.report = read_json(folder / REPORT)
+    if status or not row.report:
+        raise failure(folder, status)
+    row.save(update_fields=["report"])
+    shutil.rmtree(folder, ignore_errors=True)
+    return {"turns": row.report.get("n_turns")}
+
+
+def arguments_of(row: Evaluation, folder: Path) -> list[str]:
+    """Of the evaluator's command line. A base model that has no head is ranked with an untrained one."""
+    model = str(folder_of_model(row.model)) if row.model else row.base
+    made = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
+    made += ["--output", str(folder / REPORT)]
+    if not (Path(model) / HEAD).is_file():
+        made.append("--untrained-head")
+    return made
+
+
+def failure(folder: Path, status: int) -> Refusal:
+    """The evaluator's last two lines are cause and remedy, where it knew them."""
+    if status in child.KILLED:
+        return Refusal(
+            "killed",
+            _("The operating system killed the evaluation, probably because memory ran out."),
+            _("Free memory, or use a smaller model."),
+        )
+    log = folder / LOG
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-2:]
+    cause, remedy = (lines if len(lines) == 2 else [*lines, ""]) if lines else (_("It said nothing."), "")
+    return Refusal("evaluation_failed", cause[:500], remedy[:500])

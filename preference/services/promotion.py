@@ -1,0 +1,161 @@
+"""Choosing the model that writes a project's candidates, and taking the choice back.
+
+A turn that waits keeps the model that it asked; the next one asks the new model. No worker is started again.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.errors import Invalid, Refusal
+from accounts.models import User
+from annotation.models import AuthoringSettings
+from annotation.services.configuring import update_authoring
+from generation.models import Generator
+from jobs.selectors import live_workers
+from preference.model_files import folder_of_model
+from preference.models import Promotion, RegisteredModel
+from preference.selectors.registry import current_model, promotion_to_undo
+from preference.services.training import check_trainable, submission_used
+from projects.models import Event, Project
+from projects.transitions import record
+
+LONGEST_REASON = 2000
+CANDIDATES = "gpu"
+
+
+def promote_model(
+    *,
+    promotion_id: UUID,
+    model: RegisteredModel,
+    project: Project,
+    actor: User | None,
+    expected_current: str | None,
+    reason: str = "",
+) -> Promotion:
+    """Have the project's next candidates written by `model`. The same promotion_id again returns the first promotion.
+
+    expected_current: the name of the project's model that the person saw, None: the server's own; of two who promote
+    at once, one is refused (changed_meanwhile) and told who was first. The model is loaded before it is chosen, where a
+    worker lives. Raises Refusal no_authoring, files_gone, cannot_load, already_current, Invalid (reason).
+    """
+    if found := _made(promotion_id, project):
+        return found
+    check_trainable(project)
+    _check_reason(reason)
+    generator = _servable(model)
+    return _switch(promotion_id, project, actor, generator, expected_current, reason)
+
+
+def roll_back(
+    *,
+    promotion_id: UUID,
+    project: Project,
+    actor: User | None,
+    expected_current: str | None,
+    reason: str = "",
+) -> Promotion:
+    """Go back to the model before the newest promotion that was not taken back yet; as promote_model otherwise.
+
+    Raises Refusal nothing_to_undo, also where the model was changed in the settings since.
+    """
+    if found := _made(promotion_id, project):
+        return found
+    check_trainable(project)
+    _check_reason(reason)
+    undone = promotion_to_undo(project)
+    current = current_model(project)
+    if undone is None or current is None:
+        raise Refusal(
+            "nothing_to_undo", _("No promotion is left to take back."), _("Promote a model instead.")
+        )
+    if expected_current == current.name and undone.after != current.generator:
+        raise Refusal(
+            "nothing_to_undo",
+            _("The project's model was changed in its settings after the last promotion."),
+            _("Promote the model that you want, or choose it in the settings."),
+        )
+    before = undone.before
+    if before and (model := RegisteredModel.objects.filter(generator=before).first()):
+        _servable(model)
+    return _switch(promotion_id, project, actor, before, expected_current, reason, undone)
+
+
+def _made(promotion_id: UUID, project: Project) -> Promotion | None:
+    found = Promotion.objects.select_related("before", "after", "actor").filter(pk=promotion_id).first()
+    if found and found.project_id != project.pk:
+        raise submission_used()
+    return found
+
+
+def _check_reason(reason: str) -> None:
+    if len(reason) > LONGEST_REASON:
+        raise Invalid(_("A reason has at most %(n)d characters.") % {"n": LONGEST_REASON}, field="reason")
+
+
+def _servable(model: RegisteredModel) -> Generator:
+    """Its generator. Raises Refusal files_gone or cannot_load."""
+    folder_of_model(model)
+    if model.generator is None:
+        raise Refusal("files_gone", _("The files of this model were removed."), _("Train again."), status=410)
+    # A living worker tries it now; without one, what was found when it was registered counts.
+    if model.fault and not live_workers(CANDIDATES).exists():
+        said = _("The model “%(name)s” cannot be used: %(cause)s") % {
+            "name": model.slug,
+            "cause": model.fault,
+        }
+        raise Refusal("cannot_load", said, model.remedy)
+    return model.generator
+
+
+@transaction.atomic
+def _switch(
+    promotion_id: UUID,
+    project: Project,
+    actor: User | None,
+    after: Generator | None,
+    expected_current: str | None,
+    reason: str,
+    undoes: Promotion | None = None,
+) -> Promotion:
+    """Compare and set, under the lock of the project's settings."""
+    settings = AuthoringSettings.objects.select_for_update(of=("self",)).get(project=project)
+    if found := _made(promotion_id, project):  # sent twice at once
+        return found
+    before = settings.generator
+    if (before.slug if before else None) != expected_current:
+        raise _changed_meanwhile(project, before)
+    if before == after:
+        raise Refusal(
+            "already_current",
+            _("The project's candidates come from this model already."),
+            _("Nothing is to be done."),
+        )
+    update_authoring(project=project, actor=actor, changes={"generator": after})
+    about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
+    made = Promotion.objects.create(id=promotion_id, project=project, actor=actor, **about)
+    kind = "rolled_back" if undoes else "promoted"
+    data = {"before": before.slug if before else None, "after": after.slug if after else None}
+    record(made, kind=kind, project=project, actor=actor, reason=reason, data=data)
+    return made
+
+
+def _changed_meanwhile(project: Project, current: Generator | None) -> Refusal:
+    """Names who chose the present model, and when."""
+    events = Event.objects.filter(project=project, kind="authoring_changed").select_related("actor")
+    event = events.filter(data__after__has_key="generator").first()
+    name = current.slug if current else _("the server's own model")
+    details: dict[str, Any] = {"current": current.slug if current else None}
+    said = _("The project's model is “%(model)s” by now.") % {"model": name}
+    if event:
+        who = event.actor.shown_name if event.actor else _("The command line")
+        said = _("%(who)s chose “%(model)s” at %(time)s, after you looked.") % {
+            "who": who,
+            "model": name,
+            "time": f"{timezone.localtime(event.at):%Y-%m-%d %H:%M:%S}",
+        }
+        details |= {"by": event.actor.username if event.actor else None, "at": event.at.isoformat()}
+    return Refusal("changed_meanwhile", said, _("Compare with that one, then decide again."), details=details)
