@@ -8,7 +8,6 @@ are timed and counted up (`extrapolated`), which leaves the drawing itself out. 
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import asdict
 from typing import Any
@@ -17,6 +16,7 @@ import krippendorff
 import numpy as np
 from statsmodels.stats import inter_rater  # type: ignore[import-untyped]
 
+from benchmarks.reporting import command_line
 from benchmarks.timing import Case, interleaved
 from measures.agreement import fleiss_kappa, krippendorff_alpha, randolph_kappa
 from measures.bootstrap import Ints
@@ -87,14 +87,11 @@ def largest_difference(counts: Ints) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--raters", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--bootstraps", type=int, default=1000)
-    parser.add_argument("--json", action="store_true", help="an object on the last line")
     options = parser.parse_args()
     counts = counts_of(options.items, options.raters)
     timed = interleaved(cases_of(counts, options.bootstraps), options.rounds)

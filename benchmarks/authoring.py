@@ -8,9 +8,7 @@ sends its opening, gives it back, and claims the next. Bound: a request that onl
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import statistics
 import tempfile
 import threading
@@ -23,6 +21,8 @@ from uuid import uuid4
 import httpx
 
 from benchmarks.database import scratch_database, set_up
+from benchmarks.people import tokens_of_annotators
+from benchmarks.reporting import command_line, tell
 
 WEB = "bench-web"
 OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()"
@@ -132,21 +132,13 @@ def bound(url: str, requests: int = 300) -> float:
 
 
 def people(count: int) -> list[str]:
-    from accounts.models import Scope, User
-    from accounts.services import create_token
     from annotation.services.planning import create_project
     from generation.models import BackendKind, Generator
-    from projects.models import Membership, Role
 
     project = create_project(slug="bench", preset="diamante", actor=None)
     project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
     project.authoring.save()
-    tokens = []
-    for number in range(count):
-        person = User.objects.create(username=f"annotator-{number}")
-        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
-        tokens.append(create_token(user=person, name="bench", scopes=[Scope.READ, Scope.ANNOTATE])[1])
-    return tokens
+    return tokens_of_annotators(project, count)
 
 
 def grow_to(size: int) -> None:
@@ -207,23 +199,17 @@ def show(figures: dict[str, object]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
     parser.add_argument("--seconds", type=float, default=10, help="per measurement")
     parser.add_argument(
         "--pools", type=int, nargs="+", default=[20], help="sizes of DATABASE_POOL to compare"
     )
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     set_up()
     figures = run(options.sizes, options.annotators, options.seconds, options.pools)
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        show(figures)
+    tell(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

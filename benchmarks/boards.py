@@ -8,8 +8,6 @@ opened once before it is measured.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import statistics
@@ -22,6 +20,7 @@ from uuid import uuid4
 import psutil
 
 from benchmarks.database import scratch_database, set_up
+from benchmarks.reporting import command_line, tell
 
 ROUNDS = 7
 ANNOTATORS = 20
@@ -176,13 +175,17 @@ def work_of(connection: Any) -> float:
     return time.process_time() + float(times.user + times.system)
 
 
+def show(figures: dict[str, Any]) -> None:
+    print(f"{figures['turns']} turns; ms, median of {figures['repeats']}")
+    for board in figures["boards"]:
+        times = f"{board['median']:8.1f}   slowest {board['slowest']:8.1f}   busy {board['busy']:8.1f}"
+        print(f"{board['name']:16} {times}   queries {board['queries']}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--turns", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     set_up()
@@ -195,13 +198,8 @@ def main() -> None:
             measure("queue", "person1", "/p/bench/queue/", options.repeats),
             measure("project", "mara", "/p/bench/", options.repeats),
         ]
-    if options.json:
-        print(json.dumps([asdict(board) for board in boards]))
-        return
-    print(f"{options.turns} turns; ms, median of {options.repeats}")
-    for board in boards:
-        times = f"{board.median:8.1f}   slowest {board.slowest:8.1f}   busy {board.busy:8.1f}"
-        print(f"{board.name:16} {times}   queries {board.queries}")
+    about = {"turns": options.turns, "repeats": options.repeats}
+    tell({**about, "boards": [asdict(board) for board in boards]}, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

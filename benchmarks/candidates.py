@@ -21,6 +21,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, GenerationConfig, Qwen3Config
 from transformers.pytorch_utils import Conv1D
 
+from benchmarks.reporting import command_line
 from benchmarks.timing import Case, Timing, interleaved
 from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import ConversationCache, Feeder, Prompt
@@ -173,9 +174,7 @@ def table(length: int, timings: dict[str, Timing], found: dict[str, float]) -> s
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--model", help="a model folder or hub id; default: 28 M random parameters")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16", "float16"])
@@ -184,9 +183,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--new-tokens", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cpu-time", action="store_true", help="this process's time only: for a busy CPU")
-    parser.add_argument(
-        "--json", action="store_true", help="print all figures as a JSON object on the last line"
-    )
     return parser.parse_args(arguments)
 
 

@@ -10,7 +10,6 @@ followed to its end. Afterwards the database is compared with what was acknowled
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -28,6 +27,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from benchmarks.database import set_up
+from benchmarks.reporting import command_line
 
 if TYPE_CHECKING:
     from tests.processes import Stack
@@ -270,14 +270,11 @@ def show(found: Findings) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--annotators", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     for url in ("DATABASE_URL", "REDIS_URL"):
         os.environ.pop(url, None)

@@ -8,9 +8,7 @@ next dialogue in the answer, as the workbench does; three people a dialogue, bal
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -22,6 +20,8 @@ import httpx
 
 from benchmarks.authoring import bound, quantile
 from benchmarks.database import scratch_database, set_up
+from benchmarks.people import tokens_of_annotators
+from benchmarks.reporting import command_line, tell
 
 OVERLAP = 3
 ANSWERS = {
@@ -94,20 +94,12 @@ def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
 
 
 def people(count: int) -> list[str]:
-    from accounts.models import Scope, User
-    from accounts.services import create_token
     from annotation.services.planning import create_project
-    from projects.models import Membership, Role
 
     project = create_project(slug="bench", preset="dialeval", actor=None)
     project.labelling.balance = 1000
     project.labelling.save()
-    tokens = []
-    for number in range(count):
-        person = User.objects.create(username=f"annotator-{number}")
-        Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
-        tokens.append(create_token(user=person, name="bench", scopes=[Scope.READ, Scope.ANNOTATE])[1])
-    return tokens
+    return tokens_of_annotators(project, count)
 
 
 def grow_to(size: int) -> None:
@@ -162,20 +154,14 @@ def show(figures: dict[str, object]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
     parser.add_argument("--seconds", type=float, default=8, help="per measurement")
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     set_up()
     figures = run(options.sizes, options.annotators, options.seconds)
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        show(figures)
+    tell(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

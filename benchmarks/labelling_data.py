@@ -23,6 +23,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from benchmarks.database import scratch_database, set_up
+from benchmarks.reporting import command_line, tell
 
 FORMATS = ("dialeval", "diqad", "judgements")
 ANNOTATORS = 3
@@ -210,11 +211,8 @@ def show(figures: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     parser.add_argument("--child", nargs=3, metavar=("WHAT", "PROJECT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     set_up()
@@ -223,10 +221,7 @@ def main() -> None:
         print(json.dumps(child(what, slug, Path(file))))
         return
     figures = run(options.sizes)
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        show(figures)
+    tell(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

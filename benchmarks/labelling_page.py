@@ -8,8 +8,6 @@ the frame in which the next dialogue is painted. Bounds: 50 ms in the median; 10
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -20,6 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.database import scratch_database, set_up
 from benchmarks.page import cold_weight
+from benchmarks.reporting import command_line, tell
 
 KEYS = {
     "diqad": ["n", "5"],
@@ -95,20 +94,13 @@ def run(preset: str, submissions: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--submissions", type=int, default=50)
     parser.add_argument("--preset", choices=KEYS, default="diqad")
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     set_up()
     figures = run(options.preset, options.submissions)
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, value in figures.items():
-            print(f"{name:28} {value}")
+    tell(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

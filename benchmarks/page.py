@@ -9,8 +9,6 @@ turn, and then the new candidates, are painted. Bound: one frame, 16.7 ms.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -23,6 +21,7 @@ from uuid import uuid4
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from benchmarks.database import scratch_database, set_up
+from benchmarks.reporting import command_line, tell
 
 # Resolves when the turn is painted and when the next turn's candidates are; times in ms since the key was pressed.
 WATCH = """
@@ -164,20 +163,13 @@ def run(turns: int, rest: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--turns", type=int, default=20, help="of each way")
     parser.add_argument("--rest", type=float, default=1.5, help="seconds that a draft rests")
-    parser.add_argument("--json", action="store_true", help="only an object, as the last line")
     options = parser.parse_args()
     set_up()
     figures = run(options.turns, options.rest)
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, value in figures.items():
-            print(f"{name:28} {value}")
+    tell(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

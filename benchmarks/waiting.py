@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from benchmarks.database import scratch_database, set_up
+from benchmarks.reporting import command_line
 
 if TYPE_CHECKING:
     from annotation.models import Assignment
@@ -297,10 +298,7 @@ def report(results: dict[str, Result], options: argparse.Namespace) -> str:
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", action="store_true")
+    parser = command_line(__doc__)
     parser.add_argument("--annotators", type=int, default=4)
     parser.add_argument("--dialogues", type=int, default=1, help="of each annotator, with and without each")
     parser.add_argument("--rounds", type=int, default=7)
