@@ -82,6 +82,13 @@ def workers_alive() -> int:
     return int(alive)
 
 
+def workers_holding(generator: Generator | None) -> dict[str, str]:
+    """Live workers that have the model loaded, with its version there; None is the server's own model."""
+    slug = generator.slug if generator else ""
+    held = live_workers(QUEUE).filter(details__generators__has_key=slug)
+    return {name: details["generators"][slug] for name, details in held.values_list("name", "details")}
+
+
 def describe(request: CandidateRequest) -> dict[str, Any]:
     """What a page shows of a request: its state in words that need no second question. Nothing of a source is told."""
     made = request.candidate_set

@@ -162,6 +162,21 @@ def wake(*, after: float = 0.0) -> None:
         logger.warning("the broker is away, the scheduler will wake a worker: %s", error)
 
 
+def preload_generator(generator_id: int | None) -> None:
+    """Have a worker load a model before somebody needs it; None is the server's own. With several workers one does,
+    the others when they are asked. `selectors.workers_holding` says when it is there."""
+    try:
+        current_app.send_task(
+            "generation.tasks.preload_generator",
+            args=[generator_id],
+            queue=QUEUE,
+            retry=False,
+            expires=_FORGOTTEN_AFTER,
+        )
+    except (RedisError, OperationalError, OSError) as error:
+        logger.warning("the broker is away, the model loads when it is asked: %s", error)
+
+
 def nudge(request: CandidateRequest) -> None:
     """Called while somebody waits: wake a worker for a request that nobody has taken for a while."""
     now = timezone.now()

@@ -1,4 +1,4 @@
-"""Celery entry points of generation. `generate_pending` runs on the queue `gpu`, the rest on `default`."""
+"""Celery entry points of generation: those that need a model on the queue `gpu`, the rest on `default`."""
 
 import os
 import socket
@@ -18,6 +18,11 @@ from jobs.tasks import worker_name
 @shared_task(name="generation.tasks.generate_pending")
 def generate_pending() -> None:
     worker.drain(worker_name())
+
+
+@shared_task(name="generation.tasks.preload_generator")
+def preload_generator(generator_id: int | None) -> None:
+    loaded.preload(generator_id)
 
 
 @shared_task(name="generation.tasks.take_over_lost_requests", queue="default")

@@ -9,6 +9,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
@@ -25,7 +26,7 @@ from dialogues.models import CandidateSet
 from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
 from generation.leases import LEASE, kept
-from generation.loaded import backend_for, version_of
+from generation.loaded import borrowed, version_of
 from generation.models import CandidateRequest, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
@@ -121,13 +122,14 @@ def _asked(request: CandidateRequest) -> ReplyRequest | None:
 def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> tuple[str, Sequence[Answer]]:
     """The version that answered, and an answer for each; whatever a backend does wrong becomes a BackendError."""
     try:
-        with kept(batch, limit=LOADING_LIMIT):
-            backend = backend_for(batch[0].generator)
-        with kept(batch, limit=settings.GENERATION_TIMEOUT):
-            answers = backend.generate(asked)
-        if len(answers) != len(asked):
-            raise BackendError(ODD_ANSWER, SEE_LOG)
-        return version_of(backend), answers
+        with ExitStack() as in_use:
+            with kept(batch, limit=LOADING_LIMIT):
+                backend = in_use.enter_context(borrowed(batch[0].generator))
+            with kept(batch, limit=settings.GENERATION_TIMEOUT):
+                answers = backend.generate(asked)
+            if len(answers) != len(asked):
+                raise BackendError(ODD_ANSWER, SEE_LOG)
+            return version_of(backend), answers
     except BackendError as error:
         return "", [error] * len(asked)
     except Exception:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from time import sleep
+from typing import Any
 
 from generation.backends.scripted import ScriptedBackend
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
@@ -11,6 +12,7 @@ RECORDING = "tests.generation.odd_backends.Recording"
 GARBAGE = "tests.generation.odd_backends.Garbage"
 WRONG_NUMBER = "tests.generation.odd_backends.WrongNumber"
 CRASHING = "tests.generation.odd_backends.Crashing"
+CLOSING = "tests.generation.odd_backends.Closing"
 HANGING = "tests.generation.odd_backends.Hanging"
 
 
@@ -22,6 +24,23 @@ class Recording(ScriptedBackend):
     def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
         self.calls.append(list(requests))
         return super().generate(requests)
+
+
+class Closing(ScriptedBackend):
+    """Remembers who was closed, in `closed`."""
+
+    closed: list[str] = []
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.name = name
+
+    @property
+    def version(self) -> str:
+        return f"closing@{self.name}"
+
+    def close(self) -> None:
+        self.closed.append(self.name)
 
 
 class Garbage(ScriptedBackend):

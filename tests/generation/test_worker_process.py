@@ -15,8 +15,8 @@ from annotation.services.authoring import Outcome
 from dialogues.models import CandidateSet
 from generation.leases import HUNG
 from generation.models import BackendKind, CandidateRequest, RequestState
-from generation.selectors import describe
-from generation.services import take_over_lost_requests
+from generation.selectors import describe, workers_holding
+from generation.services import preload_generator, take_over_lost_requests
 from jobs.models import Worker
 from projects.models import Project
 from tests.asking import (
@@ -59,6 +59,14 @@ def test_a_worker_says_which_model_it_holds(project: Project, starts: Starts) ->
     wait_for(ask(dialogue_in(project, "Hello")))
     held = "scripted@"
     wait_until(lambda: str(Worker.objects.get().details.get("models", "")).find(held) > 0, 10, "the model")
+
+
+def test_a_model_is_loaded_before_somebody_asks(project: Project, starts: Starts) -> None:
+    ahead = scripted("ahead")
+    preload_generator(ahead.pk)
+    starts()
+    wait_until(lambda: list(workers_holding(ahead).values()) != [], 20, "the model")
+    assert not CandidateRequest.objects.exists()
 
 
 def test_a_real_model_answers(project: Project, starts: Starts, tiny_model: Callable[..., Path]) -> None:

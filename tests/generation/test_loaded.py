@@ -1,0 +1,93 @@
+"""Which models a worker keeps in memory, and that it says so."""
+
+from typing import Any
+
+import pytest
+
+from generation import loaded
+from generation.models import Generator
+from generation.protocol import BackendError
+from generation.selectors import workers_holding
+from jobs import tasks as heartbeat
+from jobs.services import beat
+from tests.asking import scripted
+from tests.generation.odd_backends import CLOSING, Closing
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """A worker that has just begun; the models of the tests stand for local ones."""
+    monkeypatch.setattr(loaded, "_loaded", type(loaded._loaded)())
+    monkeypatch.setattr(heartbeat, "details", {})
+    monkeypatch.setattr(loaded, "LOCAL", {CLOSING})
+    settings.GENERATION_LOADED_MODELS = 2
+    Closing.closed.clear()
+
+
+def local(name: str, **options: Any) -> Generator:
+    return scripted(name, CLOSING, name=name, **options)
+
+
+def use(*generators: Generator) -> None:
+    for generator in generators:
+        with loaded.borrowed(generator):
+            pass
+
+
+def test_the_least_recently_used_model_goes(db: None) -> None:
+    one, two, three = local("one"), local("two"), local("three")
+    use(one, two, one, three)
+    assert Closing.closed == ["two"]
+    use(one)
+    assert Closing.closed == ["two"]
+
+
+def test_a_model_in_use_stays(db: None) -> None:
+    one, two, three = local("one"), local("two"), local("three")
+    with loaded.borrowed(one) as first, loaded.borrowed(two):
+        use(three)
+        assert Closing.closed == []
+        with loaded.borrowed(one) as again:
+            assert again is first
+    use(two, local("four"))
+    assert "one" in Closing.closed
+
+
+def test_a_model_that_is_changed_while_in_use_is_closed_when_it_is_given_back(db: None) -> None:
+    one = local("one")
+    with loaded.borrowed(one) as first:
+        one.options = {"name": "one", "delay": 0.0}
+        with loaded.borrowed(one) as second:
+            assert second is not first
+        assert Closing.closed == []
+    assert Closing.closed == ["one"]
+
+
+def test_models_of_other_servers_take_no_place(db: None) -> None:
+    use(local("one"), scripted("plain"), scripted("other", delay=0.0), local("two"))
+    assert Closing.closed == []
+
+
+def test_a_model_that_cannot_be_used_is_tried_again(db: None) -> None:
+    broken = local("broken", unavailable=True)
+    for _try in range(2):
+        with pytest.raises(BackendError), loaded.borrowed(broken):
+            pass
+    loaded.preload(broken.pk)  # says so in the log alone
+    broken.options = {"name": "broken"}
+    use(broken)
+
+
+def test_a_worker_says_what_it_holds(db: None) -> None:
+    one, two = local("one"), local("two")
+    loaded.preload(one.pk)
+    beat(name="w-1", queues=["gpu"], details=heartbeat.details)
+    assert heartbeat.details["models"] == ["closing@one"]
+    assert workers_holding(one) == {"w-1": "closing@one"}
+    assert workers_holding(two) == {}
+    assert workers_holding(None) == {}
+
+
+def test_a_model_that_was_deleted_is_not_loaded(db: None) -> None:
+    loaded.preload(4711)
+    assert heartbeat.details == {}
