@@ -19,6 +19,7 @@ from transformers.utils.generic import ModelOutput
 
 from generation.backends.hf.loading import load
 from generation.protocol import BackendError
+from preference.training.attention import additive, attend_in_blocks
 from preference.training.data import TrainingError
 
 HEAD_FILE = "preference_head.safetensors"
@@ -54,6 +55,7 @@ class JointModel(nn.Module):
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
         self.notes = _no_dropout(backbone)
+        attend_in_blocks(backbone)
         self._only_labelled = _logits_are_the_head_alone(backbone)
 
     @classmethod
@@ -105,7 +107,7 @@ class JointModel(nn.Module):
         reply. tokens_in_step, pairs_in_step: totals of the optimiser step, over all its micro-batches and processes.
         """
         where = {} if position_ids is None else {"position_ids": position_ids}
-        seen = {} if attention is None else {"attention_mask": self._additive(attention)}
+        seen = {} if attention is None else {"attention_mask": additive(attention, self.backbone.dtype)}
         hidden, logits = self._run(predict_at, input_ids=input_ids, use_cache=False, **where, **seen)
         token_nll = cross_entropy(logits.float(), targets, reduction="none")
         scores = self._score(hidden[score_at[:, 0], score_at[:, 1]])
@@ -129,12 +131,6 @@ class JointModel(nn.Module):
         with torch.autocast(hidden.device.type, enabled=False):
             scores: Tensor = self.head(hidden.to(self.head.weight.dtype))[:, 0]
         return scores
-
-    def _additive(self, attention: Tensor) -> Tensor:
-        """What every attention of transformers takes: 0 where seen, the least number elsewhere, (B, 1, L, L)."""
-        dtype = self.backbone.dtype
-        mask = torch.zeros(attention.shape, dtype=dtype, device=attention.device)
-        return mask.masked_fill_(~attention, torch.finfo(dtype).min)[:, None]
 
     def save_pretrained(self, folder: str | Path, about: Mapping[str, Any] | None = None) -> None:
         """An ordinary Hugging Face folder, the head, and `about` as training.json; adapters are merged.
