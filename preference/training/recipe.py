@@ -53,7 +53,7 @@ class JointRecipe:
     token_budget: int | None = None
     recompute: bool = False
     lora_rank: int = 0
-    lora_alpha: float = 32.0
+    lora_alpha: int = 32
     lora_dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -91,8 +91,9 @@ LEAST = {
     "seed": 0,
     "token_budget": 16,
     "lora_rank": 0,
+    "lora_alpha": 1,
 }
-POSITIVE = ("peak_lr", "epsilon", "lora_alpha")
+POSITIVE = ("peak_lr", "epsilon")
 SHARES = ("beta1", "beta2", "lora_dropout")
 CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS}
 

@@ -1,0 +1,139 @@
+"""Generation-evaluation joint training (Diamante) of a causal language model on what annotators chose.
+
+    python -m preference.training.joint --data SNAPSHOT --model FOLDER_OR_ID --output DIR
+
+trains with the paper's settings. Several GPUs or machines: the same after `torchrun --nproc-per-node N -m` or
+`accelerate launch -m` (whose configuration also chooses FSDP or DeepSpeed); the result is the same, as a step's
+quadruples are divided among the processes.
+
+SIGTERM or Ctrl-C writes a checkpoint and ends the run (exit 143 or 130); --resume goes on from the last one, and
+ends at the same weights as a run that was never stopped. Exit 1: state.json and stderr name cause and remedy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from preference.training.faults import Fault
+from preference.training.output import Output
+from preference.training.progress import Progress
+from preference.training.recipe import RECIPES, JointRecipe, changed, with_lora
+from preference.training.stopping import Stopped, StopRequest
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m preference.training.joint",
+        description=__doc__,
+        epilog=_settings(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add(
+        "--data",
+        type=Path,
+        required=True,
+        help="snapshot folder, or a JSONL file in shape diamante or quadruples",
+    )
+    add(
+        "--model", required=True, help="folder or hub id of a causal language model, or a jointly trained one"
+    )
+    add("--output", type=Path, required=True, help="new or empty folder, or that of the run to --resume")
+    add("--recipe", choices=sorted(RECIPES), default="diamante", help="default: diamante, the paper's")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; may be repeated")
+    add("--lora", action="store_true", help="train adapters and the head only; they are merged in the end")
+    add("--seed", type=int, help="of sampling, order, and new weights; the same as --set seed=…")
+    add("--resume", action="store_true", help="go on from the last checkpoint in --output, if there is one")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
+    add("--threads", type=int, help="of PyTorch on the CPU")
+    add(
+        "--checkpoint-steps",
+        type=int,
+        metavar="N",
+        help="default: every minute, or rarer where that costs > 5 %%",
+    )
+    add("--keep", type=int, default=2, metavar="N", help="checkpoints that are kept (default: the last 2)")
+    add("--parent", type=int, metavar="PID", help="stop as on SIGTERM when this process has ended")
+    add(
+        "--quiet", action="store_true", help="no lines on stdout; progress.jsonl and state.json tell the same"
+    )
+    return made
+
+
+def _settings() -> str:
+    """What --set can change, with each recipe's value."""
+    columns = {name: recipe().as_dict() for name, recipe in RECIPES.items()}
+    rows = {"setting": list(columns)} | {
+        field.name: [str(values[field.name]) for values in columns.values()]
+        for field in dataclasses.fields(JointRecipe)
+    }
+    lines = [f"  {name:14}" + "".join(f"{value:>12}" for value in row) for name, row in rows.items()]
+    meaning = inspect.getdoc(JointRecipe) or ""
+    return "\n".join(["settings:", *lines, "", meaning.split("\n\n", 1)[-1]])
+
+
+def recipe_of(options: argparse.Namespace) -> JointRecipe:
+    """Raises Fault where a value cannot be."""
+    recipe = RECIPES[options.recipe]()
+    if options.lora:
+        recipe = with_lora(recipe)
+    seed = [] if options.seed is None else [f"seed={options.seed}"]
+    return changed(recipe, [*seed, *options.set])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    main_process = os.environ.get("RANK", "0") == "0"
+    output, stop = Output(options.output), StopRequest()
+    progress = Progress(options.output, quiet=options.quiet, main=main_process)
+    claimed = False
+    try:
+        stop.listen()
+        if options.parent is not None:
+            stop.watch_parent(options.parent)
+        recipe = recipe_of(options)
+        if main_process:
+            output.claim(resume=options.resume)
+        claimed = True
+        if output.finished:
+            progress.say(f"This run has ended; its model is in {output.model}.")
+            return 0
+        # Here, because PyTorch takes seconds to load, and a wrong option shall be told at once.
+        from preference.training.running import run
+
+        run(options, recipe, output, progress, stop)
+        return 0
+    except Stopped as stopped:
+        progress.state("stopped", stopped.why)
+        progress.say(f"{stopped.why} Go on with --resume.")
+        return 128 + stopped.signum
+    except KeyboardInterrupt:
+        progress.state("stopped", "Interrupted while the checkpoint was written.")
+        return 130
+    except Fault as fault:
+        return _failed(progress if claimed else None, fault.cause, fault.remedy)
+    except Exception as error:
+        traceback.print_exc()
+        return _failed(progress if claimed else None, f"{type(error).__name__}: {error}", "See the log.")
+    finally:
+        progress.close()
+        output.release()
+
+
+def _failed(progress: Progress | None, cause: str, remedy: str) -> int:
+    """progress: None while the folder may be another run's."""
+    print(f"{cause}\n{remedy}", file=sys.stderr, flush=True)
+    if progress is not None:
+        progress.fail(cause, remedy)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""A run in this process: what it computes, writes and refuses, and how it ends when something breaks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from preference.training.checkpoints import checkpoints, step_of
+from preference.training.joint_model import JointModel
+from tests.disks import files_up_to
+from tests.preference.training.conftest import Trains, progress_of, state_of, weights_of
+
+
+def test_a_run_writes_a_model_its_explanation_and_its_progress(
+    trains: Trains, tmp_path: Path, dialogues: Path
+) -> None:
+    assert trains(tmp_path) == 0
+
+    assert state_of(tmp_path) == {"state": "done", "step": 6, "steps": 6, "message": "", "remedy": ""}
+    lines = progress_of(tmp_path)
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert [line["epoch"] for line in lines] == [1, 1, 1, 2, 2, 2]
+    assert lines[-1]["eta_seconds"] == 0
+    assert lines[-1]["loss"] == pytest.approx(lines[-1]["nll"] + lines[-1]["ranking"], abs=1e-5)
+    assert [line["lr"] for line in lines[:3]] == pytest.approx([0.005, 0.01, 0.01 * (2 / 3) ** 0.5])
+    assert lines[-1]["loss"] < lines[0]["loss"]
+    assert list((tmp_path / "tensorboard").glob("events.*"))
+    about = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert about["recipe"]["batch"] == 8
+    assert (about["layout"]["name"], about["step"], about["quadruples_an_epoch"]) == ("trees", 6, 24)
+    assert len(about["data"]["sha256"]) == 64
+    assert JointModel.from_pretrained(tmp_path / "model").config.use_cache is True
+
+
+def test_how_a_step_is_cut_into_micro_batches_does_not_matter(trains: Trains, tmp_path: Path) -> None:
+    assert trains(tmp_path / "many") == 0
+    assert trains(tmp_path / "one", settings=("token_budget=100000", "layout=packed")) == 0
+    many, one = (weights_of(tmp_path / name) for name in ("many", "one"))
+    # Adam magnifies what rounding does to a gradient near nought, hence not closer.
+    for name, weight in many.items():
+        torch.testing.assert_close(weight, one[name], atol=1e-4, rtol=1e-4)
+    losses = [[line["loss"] for line in progress_of(tmp_path / name)] for name in ("many", "one")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+
+
+def test_only_dialogues_of_the_training_split_are_learned_from(
+    trains: Trains, tmp_path: Path, dialogues: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.loads(line) for line in dialogues.read_text().splitlines()]
+    held_out = tmp_path / "dialogues.jsonl"
+    held_out.write_text("".join(json.dumps(row | {"split": "test"}) + "\n" for row in rows))
+    assert trains(tmp_path / "run", data=tmp_path) == 1
+    assert "is of the split train" in capfd.readouterr().err
+    assert state_of(tmp_path / "run")["state"] == "failed"
+
+
+def test_half_precision_trains_too(trains: Trains, tmp_path: Path) -> None:
+    assert trains(tmp_path, settings=("precision=bf16", "recompute=true", "epochs=1")) == 0
+    losses = [line["loss"] for line in progress_of(tmp_path)]
+    assert losses[-1] < losses[0]
+
+
+def broken_after(monkeypatch: pytest.MonkeyPatch, calls: int, breaks: Any) -> None:
+    """After so many calls of forward, `breaks(output, call)` stands for its output.
+
+    Finding out which layout the model can have calls it too.
+    """
+    forward, count = JointModel.forward, 0
+
+    def broken(self: JointModel, **inputs: Any) -> Any:
+        nonlocal count
+        count += 1
+        output = forward(self, **inputs)
+        return breaks(output, count) if count > calls else output
+
+    monkeypatch.setattr(JointModel, "forward", broken)
+
+
+def test_a_loss_that_is_no_number_ends_the_run_before_the_step(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def no_number(output: Any, _: int) -> Any:
+        output.loss = output.loss * float("nan")
+        return output
+
+    with monkeypatch.context() as patched:
+        broken_after(patched, 20, no_number)
+        assert trains(tmp_path, "--checkpoint-steps", "1") == 1
+
+    told = state_of(tmp_path)
+    assert told["state"] == "failed"
+    assert told["message"].startswith("The loss of step ")
+    assert f"The checkpoint of step {told['step']} is usable." in told["message"]
+    assert "peak_lr" in told["remedy"]
+    assert told["message"] in capfd.readouterr().err
+    assert trains(tmp_path, "--resume") == 0
+
+
+def test_a_gradient_that_is_no_number_ends_the_run_before_the_step(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def root_of_nothing(output: Any, _: int) -> Any:
+        output.loss = output.loss + (output.loss * 0).sqrt()
+        return output
+
+    broken_after(monkeypatch, 0, root_of_nothing)
+    assert trains(tmp_path, settings=("layout=naive",)) == 1
+    assert state_of(tmp_path)["message"].startswith("The gradient of step 1 is nan")
+
+
+def test_smaller_micro_batches_are_tried_when_memory_runs_out(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def too_large_once(output: Any, count: int) -> Any:
+        if count == 2:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: not enough memory")
+        return output
+
+    with monkeypatch.context() as patched:
+        broken_after(patched, 1, too_large_once)
+        assert trains(tmp_path / "tight", settings=("layout=naive",)) == 0
+    assert "going on with micro-batches of 64 tokens" in capfd.readouterr().err
+    assert trains(tmp_path / "wide") == 0
+    tight, wide = ([line["loss"] for line in progress_of(tmp_path / name)] for name in ("tight", "wide"))
+    assert tight == pytest.approx(wide, abs=1e-5)
+
+
+def test_a_run_gives_up_where_memory_never_suffices(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    broken_after(monkeypatch, 0, too_large)
+    assert trains(tmp_path, settings=("layout=naive",)) == 1
+    told = state_of(tmp_path)
+    assert told["message"] == "Memory ran out at step 1 with micro-batches of 16 tokens."
+    assert "--lora" in told["remedy"]
+
+
+def test_a_checkpoint_that_finds_no_room_leaves_the_former_and_the_run_goes_on(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from preference.training.trainer import JointTrainer
+
+    whole = JointTrainer._write_checkpoint
+
+    def without_room(self: JointTrainer, folder: Path) -> None:
+        with files_up_to(10_000 if folder.name.endswith("-4") else 10_000_000):
+            whole(self, folder)
+
+    monkeypatch.setattr(JointTrainer, "_write_checkpoint", without_room)
+    assert trains(tmp_path, "--checkpoint-steps", "2") == 0
+    said = capfd.readouterr().err
+    assert "The checkpoint of step 4 could not be written (File too large); that of step 2 is kept." in said
+    assert [step_of(path) for path in checkpoints(tmp_path / "checkpoints")] == [2]
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-2"]
+
+
+def test_a_model_that_cannot_be_saved_fails_and_is_saved_on_resuming(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = JointModel.save_pretrained
+
+    def without_room(self: JointModel, folder: Path, about: Any = None) -> None:
+        with files_up_to(10_000):
+            save(self, folder, about)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JointModel, "save_pretrained", without_room)
+        assert trains(tmp_path, "--checkpoint-steps", "3") == 1
+    assert state_of(tmp_path)["state"] == "failed"
+    assert "cannot be saved" in state_of(tmp_path)["message"]
+    assert not (tmp_path / "model").exists()
+    assert trains(tmp_path, "--resume") == 0
+    assert (tmp_path / "model" / "config.json").is_file()
