@@ -1,5 +1,6 @@
-"""Where exported files lie. Web and workers must share that folder."""
+"""Where exported files and frozen data sets lie. Web and workers must share that folder."""
 
+import shutil
 from pathlib import Path
 from uuid import UUID
 
@@ -17,3 +18,10 @@ def folder_of(export_id: UUID) -> Path:
 
 def snapshots_root() -> Path:
     return Path(settings.FILES_ROOT) / "snapshots"
+
+
+def remove_folder(folder: Path) -> None:
+    """Also a read-only one; nothing where there is none."""
+    if folder.is_dir():
+        folder.chmod(0o755)
+    shutil.rmtree(folder, ignore_errors=True)

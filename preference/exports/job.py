@@ -8,7 +8,7 @@ from jobs.progress import Progress
 from preference.exports import FORMATS
 from preference.exports.writing import Source, export_to
 from preference.models import Export
-from preference.selectors.frozen import frozen
+from preference.selectors.frozen import frozen, verified
 from preference.selectors.random_replies import Draws
 from preference.selectors.selection import Filters, select
 from preference.storage import exports_root, folder_of
@@ -39,6 +39,9 @@ def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def source_of(export: Export) -> Source:
-    """The project as it is, or the frozen dialogues. Raises Refusal where these are gone."""
+    """The project as it is, or the frozen dialogues. Raises Refusal where these are gone or damaged."""
     filters = Filters.of(export.filters)
-    return frozen(export.snapshot, filters.splits) if export.snapshot else select(export.project, filters)
+    if export.snapshot is None:
+        return select(export.project, filters)
+    verified(export.snapshot)
+    return frozen(export.snapshot, filters.splits)

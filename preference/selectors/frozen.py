@@ -1,5 +1,6 @@
 """Reading a snapshot's frozen dialogues, in the place of a selection of its project."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,29 @@ def folder_of_snapshot(snapshot: Snapshot) -> Path:
             status=410,
         )
     return folder
+
+
+def verified(snapshot: Snapshot) -> Path:
+    """Its folder, once every file is found to be what was written. Reads all of it.
+
+    Raises Refusal not_ready, file_gone, or damaged.
+    """
+    folder = folder_of_snapshot(snapshot)
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    wanted = {name: about["sha256"] for name, about in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
+    for name, sha256 in wanted.items():
+        if _sha256(folder / name) != sha256:
+            raise Refusal(
+                "damaged",
+                _("%(file)s of this snapshot is not what was written: its SHA-256 differs.") % {"file": name},
+                _("Bring it back from a backup, or take a new snapshot."),
+            )
+    return folder
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def frozen_preview(snapshot: Snapshot, filters: Filters) -> Preview:

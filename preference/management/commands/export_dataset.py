@@ -19,7 +19,7 @@ from dialogues.models import Split
 from preference.exports import FORMATS
 from preference.exports.writing import Manifest, Source, export, export_to, manifest_path
 from preference.models import FileType
-from preference.selectors.frozen import FrozenDialogues, frozen
+from preference.selectors.frozen import FrozenDialogues, frozen, verified
 from preference.selectors.selection import Preview, Selection, preview, select
 from preference.selectors.snapshots import snapshot_named
 from preference.services.exports import (
@@ -188,6 +188,7 @@ def _source(project: Project, options: dict[str, Any]) -> Selection | FrozenDial
     checked_shape(project, options["format"], of_snapshot=bool(options["snapshot"]))
     if options["snapshot"]:
         snapshot = snapshot_named(project, options["snapshot"])
+        verified(snapshot)
         return frozen(snapshot, checked_source(snapshot, project, options["split"]).splits)
     return select(
         project,
