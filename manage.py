@@ -2,6 +2,7 @@
 """Entry point of every management command."""
 
 import os
+import signal
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
@@ -11,5 +12,10 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+    except BrokenPipeError:
+        # Whoever read the output has had enough (`… | head`); what is still buffered must not complain at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -20,7 +21,7 @@ from annotation.selectors.helpdesk import (
     scores_by_dialogue,
 )
 from annotation.selectors.label_statistics import Latest, labelling_of
-from annotation.selectors.ratings import questions_asked, table_of
+from annotation.selectors.ratings import Asked, questions_asked, table_of
 from annotation.services.label_statistics import current_statistics, start_statistics
 from frontend.agreement_answers import (
     PER_QUESTION,
@@ -31,6 +32,7 @@ from frontend.agreement_answers import (
     names_of,
 )
 from frontend.answers import Answer, as_file
+from frontend.labels import in_language
 from frontend.pages import signed_in
 from frontend.paging import KeysetPage, keyset_page, number_in
 from jobs.models import LIVE_STATES
@@ -42,6 +44,7 @@ from projects.selectors import project_for
 
 QUEUE = "default"
 DIALOGUES_SHOWN = 25
+TITLE = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def _answers(request: HttpRequest, project: Project, latest: Latest) -> dict[str
         question = told.question(chosen.question)
         confusion = _confusion(project, told, chosen)
         context |= {
-            "questions": [one["name"] for one in told.numbers["questions"]],
+            "questions": _titles(project, told),
             "raters": [(one["id"], told.name(one["id"])) for one in question["people"]],
             "confusion": confusion,
             "heat": heat(confusion) if confusion else [],
@@ -103,6 +106,18 @@ def _answers(request: HttpRequest, project: Project, latest: Latest) -> dict[str
             "dialogue_rows": _dialogue_rows(project, told, dialogues),
         }
     return context
+
+
+def _titles(project: Project, told: Told) -> list[tuple[str, str]]:
+    """Every question with its name and its words: a schema's names alone say little."""
+    words = {one.name: _in_words(one) for one in questions_asked(project)}
+    names = [one["name"] for one in told.numbers["questions"]]
+    return [(name, f"{name} · {words[name]}" if name in words else name) for name in names]
+
+
+def _in_words(asked: Asked) -> str:
+    said = Truncator(in_language(asked.question.text)).chars(TITLE)
+    return f"{said} · {in_language(asked.option.text)}" if asked.option else said
 
 
 def _told(project: Project, latest: Latest) -> Told:
