@@ -106,7 +106,9 @@ def _ranked(turns: Sequence[ScoredTurn], clusters: Sequence[Hashable] | None) ->
     ranks = [(human_rank(turn), cluster) for turn, cluster in zip(turns, of, strict=True)]
     kept = [(rank, cluster) for rank, cluster in ranks if rank is not None]
     found = np.array([rank for rank, _ in kept], np.float64)
-    return _Ranked(1 / found, (found == 1) * 1.0, [cluster for _, cluster in kept], len(ranks) - len(kept))
+    return _Ranked(
+        1 / found, (found == 1).astype(np.float64), [cluster for _, cluster in kept], len(ranks) - len(kept)
+    )
 
 
 def pairwise_accuracy(
@@ -124,4 +126,6 @@ def pairwise_accuracy(
     one, other = np.array(better, np.float64), np.array(worse, np.float64)
     if one.shape != other.shape or np.isnan(one).any() or np.isnan(other).any():
         raise ValueError("Every pair needs two scores.")
-    return clustered_mean((one > other) * 1.0, range(one.size) if clusters is None else clusters, seed=seed)
+    return clustered_mean(
+        (one > other).astype(np.float64), range(one.size) if clusters is None else clusters, seed=seed
+    )

@@ -1,0 +1,83 @@
+"""The report of an evaluation as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Report = Mapping[str, Any]
+RANKINGS = (
+    ("preference", "preference score"),
+    ("generation", "generation, a token"),
+    ("generation_sum", "generation, summed"),
+    ("difference", "preference - generation"),
+)
+PAIRS = (
+    ("human_model", "human > model"),
+    ("human_random", "human > random"),
+    ("model_random", "model > random"),
+)
+GROUPS = (("by_domain", "domain"), ("by_language", "language"), ("by_action", "action"))
+BASELINES = {
+    "chance": "chance",
+    "longest": "the longest",
+    "shortest": "the shortest",
+    "question": "one that asks",
+    "improbable": "the least probable",
+}
+
+
+def table(report: Report) -> str:
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    overall, model = report["overall"], report["model"]
+    head = {"trained": "", "untrained": ", with an untrained head", None: ", which has no preference head"}
+    yield f"{model['version']}{head[model['head']]}"
+    yield f"split {report['split']}: {report['n_dialogues']} dialogues, {report['n_turns']} turns; [95 % interval]"
+    yield ""
+    yield f"{'human reply first, by':26}{'MAP':>24}{'MRR':>24}{'P@1':>24}"
+    for key, name in RANKINGS:
+        if key in overall:
+            yield f"{name:26}" + "".join(f"{_shown(overall[key][of]):>24}" for of in ("map", "mrr", "p_at_1"))
+    for key, name in BASELINES.items():
+        yield f"{name:26}{'':48}{_shown(overall['baselines'][key]):>24}"
+    yield ""
+    yield from _pairs(overall)
+    yield f"{'nats a token':26}{_shown(overall['nll']):>24}"
+    yield f"{'perplexity':26}{_shown(overall['perplexity']):>24}"
+    for key, name in GROUPS:
+        yield from _group(report[key], name)
+    for note in report.get("notes", []):
+        yield f"\n{note}"
+
+
+def _pairs(overall: Report) -> Iterator[str]:
+    columns = [
+        (key, name)
+        for key, name in (("pairs", "preference"), ("generation_pairs", "generation"))
+        if key in overall
+    ]
+    yield f"{'pairs in order, by':26}" + "".join(f"{name:>24}" for _, name in columns)
+    for kind, name in PAIRS:
+        yield f"{name:26}" + "".join(f"{_shown(overall[key][kind]):>24}" for key, _ in columns)
+
+
+def _group(groups: Mapping[str, Report], name: str) -> Iterator[str]:
+    """P@1 alone: more would not fit a line."""
+    kinds = [
+        kind for kind in RANKINGS if kind[0] in next(iter(groups.values())) and kind[0] != "generation_sum"
+    ]
+    yield ""
+    yield f"{'P@1 by ' + name:20}{'turns':>6}" + "".join(f"{title:>24}" for _, title in kinds)
+    for group, figures in groups.items():
+        shown = "".join(f"{_shown(figures[kind]['p_at_1']):>24}" for kind, _ in kinds)
+        yield f"{group or 'none':20}{figures['n_turns']:>6}{shown}"
+
+
+def _shown(estimate: Mapping[str, Any]) -> str:
+    if estimate["value"] is None:
+        return "-"
+    value = f"{estimate['value']:.3f}"
+    return value if estimate["low"] is None else f"{value} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
