@@ -67,6 +67,7 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
     try:
         status = child.follow(process, progress, watch.step)
     finally:
+        job.done = watch.step()  # also what came after the last look
         watch.store()
         child.keep_tail(folder / LOG)
     if status or not (folder / MODEL).is_dir():

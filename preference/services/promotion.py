@@ -3,6 +3,7 @@
 A turn that waits keeps the model that it asked; the next one asks the new model. No worker is started again.
 """
 
+import time
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,8 @@ from accounts.models import User
 from annotation.models import AuthoringSettings
 from annotation.services.configuring import update_authoring
 from generation.models import Generator
+from generation.selectors import QUEUE, workers_holding
+from generation.services import preload_generator
 from jobs.selectors import live_workers
 from preference.model_files import folder_of_model
 from preference.models import Promotion, RegisteredModel
@@ -24,7 +27,8 @@ from projects.models import Event, Project
 from projects.transitions import record
 
 LONGEST_REASON = 2000
-CANDIDATES = "gpu"
+LOADING_SECONDS = 20.0  # that a person waits for
+LOOK_EVERY = 0.5
 
 
 def promote_model(
@@ -40,7 +44,8 @@ def promote_model(
 
     expected_current: the name of the project's model that the person saw, None: the server's own; of two who promote
     at once, one is refused (changed_meanwhile) and told who was first. The model is loaded before it is chosen, where a
-    worker lives. Raises Refusal no_authoring, files_gone, cannot_load, already_current, Invalid (reason).
+    worker lives. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current,
+    Invalid (reason).
     """
     if found := _made(promotion_id, project):
         return found
@@ -97,18 +102,46 @@ def _check_reason(reason: str) -> None:
 
 
 def _servable(model: RegisteredModel) -> Generator:
-    """Its generator. Raises Refusal files_gone or cannot_load."""
+    """Its generator. Raises Refusal files_gone, cannot_load or still_loading."""
     folder_of_model(model)
     if model.generator is None:
         raise Refusal("files_gone", _("The files of this model were removed."), _("Train again."), status=410)
-    # A living worker tries it now; without one, what was found when it was registered counts.
-    if model.fault and not live_workers(CANDIDATES).exists():
-        said = _("The model “%(name)s” cannot be used: %(cause)s") % {
-            "name": model.slug,
-            "cause": model.fault,
-        }
-        raise Refusal("cannot_load", said, model.remedy)
+    if not _loaded_ahead(model.generator, model.version):
+        raise _not_loaded(model)
     return model.generator
+
+
+def _loaded_ahead(generator: Generator, version: str) -> bool:
+    """Have a living worker load it while the old model still serves, so that nobody waits for that.
+
+    Where no worker lives nobody is served either, and what was found when it was registered counts.
+    """
+    alive = live_workers(QUEUE)
+    if not alive.exists():
+        return bool(version)
+    asked, deadline = False, time.monotonic() + LOADING_SECONDS
+    while not (workers_holding(generator) or alive.filter(details__models__contains=[version]).exists()):
+        if not asked:
+            asked = True
+            preload_generator(generator.pk)
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_EVERY)
+    return True
+
+
+def _not_loaded(model: RegisteredModel) -> Refusal:
+    if model.fault:
+        said = _("The model “%(name)s” cannot be used: %(cause)s")
+        return Refusal("cannot_load", said % {"name": model.slug, "cause": model.fault}, model.remedy)
+    said = _(
+        "The worker is still loading the model “%(name)s”; the project keeps its present one until then."
+    )
+    return Refusal(
+        "still_loading",
+        said % {"name": model.slug},
+        _("Promote it again in a moment. If that does not help, see the log of the worker."),
+    )
 
 
 @transaction.atomic

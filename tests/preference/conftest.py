@@ -49,6 +49,7 @@ STRANGE = [
 @pytest.fixture(autouse=True)
 def files_root(settings: Settings, tmp_path: Path) -> Path:
     settings.FILES_ROOT = tmp_path / "files"
+    settings.MODELS_ROOT = tmp_path / "files" / "models"
     return tmp_path / "files"
 
 

@@ -1,0 +1,93 @@
+"""Keeps to the trainer's command line, and does what FAKE_TRAINER says: learns, learns slowly, fails, hangs, dies."""
+
+import argparse
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+STEPS = 8
+stopped: list[int] = []
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    for name in ("data", "model", "output", "recipe", "seed", "parent", "threads"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--lora", action="store_true")
+    options = parser.parse_args()
+    folder = Path(options.output)
+    lock = (folder / ".lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    sys.stdout.write(f"arguments: {json.dumps(vars(options))}\n")
+    sys.stdout.flush()
+    behaviour = os.environ.get("FAKE_TRAINER", "learns")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour == "hangs" else note)
+    tell(folder, "running", 0)
+    return train(folder, behaviour)
+
+
+def note(number: int, _frame: FrameType | None) -> None:
+    stopped.append(number)
+
+
+def train(folder: Path, behaviour: str) -> int:
+    checkpoint = folder / "checkpoints" / "step"
+    done = int(checkpoint.read_text()) if checkpoint.exists() else 0
+    for step in range(done + 1, STEPS + 1):
+        if step == 4 and behaviour == "fails":
+            tell(folder, "failed", step, "The loss is no number any more.", "Use a smaller peak_lr.")
+            return 1
+        if step == 4 and behaviour == "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if step == 4 and behaviour == "breaks":
+            raise RuntimeError("something nobody thought of")
+        while behaviour == "hangs" and step == 4:
+            time.sleep(0.05)
+        if behaviour == "is slow":
+            time.sleep(0.2)
+        write_line(folder, step)
+        if stopped:
+            checkpoint.parent.mkdir(exist_ok=True)
+            checkpoint.write_text(str(step))
+            tell(folder, "stopped", step, "Stopped by SIGTERM.")
+            return 143
+    (folder / "training.json").write_text(json.dumps(explanation(folder)))
+    (folder / "model").mkdir()
+    for name in ("config.json", "preference_head.safetensors"):
+        (folder / "model" / name).write_text("{}")
+    (folder / "model" / "training.json").write_text(json.dumps(explanation(folder)))
+    tell(folder, "done", STEPS)
+    return 0
+
+
+def explanation(folder: Path) -> dict[str, Any]:
+    return {
+        "commit": "abc123",
+        "layout": {"name": "trees", "notes": ["3 dialogues are too long for a tree."]},
+    }
+
+
+def write_line(folder: Path, step: int) -> None:
+    line = {
+        "step": step, "steps": STEPS, "epoch": 1, "loss": 3 - step / 10, "nll": 2 - step / 10, "ranking": 1.0,
+        "lr": 0.001, "seconds": step * 1.5, "eta_seconds": (STEPS - step) * 1.5,
+    }  # fmt: skip
+    with (folder / "progress.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def tell(folder: Path, state: str, step: int, message: str = "", remedy: str = "") -> None:
+    told = {"state": state, "step": step, "steps": STEPS, "message": message, "remedy": remedy}
+    (folder / "state.json").write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

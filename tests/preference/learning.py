@@ -1,0 +1,123 @@
+"""A frozen data set to learn from, trainings on it, and models that came of them, without waiting for torch."""
+
+import hashlib
+import json
+import random
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from generation.models import Generator
+from jobs.models import Job, JobState
+from jobs.services import run_job
+from preference.model_files import files_in, folder_of_run, sha256_of
+from preference.models import RegisteredModel, Snapshot, TrainingRun
+from preference.services.registry import Trained, register_model
+from preference.services.training import start_training
+from preference.storage import snapshots_root
+from projects.models import Project
+
+WORDS = ["tea", "rain", "walk", "cat", "book", "song", "river", "lamp", "bread", "hill"]
+
+
+def snapshot_of(project: Project, dialogues: int = 12, held_out: bool = True) -> Snapshot:
+    """Every fourth dialogue is of the split test, unless nothing is held out."""
+    made = uuid4()
+    folder = snapshots_root() / str(made)
+    folder.mkdir(parents=True)
+    rows = [
+        dialogue(number, "test" if held_out and number % 4 == 0 else "train") for number in range(dialogues)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "dialogues.jsonl").write_text(text)
+    (folder / "snapshot.json").write_text("{}")
+    (folder / "README.md").write_text("made by a test")
+    job = Job.objects.create(id=made, project=project, kind="snapshot", state=JobState.DONE)
+    counts = {split: sum(row["split"] == split for row in rows) for split in ("train", "test")}
+    return Snapshot.objects.create(
+        id=made,
+        project=project,
+        job=job,
+        name="First snapshot",
+        filters={
+            "splits": ["train", "valid", "test"],
+            "include_unreviewed": False,
+            "include_withheld": False,
+        },
+        path=str(made),
+        bytes=len(text),
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        card={"splits": [{"split": split, "dialogues": count} for split, count in counts.items()]},
+    )
+
+
+def dialogue(number: int, split: str, turns: int = 4) -> dict[str, Any]:
+    chance = random.Random(number)
+
+    def sentence() -> str:
+        return " ".join(chance.choice(WORDS) for _ in range(5))
+
+    said: list[dict[str, Any]] = [{"utterance": sentence(), "response_candidates": []}]
+    for _turn in range(turns):
+        shown = [sentence() for _ in range(7)]
+        said.append(
+            {
+                "utterance": shown[2],
+                "response_candidates": shown,
+                "action": "select",
+                "source": 3,
+                "model_version": "m",
+            }
+        )
+    return {"dialogue_id": str(number), "split": split, "language": "en", "conversation": said}
+
+
+def training(
+    project: Project, actor: User | None, snapshot: Snapshot | None = None, **asked: Any
+) -> TrainingRun:
+    """A training that waits for a worker."""
+    chosen = {"recipe": "quick", "run_id": uuid4(), **asked}
+    return start_training(project=project, actor=actor, snapshot=snapshot or snapshot_of(project), **chosen)
+
+
+def carried_out(run: TrainingRun) -> TrainingRun:
+    """As a worker of the queue `training` does."""
+    run_job(job_id=run.job_id)
+    return TrainingRun.objects.select_related("job", "project", "snapshot").get(pk=run.pk)
+
+
+def trained_model(
+    project: Project, actor: User | None = None, snapshot: Snapshot | None = None, **asked: Any
+) -> RegisteredModel:
+    """A registered model whose folder holds two small files."""
+    run = training(project, actor, snapshot, **asked)
+    folder = folder_of_run(run) / "model"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_text(str(run.pk))
+    Job.objects.filter(pk=run.job_id).update(state=JobState.DONE)
+    trained = Trained(
+        config={"commit": "abc123"},
+        metrics={"loss": 1.5, "step": 8, "steps": 8},
+        files=files_in(folder),
+        sha256=sha256_of(folder),
+        version=f"{run.folder}/model@0123456789ab",
+    )
+    return register_model(run=run, trained=trained)
+
+
+def generator_of(model: RegisteredModel) -> Generator:
+    assert model.generator is not None
+    return model.generator
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Scripts in the place of trainer, loader and evaluator: they keep to the same command lines and load no torch."""
+    monkeypatch.setattr("preference.runs.training.TRAINER", "tests.preference.fake_trainer")
+    monkeypatch.setattr("preference.runs.training.CHECKER", "tests.preference.fake_checker")
+    monkeypatch.setattr("preference.runs.evaluation.EVALUATOR", "tests.preference.fake_evaluator")
+    monkeypatch.setattr("preference.runs.child.LOOK_EVERY", 0.02)
+    return monkeypatch
