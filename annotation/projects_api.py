@@ -61,6 +61,13 @@ class AuthoringSerializer(serializers.ModelSerializer[AuthoringSettings]):
         allow_null=True,
         help_text="null: the server's own model.",
     )
+    second_generator = serializers.SlugRelatedField(
+        slug_field="slug",
+        queryset=Generator.objects.all(),
+        allow_null=True,
+        required=False,
+        help_text="Writes half of the candidates, so that two models are compared; null: none.",
+    )
 
     class Meta:
         model = AuthoringSettings

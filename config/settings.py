@@ -333,6 +333,7 @@ SPECTACULAR_SETTINGS = {
         "SubmissionStage": "annotation.models.Stage",
         "RoundState": "annotation.models.RoundState",
         "AppealState": "annotation.models.AppealState",
+        "CandidateOrder": "generation.models.CandidateOrder",
         "DialogueOrigin": "dialogues.models.Origin",
         "DialogueState": "dialogues.models.DialogueState",
         "Split": "dialogues.models.Split",

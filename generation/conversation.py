@@ -37,14 +37,18 @@ def context_of_request(request: CandidateRequest) -> Context | None:
 def is_about(request: CandidateRequest, context: Context) -> bool:
     """Whether these are the utterances that the request was made for."""
     sampling = Sampling(**request.sampling)
-    known = hash_of(context, generator_id=request.generator_id, count=request.count, sampling=sampling)
-    return known == request.context_hash
+    models = (request.generator_id, request.second_generator_id)
+    return hash_of(context, models=models, count=request.count, sampling=sampling) == request.context_hash
 
 
-def hash_of(context: Sequence[Message], *, generator_id: int | None, count: int, sampling: Sampling) -> str:
-    """SHA-256 over all that the candidates depend on, the seed left out."""
+def hash_of(
+    context: Sequence[Message], *, models: tuple[int | None, int | None], count: int, sampling: Sampling
+) -> str:
+    """SHA-256 over all that the candidates depend on, the seed left out. models: ids of the generators."""
     said = [[message.speaker, message.text] for message in context]
-    asked = [generator_id, count, asdict(sampling), said]
+    first, second = models
+    # Requests from before there were second models are found, too.
+    asked = [first, count, asdict(sampling), said, *([] if second is None else [second])]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 

@@ -60,10 +60,17 @@ class Priority(models.IntegerChoices):
     AHEAD = 10, _("Ahead of a resting draft")
 
 
+class CandidateOrder(models.TextChoices):
+    RANDOM = "random", _("Random")
+    BEST = "best", _("Best first")
+
+
 class CandidateRequest(models.Model):
     """One turn that wants candidates. Found again by (dialogue, context_hash, ordinal): asking twice is one request.
 
     draft: for a request ahead of time, the unsent text that follows the stored utterances as their last one.
+    second_generator: writes half of the candidates, where a project compares two models. order, shows_scores: as the
+    project's settings were when it was asked.
     ordinal: 0 for the first set of a turn, then one more for every time the annotator asks for new candidates.
     lease_until: a running request whose worker has not renewed it by then is lost. not_before: of a queued one that
     failed for a reason which may pass.
@@ -72,6 +79,7 @@ class CandidateRequest(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="candidate_requests")
     generator = models.ForeignKey(Generator, null=True, on_delete=models.PROTECT, related_name="+")
+    second_generator = models.ForeignKey(Generator, null=True, on_delete=models.PROTECT, related_name="+")
     position = models.PositiveIntegerField()
     context_hash = models.CharField(max_length=64)
     ordinal = models.PositiveSmallIntegerField(default=0)
@@ -79,6 +87,8 @@ class CandidateRequest(models.Model):
     count = models.PositiveSmallIntegerField(default=7)
     sampling = models.JSONField(default=dict)
     seed = models.BigIntegerField()
+    order = models.CharField(max_length=6, choices=CandidateOrder, default=CandidateOrder.RANDOM)
+    shows_scores = models.BooleanField(default=False)
     priority = models.PositiveSmallIntegerField(choices=Priority, default=Priority.NOW)
     state = models.CharField(max_length=9, choices=RequestState, default=RequestState.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
-from dialogues.models import Dialogue
+from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, is_about
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.percentiles import Percentiles
@@ -97,7 +97,7 @@ def describe(request: CandidateRequest) -> dict[str, Any]:
         "position": request.position,
         "ordinal": request.ordinal,
         "state": request.state,
-        "candidates": [{"text": candidate["text"]} for candidate in made.candidates] if made else [],
+        "candidates": _candidates(request, made) if made else [],
         "candidate_set": made.pk if made else None,
         "model_version": made.model_version if made else "",
         "error": _translated(request.error),
@@ -107,6 +107,17 @@ def describe(request: CandidateRequest) -> dict[str, Any]:
         "waited_ms": _waited_ms(request),
         "generated_ms": _between_ms(request.started_at, request.ended_at),
     }
+
+
+def _candidates(request: CandidateRequest, made: CandidateSet) -> list[dict[str, Any]]:
+    """The texts; the scores only where the project shows them."""
+    shown = [{"text": candidate["text"]} for candidate in made.candidates]
+    if not request.shows_scores:
+        return shown
+    scores = [candidate.get("score") for candidate in made.candidates]
+    return [
+        row | ({} if score is None else {"score": score}) for row, score in zip(shown, scores, strict=True)
+    ]
 
 
 def _translated(said: str) -> str:

@@ -11,6 +11,7 @@ from generation.selectors import describe
 
 class CandidateSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
+    score = serializers.FloatField(required=False, help_text="Only where the project shows scores.")
 
 
 class CandidateRequestSerializer(serializers.Serializer[Any]):

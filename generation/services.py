@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from accounts.errors import Refusal
 from dialogues.models import Dialogue
 from generation.conversation import Context, context_of, hash_of
-from generation.models import MOVES, CandidateRequest, Generator, Priority, RequestState
+from generation.models import MOVES, CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import Sampling
 from generation.selectors import QUEUE
 from projects.transitions import move
@@ -42,13 +42,26 @@ LOST_REMEDY = gettext_noop(
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What candidates are asked for: the model (None: the server's own), how many, how they are drawn and shown.
+
+    second: another model, which then writes half of them.
+    """
+
+    generator: Generator | None
+    count: int
+    sampling: Sampling
+    second: Generator | None = None
+    order: str = CandidateOrder.RANDOM
+    shows_scores: bool = False
+
+
 @transaction.atomic
-def request_candidates(
-    *, dialogue: Dialogue, generator: Generator | None, count: int, sampling: Sampling, ordinal: int = 0
-) -> CandidateRequest:
+def request_candidates(*, dialogue: Dialogue, wish: Wish, ordinal: int = 0) -> CandidateRequest:
     """Candidates for the turn after the stored utterances. Asking twice, or after an answered draft, finds
     the same request; it is then wanted now."""
-    fields = _fields(context_of(dialogue), generator, count, sampling)
+    fields = _fields(context_of(dialogue), wish)
     key, now = fields.pop("context_hash"), timezone.now()
     locked = CandidateRequest.objects.select_related("candidate_set").select_for_update(of=("self",))
     request, created = locked.get_or_create(
@@ -65,14 +78,17 @@ def request_candidates(
     return request
 
 
-def _fields(context: Context, generator: Generator | None, count: int, sampling: Sampling) -> dict[str, Any]:
-    generator_id = generator.pk if generator else None
+def _fields(context: Context, wish: Wish) -> dict[str, Any]:
+    first, second = (one.pk if one else None for one in (wish.generator, wish.second))
     return {
-        "generator": generator,
-        "context_hash": hash_of(context, generator_id=generator_id, count=count, sampling=sampling),
+        "generator": wish.generator,
+        "second_generator": wish.second,
+        "context_hash": hash_of(context, models=(first, second), count=wish.count, sampling=wish.sampling),
         "position": len(context),
-        "count": count,
-        "sampling": asdict(sampling),
+        "count": wish.count,
+        "sampling": asdict(wish.sampling),
+        "order": wish.order,
+        "shows_scores": wish.shows_scores,
         "seed": secrets.randbelow(MAX_SEED),
     }
 
@@ -100,13 +116,11 @@ def _cancel_ahead(dialogue: Dialogue, *, keep: str) -> None:
 
 
 @transaction.atomic
-def request_ahead(
-    *, dialogue: Dialogue, generator: Generator | None, count: int, sampling: Sampling, draft: str
-) -> CandidateRequest | None:
+def request_ahead(*, dialogue: Dialogue, wish: Wish, draft: str) -> CandidateRequest | None:
     """Generate for a resting draft, at low priority. None when the turn has had its share (MAX_AHEAD_PER_TURN)."""
     if not draft:
         return None
-    fields = _fields(context_of(dialogue, draft), generator, count, sampling)
+    fields = _fields(context_of(dialogue, draft), wish)
     key = fields["context_hash"]
     _cancel_ahead(dialogue, keep=key)
     locked = CandidateRequest.objects.select_for_update(of=("self",))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -27,7 +28,8 @@ from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
 from generation.leases import LEASE, kept
 from generation.loaded import borrowed, version_of
-from generation.models import CandidateRequest, Priority, RequestState
+from generation.mixing import Made, mixed
+from generation.models import CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
 
@@ -49,7 +51,7 @@ SEE_LOG = gettext_noop(
 )
 TOO_LONG = gettext_noop("The model wrote a reply that was far too long.")
 
-Answer = ReplySet | BackendError
+Answer = Made | BackendError
 
 
 def drain(worker: str) -> int:
@@ -82,7 +84,12 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
     if first is None:
         return []
     limit = settings.GENERATION_BATCH if first.priority == Priority.NOW else AHEAD_BATCH
-    alike = queued.filter(generator=first.generator_id, sampling=first.sampling, priority=first.priority)
+    alike = queued.filter(
+        generator=first.generator_id,
+        second_generator=first.second_generator_id,
+        sampling=first.sampling,
+        priority=first.priority,
+    )
     ids = list(alike.order_by("created_at").values_list("pk", flat=True)[:limit])
     now = timezone.now()
     CandidateRequest.objects.filter(pk__in=ids).update(
@@ -93,7 +100,11 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
         started_at=now,
         attempts=F("attempts") + 1,
     )
-    return list(CandidateRequest.objects.filter(pk__in=ids).select_related("dialogue", "generator"))
+    return list(
+        CandidateRequest.objects.filter(pk__in=ids).select_related(
+            "dialogue", "generator", "second_generator"
+        )
+    )
 
 
 def answer(batch: Sequence[CandidateRequest]) -> None:
@@ -101,9 +112,9 @@ def answer(batch: Sequence[CandidateRequest]) -> None:
     asked = [(request, wanted) for request in batch if (wanted := _asked(request))]
     if not asked:
         return
-    version, answers = _generate(batch, [wanted for _request, wanted in asked])
+    answers = _generate(batch, [wanted for _request, wanted in asked])
     for (request, _wanted), made in zip(asked, answers, strict=True):
-        _persist(request, made, version)
+        _persist(request, made)
 
 
 def _asked(request: CandidateRequest) -> ReplyRequest | None:
@@ -119,17 +130,31 @@ def _asked(request: CandidateRequest) -> ReplyRequest | None:
     return None
 
 
-def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> tuple[str, Sequence[Answer]]:
+def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> Sequence[Answer]:
+    """An answer for each, of one model or of two mixed."""
+    first, second = batch[0].generator, batch[0].second_generator
+    if second is not None:
+        return mixed(asked, (partial(_ask, batch, first), partial(_ask, batch, second)))
+    version, answers = _ask(batch, first, asked)
+    return [
+        Made(answer.replies, answer.failures, version) if isinstance(answer, ReplySet) else answer
+        for answer in answers
+    ]
+
+
+def _ask(
+    batch: Sequence[CandidateRequest], generator: Generator | None, asked: Sequence[ReplyRequest]
+) -> tuple[str, Sequence[ReplySet | BackendError]]:
     """The version that answered, and an answer for each; whatever a backend does wrong becomes a BackendError."""
     try:
         with ExitStack() as in_use:
             with kept(batch, limit=LOADING_LIMIT):
-                backend = in_use.enter_context(borrowed(batch[0].generator))
+                backend = in_use.enter_context(borrowed(generator))
             with kept(batch, limit=settings.GENERATION_TIMEOUT):
                 answers = backend.generate(asked)
             if len(answers) != len(asked):
                 raise BackendError(ODD_ANSWER, SEE_LOG)
-            return version_of(backend), answers
+            return version_of(backend), [_checked(*pair) for pair in zip(asked, answers, strict=True)]
     except BackendError as error:
         return "", [error] * len(asked)
     except Exception:
@@ -137,11 +162,29 @@ def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> t
         return "", [BackendError(BROKE, SEE_LOG, retryable=True)] * len(asked)
 
 
-def _persist(request: CandidateRequest, made: Answer, version: str) -> None:
+def _checked(wanted: ReplyRequest, made: ReplySet | BackendError) -> ReplySet | BackendError:
+    """What the database can hold and a page can show; a BackendError where nothing of it is."""
+    if isinstance(made, BackendError):
+        return made
+    found = DistinctReplies(wanted.count)
+    for reason in made.failures:
+        found.fail(str(reason))
+    for reply in made.replies:
+        if len(reply.text) > MAX_REPLY:
+            found.fail(TOO_LONG)
+        else:
+            found.offer(replace(reply, text=clean_reply(reply.text)))
+    try:
+        return found.result()
+    except BackendError as error:
+        return error
+
+
+def _persist(request: CandidateRequest, made: Answer) -> None:
     """Store one answer; what goes wrong with one touches no other, and a restarting database is waited for."""
     for pause in STORE_AGAIN_AFTER:
         try:
-            _store(request, made, version)
+            _store(request, made)
             return
         except (
             DataError,
@@ -154,48 +197,43 @@ def _persist(request: CandidateRequest, made: Answer, version: str) -> None:
             logger.warning("the database is away; storing again in %s s", pause)
             time.sleep(pause)
             close_old_connections()
-    _store(request, made, version)
+    _store(request, made)
 
 
-def _store(request: CandidateRequest, made: Answer, version: str) -> None:
-    try:
-        if isinstance(made, BackendError):
-            raise made
-        _store_replies(request, _checked(request, made), version)
-    except BackendError as error:
-        if error.retryable and _may_try_again(request):
-            _try_again(request)
-        else:
-            _end(request, state=RequestState.FAILED, error=error.cause, remedy=error.remedy)
-
-
-def _checked(request: CandidateRequest, made: ReplySet) -> ReplySet:
-    """What the database can hold and a page can show; raises BackendError where nothing of it is."""
-    found = DistinctReplies(request.count)
-    for reason in made.failures:
-        found.fail(str(reason))
-    for reply in made.replies:
-        if len(reply.text) > MAX_REPLY:
-            found.fail(TOO_LONG)
-        else:
-            found.offer(replace(reply, text=clean_reply(reply.text)))
-    return found.result()
+def _store(request: CandidateRequest, made: Answer) -> None:
+    if isinstance(made, Made):
+        _store_replies(request, made)
+    elif made.retryable and _may_try_again(request):
+        _try_again(request)
+    else:
+        _end(request, state=RequestState.FAILED, error=made.cause, remedy=made.remedy)
 
 
 @transaction.atomic
-def _store_replies(request: CandidateRequest, made: ReplySet, version: str) -> None:
-    shown = list(made.replies)
-    random.Random(request.seed).shuffle(shown)
-    candidates = CandidateSet.objects.create(
+def _store_replies(request: CandidateRequest, made: Made) -> None:
+    order, candidates = displayed(request, made)
+    shown = CandidateSet.objects.create(
         dialogue=request.dialogue,
         position=request.position,
-        candidates=[as_json(reply) for reply in shown],
-        model_version=version,
-        sampling=request.sampling,
+        candidates=candidates,
+        model_version=made.version,
+        sampling={**request.sampling, "order": order, **({"models": made.models} if made.models else {})},
         seed=request.seed,
     )
-    if not _end(request, state=RequestState.DONE, candidate_set=candidates, failures=list(made.failures)):
+    if not _end(request, state=RequestState.DONE, candidate_set=shown, failures=list(made.failures)):
         transaction.set_rollback(True)  # another worker took over; its answer is the one that counts
+
+
+def displayed(request: CandidateRequest, made: Made) -> tuple[str, list[dict[str, Any]]]:
+    """The candidates in the order in which they are shown, and what that order is: best first needs all scores."""
+    candidates = [as_json(reply) for reply in made.replies]
+    for candidate, version in zip(candidates, made.versions, strict=bool(made.versions)):
+        candidate["model_version"] = version
+    random.Random(request.seed).shuffle(candidates)
+    scored = not made.versions and all(candidate["score"] is not None for candidate in candidates)
+    if request.order == CandidateOrder.RANDOM or not scored:
+        return CandidateOrder.RANDOM.value, candidates
+    return CandidateOrder.BEST.value, sorted(candidates, key=lambda candidate: -candidate["score"])
 
 
 def as_json(reply: Reply) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from generation import services
 from generation.conversation import speaker_at
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.protocol import Sampling
+from generation.services import Wish
 from projects.models import Project
 from tests.processes import wait_until
 
@@ -49,14 +50,16 @@ def scripted(slug: str = "scripted", backend: str = BackendKind.SCRIPTED, **opti
 
 
 def ask(dialogue: Dialogue, generator: Generator | None = None, **more: Any) -> CandidateRequest:
-    asked = {"generator": generator or scripted(), "count": 7, "sampling": Sampling(), **more}
-    return services.request_candidates(dialogue=dialogue, **asked)
+    ordinal = more.pop("ordinal", 0)
+    return services.request_candidates(dialogue=dialogue, wish=wish(generator, **more), ordinal=ordinal)
+
+
+def wish(generator: Generator | None = None, **more: Any) -> Wish:
+    return Wish(**{"generator": generator or scripted(), "count": 7, "sampling": Sampling(), **more})
 
 
 def ask_ahead(dialogue: Dialogue, draft: str, generator: Generator | None = None) -> CandidateRequest | None:
-    return services.request_ahead(
-        dialogue=dialogue, generator=generator or scripted(), count=7, sampling=Sampling(), draft=draft
-    )
+    return services.request_ahead(dialogue=dialogue, wish=wish(generator), draft=draft)
 
 
 def state_of(request: CandidateRequest) -> str:

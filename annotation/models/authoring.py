@@ -2,6 +2,7 @@
 
 import uuid
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.work import Assignment, WorkSettings, between
 from dialogues.models import Action, CandidateSet, Dialogue
-from generation.models import Generator
+from generation.models import CandidateOrder, Generator
 from projects.models import Project
 
 
@@ -21,6 +22,18 @@ class AuthoringSettings(WorkSettings):
     )
     generator = models.ForeignKey(
         Generator, null=True, blank=True, on_delete=models.PROTECT, verbose_name=_("model"), related_name="+"
+    )
+    second_generator = models.ForeignKey(
+        Generator,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        verbose_name=_("second model"),
+        related_name="+",
+        help_text=_(
+            "Writes half of the candidates of every turn, so that the two are compared while people work. Nobody sees "
+            "which model wrote what; the order is always random then. The statistics say whose replies people take."
+        ),
     )
     candidates = models.PositiveSmallIntegerField(
         _("candidates per turn"), default=7, validators=between(1, 9)
@@ -35,6 +48,21 @@ class AuthoringSettings(WorkSettings):
     )
     max_new_tokens = models.PositiveSmallIntegerField(
         _("longest reply, in tokens"), default=64, validators=between(1, 1024)
+    )
+    candidate_order = models.CharField(
+        _("order of the candidates"),
+        max_length=6,
+        choices=CandidateOrder,
+        default=CandidateOrder.RANDOM,
+        help_text=_(
+            "Best first goes by the preference score, which only models trained here give. Without scores, and with "
+            "two models, the order is random."
+        ),
+    )
+    show_scores = models.BooleanField(
+        _("show scores to annotators"),
+        default=False,
+        help_text=_("Scores are always logged. Shown, they may sway what people choose."),
     )
     new_sets_per_turn = models.PositiveSmallIntegerField(
         _("new candidate sets per turn"), default=5, validators=between(0, 50)
@@ -54,6 +82,16 @@ class AuthoringSettings(WorkSettings):
 
     def __str__(self) -> str:
         return f"authoring settings of {self.project_id}"
+
+    def clean(self) -> None:
+        if self.second_generator_id is None:
+            return
+        if self.second_generator_id == self.generator_id:
+            raise ValidationError(
+                {"second_generator": _("Both models are the same. Choose another second one, or none.")}
+            )
+        if self.candidates < 2:
+            raise ValidationError({"candidates": _("Two models need at least two candidates per turn.")})
 
 
 class Topic(models.Model):

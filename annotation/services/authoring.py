@@ -19,8 +19,9 @@ from annotation.services.assignment import hold, lock_assignment
 from annotation.services.turn_text import Provenance, checked_text, derive, normalised
 from dialogues.models import DIALOGUE_MOVES, CandidateSet, Dialogue, DialogueState, Utterance
 from generation import services as generation
-from generation.models import CandidateRequest
+from generation.models import CandidateOrder, CandidateRequest
 from generation.protocol import Sampling
+from generation.services import Wish
 from projects.models import Protocol
 from projects.transitions import move, record
 
@@ -172,12 +173,22 @@ def _set_count(dialogue: Dialogue, count: int) -> None:
     dialogue.save(update_fields=["utterance_count"])
 
 
-def sampling_of(settings: AuthoringSettings) -> Sampling:
-    return Sampling(
+def wish_of(settings: AuthoringSettings) -> Wish:
+    """What a project's turns ask for. Scores of two models are not comparable, and would tell them apart."""
+    sampling = Sampling(
         top_k=settings.top_k,
         temperature=settings.temperature,
         no_repeat_ngram_size=settings.no_repeat_ngram_size,
         max_new_tokens=settings.max_new_tokens,
+    )
+    alone = settings.second_generator is None
+    return Wish(
+        generator=settings.generator,
+        second=settings.second_generator,
+        count=settings.candidates,
+        sampling=sampling,
+        order=settings.candidate_order if alone else CandidateOrder.RANDOM,
+        shows_scores=settings.show_scores and alone,
     )
 
 
@@ -187,13 +198,7 @@ def ask_for_candidates(
     """The request for the turn that comes next; None at the opening, which people write themselves."""
     if dialogue.utterance_count == 0 or dialogue.state != DialogueState.WRITING:
         return None
-    return generation.request_candidates(
-        dialogue=dialogue,
-        generator=settings.generator,
-        count=settings.candidates,
-        sampling=sampling_of(settings),
-        ordinal=ordinal,
-    )
+    return generation.request_candidates(dialogue=dialogue, wish=wish_of(settings), ordinal=ordinal)
 
 
 @transaction.atomic
@@ -233,13 +238,7 @@ def generate_ahead(*, annotator: User, assignment_id: int, text: str) -> Candida
         return None
     if assignment.state != AssignmentState.ACTIVE:
         return None
-    return generation.request_ahead(
-        dialogue=assignment.dialogue,
-        generator=settings.generator,
-        count=settings.candidates,
-        sampling=sampling_of(settings),
-        draft=text,
-    )
+    return generation.request_ahead(dialogue=assignment.dialogue, wish=wish_of(settings), draft=text)
 
 
 @transaction.atomic

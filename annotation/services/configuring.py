@@ -16,7 +16,8 @@ from projects.models import Project
 from projects.transitions import record
 
 EDITABLE = (
-    "generator", "candidates", "min_rounds", "top_k", "temperature", "no_repeat_ngram_size", "max_new_tokens",
+    "generator", "second_generator", "candidates", "candidate_order", "show_scores", "min_rounds", "top_k",
+    "temperature", "no_repeat_ngram_size", "max_new_tokens",
     "new_sets_per_turn", "generate_ahead", "max_utterance_length", "lease_minutes", "saved_days",
     "open_tasks_per_person", "daily_goal", "experts_required", "review_imported",
 )  # fmt: skip
@@ -68,7 +69,7 @@ def update_authoring(
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
     settings = (
         AuthoringSettings.objects.select_for_update(of=("self",))
-        .select_related("generator")
+        .select_related("generator", "second_generator")
         .get(project=project)
     )
     _change(settings, changes, "authoring_changed", project, actor)

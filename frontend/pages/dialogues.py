@@ -154,7 +154,9 @@ class Shown:
     """An utterance, and its candidates with the changes to the one that it came from."""
 
     utterance: Utterance
-    candidates: list[tuple[str, bool]]  # text, whether it is the source
+    candidates: list[
+        tuple[str, bool, str]
+    ]  # text, whether it is the source, its model in a set of two models
     changes: list[Piece]
     is_other: bool
 
@@ -258,12 +260,16 @@ def shown_of(utterances: list[Utterance]) -> list[Shown]:
 
 def _shown(utterance: Utterance, is_other: bool) -> Shown:
     held = utterance.candidate_set
-    texts = [candidate["text"] for candidate in held.candidates] if held else []
+    candidates = held.candidates if held else []
+    texts = [candidate["text"] for candidate in candidates]
     source = utterance.source if utterance.source is not None and utterance.source < len(texts) else None
     changed = source is not None and texts[source] != utterance.text
     return Shown(
         utterance=utterance,
-        candidates=[(text, place == source) for place, text in enumerate(texts)],
+        candidates=[
+            (one["text"], place == source, one.get("model_version", ""))
+            for place, one in enumerate(candidates)
+        ],
         changes=differences(texts[source], utterance.text) if changed and source is not None else [],
         is_other=is_other,
     )

@@ -18,7 +18,7 @@ from accounts.errors import Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
 from annotation.models import AuthoringSettings, LabellingSettings
-from annotation.selectors.authoring import authoring_of
+from annotation.selectors.authoring import authoring_of, latest_order
 from annotation.selectors.labelling import labelling_progress
 from annotation.selectors.queue import task_counts
 from annotation.services.configuring import EDITABLE as AUTHORING
@@ -26,6 +26,7 @@ from annotation.services.configuring import LABELLING, update_authoring, update_
 from annotation.services.planning import MAX_OVERLAP, MAX_PLANNED, plan_dialogues, plan_labelling
 from frontend.markup import MOST, to_html
 from frontend.pages import signed_in
+from generation.models import CandidateOrder
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of, project_for
@@ -68,12 +69,14 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = AuthoringSettings
         fields = AUTHORING
+        widgets = {"candidate_order": forms.RadioSelect}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["generator"]
-        if isinstance(field, forms.ModelChoiceField):
-            field.empty_label = _("The server's own model")
+        for name, nothing in (("generator", _("The server's own model")), ("second_generator", _("None"))):
+            field = self.fields[name]
+            if isinstance(field, forms.ModelChoiceField):
+                field.empty_label = nothing
 
 
 class PlanForm(forms.Form):
@@ -154,6 +157,18 @@ def _one_kind_of_line_end(text: str) -> str:
     return text.replace("\r\n", "\n")  # what browsers send from a textarea
 
 
+def order_note(project: Project) -> str:
+    """Why candidates are in random order although the settings ask for the best first; "" where they do not."""
+    settings = authoring_of(project)
+    if settings.candidate_order != CandidateOrder.BEST:
+        return ""
+    if settings.second_generator is not None:
+        return _("The order is random as long as there is a second model.")
+    if latest_order(project) == CandidateOrder.RANDOM:
+        return _("The candidates shown last had no scores, so their order was random.")
+    return ""
+
+
 def _render(request: HttpRequest, user: User, project: Project, **forms_with_errors: Any) -> HttpResponse:
     context: dict[str, Any] = {
         "project": project,
@@ -164,6 +179,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
     }
     if project.protocol == Protocol.AUTHORING:
         context["authoring_form"] = AuthoringForm(instance=authoring_of(project))
+        context["order_note"] = order_note(project)
         context["plan_form"] = PlanForm()
         context["tasks"] = task_counts(project)
     else:

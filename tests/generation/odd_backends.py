@@ -12,6 +12,7 @@ RECORDING = "tests.generation.odd_backends.Recording"
 GARBAGE = "tests.generation.odd_backends.Garbage"
 WRONG_NUMBER = "tests.generation.odd_backends.WrongNumber"
 CRASHING = "tests.generation.odd_backends.Crashing"
+SCORED = "tests.generation.odd_backends.Scored"
 CLOSING = "tests.generation.odd_backends.Closing"
 HANGING = "tests.generation.odd_backends.Hanging"
 
@@ -54,6 +55,29 @@ class Garbage(ScriptedBackend):
         texts = ["", " \n", "\0", "\ufffd", "x" * 20_000, *(["Fine\0.", "fine."] if self.sane else [])]
         reply = Reply("", seed=1, tokens=1, logprob=float("nan"), score=float("-inf"))
         return [ReplySet(tuple(replace(reply, text=text) for text in texts)) for _ in requests]
+
+
+class Scored(ScriptedBackend):
+    """Scripted replies with a score, the longer the better. scores: what is wrong with them."""
+
+    def __init__(self, scores: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self.scores = scores
+
+    def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+        answers = super().generate(requests)
+        return [
+            replace(one, replies=tuple(self._scored(*pair) for pair in enumerate(one.replies)))
+            if isinstance(one, ReplySet)
+            else one
+            for one in answers
+        ]
+
+    def _scored(self, place: int, reply: Reply) -> Reply:
+        odd: dict[str, float | None] = {"all the same": 1.0, "none": None}
+        if place == 0:
+            odd |= {"one missing": None, "not a number": float("nan")}
+        return replace(reply, score=odd.get(self.scores, len(reply.text) / 10))
 
 
 class WrongNumber(ScriptedBackend):

@@ -8,7 +8,7 @@ import { call, fill, isPassing, isSignedOut, Problem } from "./api.js";
 /**
  * @typedef {{
  *   id: string, position: number, ordinal: number, state: "queued" | "running" | "done" | "failed" | "cancelled",
- *   candidates: { text: string }[], candidate_set: number | null, model_version: string, error: string, remedy: string,
+ *   candidates: { text: string, score?: number }[], candidate_set: number | null, model_version: string, error: string, remedy: string,
  *   failures: string[], workers_alive: number, waited_ms: number | null, generated_ms: number | null,
  * }} CandidateRequest
  * @typedef {{ title: string, example: string, language: string }} Topic
@@ -334,7 +334,7 @@ export class Candidates {
       this.#rows([]);
     } else if (!request || isLive(request)) this.#showWaiting(request);
     else if (request.state === "done") {
-      this.#rows(request.candidates.map(({ text }) => ({ text, lang })));
+      this.#rows(request.candidates.map(({ text, score }) => ({ text, lang, score })));
       this.#showDone(request);
     } else {
       const cause = request.state === "failed" ? request.error || words.failed : words.cancelled;
@@ -406,16 +406,18 @@ export class Candidates {
     remedyWords.textContent = remedy;
   }
 
-  /** @param {{ text: string, lang: string, title?: string }[]} rows */
+  /** @param {{ text: string, lang: string, title?: string, score?: number }[]} rows */
   #rows(rows) {
     this.list.replaceChildren(
-      ...rows.map(({ text, lang, title = "" }, place) => {
+      ...rows.map(({ text, lang, title = "", score }, place) => {
         const row = /** @type {DocumentFragment} */ (this.row.content.cloneNode(true));
         const find = (/** @type {string} */ name) => /** @type {HTMLElement} */ (row.querySelector(`[data-${name}]`));
         find("place").dataset.place = String(place);
         find("number").textContent = String(place + 1);
         find("text").textContent = text || title;
         find("text").lang = lang;
+        find("score").textContent = score === undefined ? "" : score.toFixed(2);
+        find("score").hidden = score === undefined;
         find("topic").textContent = text ? title : "";
         find("topic").hidden = !(text && title);
         return row;
