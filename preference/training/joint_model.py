@@ -69,7 +69,7 @@ class JointModel(nn.Module):
         except BackendError as error:
             raise TrainingError(error.cause, error.remedy) from error
         loaded.tokenizer.chat_template = None
-        head = _saved_head(Path(source) / HEAD_FILE, _width(loaded.model))
+        head = _saved_head(Path(source).expanduser() / HEAD_FILE, _width(loaded.model))
         model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
         return model.train()
 

@@ -1,0 +1,392 @@
+"""How fast the joint model learns quadruples: naive triples, packing and dialogue trees, and TRL's trainers.
+
+`python -m benchmarks.joint_training`. All cases run in one process, in turn, on the same quadruples: made-up dialogues
+of 14 utterances of 6 to 22 words (15 tokens with the end of the utterance on average), candidates at every utterance
+but the opening, a model with random weights. A run is one optimiser step: encoding, collating, forward, backward and
+one step of fused AdamW; the same number of quadruples for all.
+
+naive: batches of 8 quadruples in random order, three rows each, padded to the longest, as an ordinary trainer makes
+them (8 is also TRL's default). naive_single: one quadruple a batch, which pads least. Both compute logits only where
+there is a label, as ours does. packed: [context | human | model | random]. trees: each dialogue once.
+
+TRL: SFTTrainer on the human replies (prompt-completion) and RewardTrainer on the pairs h>m, h>r and m>r, each with its
+own model and its own optimiser step, between the start and the end of `train()`, its tokenising left out. Set against
+its defaults: fp32 instead of bf16, no gradient checkpointing, no clipping, no logging, saving or reporting, and as many
+batches of 8 accumulated as make one step.
+
+The bound is the number of tokens that naive feeds, padding included, over those that trees feed: what the ratio would
+be if every fed token took the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import transformers
+import trl
+from datasets import Dataset, disable_progress_bars
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    PreTrainedTokenizerFast,
+    PrinterCallback,
+    Qwen3Config,
+    TrainerCallback,
+)
+from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer  # type: ignore[attr-defined]
+
+from benchmarks.timing import Case, Timing, interleaved
+from preference.training.data import TrainingDialogue, Turn
+from preference.training.encoding import Encoder
+from preference.training.joint_model import JointModel
+from preference.training.layouts import Layout, MicroBatch, choose_layout
+from preference.training.sampling import Quadruple, quadruples
+
+UTTERANCES = 14
+WORDS = (6, 22)  # in an utterance
+CANDIDATES = 7
+BATCH = 8  # quadruples, prompts or pairs in a padded batch
+SPECIAL = ["<pad>", "<bos>", "<eou>"]
+SIZES: dict[str, dict[str, Any]] = {
+    "28m": {
+        "vocab_size": 8192, "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "intermediate_size": 1408,
+    },
+    "5m": {
+        "vocab_size": 4096, "hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 704,
+    },
+    "tiny": {
+        "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "num_key_value_heads": 1, "intermediate_size": 128,
+    },
+}  # fmt: skip
+
+
+def config_of(size: str) -> Qwen3Config:
+    """Qwen3's shape; what a model has learned does not change its speed."""
+    return Qwen3Config(
+        head_dim=SIZES[size]["hidden_size"] // SIZES[size]["num_attention_heads"],
+        tie_word_embeddings=True,
+        max_position_embeddings=1024,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        **SIZES[size],
+    )
+
+
+def tokenizer_of(words: int) -> Any:
+    """One token a word."""
+    names = [*SPECIAL, *(f"w{number}" for number in range(words - len(SPECIAL)))]
+    core = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="<pad>"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    build: Any = PreTrainedTokenizerFast
+    return build(tokenizer_object=core, pad_token="<pad>", bos_token="<bos>", eos_token="<eou>")
+
+
+def made_up(count: int, words: int) -> list[TrainingDialogue]:
+    rng = random.Random(1)
+
+    def said() -> str:
+        return " ".join(f"w{rng.randrange(words - len(SPECIAL))}" for _ in range(rng.randint(*WORDS)))
+
+    found = []
+    for number in range(count):
+        utterances = tuple(said() for _ in range(UTTERANCES))
+        turns = tuple(
+            Turn(position, utterances[position], tuple(said() for _ in range(CANDIDATES)), "select", "")
+            for position in range(1, UTTERANCES)
+        )
+        found.append(TrainingDialogue(str(number), "", "", "", utterances, turns))
+    return found
+
+
+@dataclass(slots=True)
+class Setting:
+    """What all cases share: one optimiser step of quadruples."""
+
+    size: str
+    device: torch.device
+    dialogues: list[TrainingDialogue]
+    step: list[Quadruple]
+    tokenizer: Any
+
+    def backbone(self) -> Any:
+        torch.manual_seed(0)
+        build: Any = AutoModelForCausalLM.from_config
+        return build(config_of(self.size)).to(self.device)
+
+    def texts(self) -> list[tuple[str, str, str, str]]:
+        """Context, and the three replies, best first; every utterance with its end, as our own encoding has it."""
+        found = []
+        for drawn in self.step:
+            dialogue = self.dialogues[drawn.dialogue]
+            turn = dialogue.turns[drawn.turn]
+            said = dialogue.utterances[: turn.position]
+            context = "<bos> " + "".join(f"{text} <eou> " for text in said)
+            human, model, other = (f"{text} <eou>" for text in (turn.human, drawn.model, drawn.random))
+            found.append((context, human, model, other))
+        return found
+
+
+class Ours:
+    """One model for all layouts; fed: tokens of a step, padding included."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.model = JointModel(setting.backbone(), setting.tokenizer).train()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
+        self.encoder = Encoder(setting.tokenizer)
+        self.fed: dict[str, int] = {}
+
+    def layout(self, name: str, *, budget: int | None = None) -> Layout:
+        made = choose_layout(
+            self.model, self.setting.dialogues, self.encoder, wanted=name, token_budget=budget
+        )
+        assert made.name == name, made.notes
+        return made
+
+    def case(self, name: str, make: Callable[[], list[MicroBatch]]) -> Case:
+        return Case(lambda: self.learn(name, make), self.forget)
+
+    def forget(self) -> None:
+        """A run of training meets each utterance in its encoder for the first time."""
+        self.encoder.utterance.cache_clear()
+
+    def learn(self, name: str, make: Callable[[], list[MicroBatch]]) -> None:
+        micro_batches = make()
+        for micro in micro_batches:
+            given = {key: tensor.to(self.setting.device) for key, tensor in micro.items()}
+            torch.autograd.backward(self.model(**given).loss)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        finish(self.setting.device)
+        self.fed[name] = sum(micro["input_ids"].numel() for micro in micro_batches)
+
+    def cases(self) -> dict[str, Case]:
+        step = self.setting.step
+        shuffled = random.Random(2).sample(step, len(step))
+        batches = [shuffled[start : start + BATCH] for start in range(0, len(shuffled), BATCH)]
+        single, whole = self.layout("naive", budget=1), self.layout("naive", budget=1 << 30)
+        packed, trees = self.layout("packed"), self.layout("trees")
+        return {
+            "naive": self.case("naive", lambda: [m for batch in batches for m in whole.micro_batches(batch)]),
+            "naive_single": self.case("naive_single", lambda: single.micro_batches(step)),
+            "packed": self.case("packed", lambda: packed.micro_batches(step)),
+            "trees": self.case("trees", lambda: trees.micro_batches(step)),
+        }
+
+
+def finish(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+class Stopwatch(TrainerCallback):
+    """Seconds between the start and the end of training: without what `train()` prepares before and does after."""
+
+    def __init__(self, clock: Callable[[], float], device: torch.device) -> None:
+        self.clock, self.device = clock, device
+        self.seconds = self._begun = 0.0
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._begun = self.clock()
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        finish(self.device)
+        self.seconds = self.clock() - self._begun
+
+
+class TRL:
+    """TRL's two trainers on the quadruples of the step; fed: tokens, padding included."""
+
+    def __init__(self, setting: Setting, folder: str, clock: Callable[[], float]) -> None:
+        self.watch = Stopwatch(clock, setting.device)
+        self.fed: dict[str, int] = {}
+        texts = setting.texts()
+        prompts = Dataset.from_list([{"prompt": c, "completion": h} for c, h, _, _ in texts])
+        pairs = [
+            {"chosen": c + better, "rejected": c + worse}
+            for c, h, m, r in texts
+            for better, worse in ((h, m), (h, r), (m, r))
+        ]
+        build: Any = AutoModelForSequenceClassification.from_config
+        config = config_of(setting.size)
+        config.num_labels = 1
+        on_cpu = setting.device.type == "cpu"
+        self.trainers: dict[str, Any] = {
+            "trl_sft": SFTTrainer(
+                setting.backbone(),
+                SFTConfig(**arguments(folder, len(prompts), on_cpu)),
+                train_dataset=prompts,
+                processing_class=setting.tokenizer,
+                callbacks=[self.watch],
+            ),
+            "trl_reward": RewardTrainer(
+                build(config).to(setting.device),
+                RewardConfig(**arguments(folder, len(pairs), on_cpu)),
+                train_dataset=Dataset.from_list(pairs),
+                processing_class=setting.tokenizer,
+                callbacks=[self.watch],
+            ),
+        }
+        for name, trainer in self.trainers.items():
+            trainer.remove_callback(PrinterCallback)
+            self.count(name, trainer)
+
+    def count(self, name: str, trainer: Any) -> None:
+        """Of the padded batches that the trainer's own loader makes."""
+        self.fed[name] = sum(batch["input_ids"].numel() for batch in trainer.get_train_dataloader())
+
+    def train(self, name: str) -> float:
+        done = self.trainers[name].train()
+        assert done.global_step == 1, done
+        return self.watch.seconds
+
+
+def arguments(folder: str, examples: int, on_cpu: bool) -> dict[str, Any]:
+    """One epoch is one optimiser step of all the examples."""
+    return {
+        "output_dir": folder,
+        "num_train_epochs": 1,
+        "per_device_train_batch_size": BATCH,
+        "gradient_accumulation_steps": -(-examples // BATCH),
+        "gradient_checkpointing": False,
+        "bf16": False,
+        "use_cpu": on_cpu,
+        "max_grad_norm": 0.0,
+        "optim": "adamw_torch_fused",
+        "learning_rate": 1e-5,
+        "max_length": 1024,
+        "logging_strategy": "no",
+        "save_strategy": "no",
+        "report_to": [],
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+    }
+
+
+def timed(ours: Ours, theirs: TRL, rounds: int, clock: Callable[[], float]) -> dict[str, Timing]:
+    """TRL's own stopwatch leaves out what surrounds a step, so its case moves a clock by what that shows.
+
+    The first round is not thrown away: rounds are long, and a median of three does not see it.
+    """
+    told = 0.0
+
+    def now() -> float:
+        return clock() + told
+
+    def run(name: str) -> None:
+        nonlocal told
+        started = clock()
+        told += theirs.train(name) - (clock() - started)
+
+    cases = ours.cases() | {name: Case(partial(run, name)) for name in theirs.trainers}
+    return interleaved(cases, rounds, warmup=0, clock=now)
+
+
+def figures(step: int, timings: dict[str, Timing], fed: dict[str, int]) -> dict[str, float]:
+    took = {name: timing.median for name, timing in timings.items()}
+    took["trl"] = took["trl_sft"] + took["trl_reward"]
+    found = {f"{name}_per_second": round(step / seconds, 3) for name, seconds in took.items()}
+    found |= {f"{name}_tokens": number for name, number in fed.items()}
+    for name in ("naive", "naive_single"):
+        bound, ratio = fed[name] / fed["trees"], took[name] / took["trees"]
+        found |= {f"{name}_ratio": round(ratio, 2), f"{name}_token_bound": round(bound, 2)}
+        found[f"{name}_bound_share"] = round(ratio / bound, 3)
+    found["packed_ratio"] = round(took["naive"] / took["packed"], 2)
+    found["trl_ratio"] = round(took["trl"] / took["trees"], 2)
+    # The harder of the two: single quadruples pad least, and leave padded batches no excuse.
+    found["token_bound_share"] = min(found["naive_bound_share"], found["naive_single_bound_share"])
+    return found
+
+
+LABELS = {
+    "naive": f"naive triples, batches of {BATCH}",
+    "naive_single": "naive triples, one by one",
+    "packed": "quadruple packing",
+    "trees": "dialogue trees",
+    "trl_sft": "TRL SFTTrainer",
+    "trl_reward": "TRL RewardTrainer",
+}
+
+
+def table(step: int, timings: dict[str, Timing], found: dict[str, float]) -> str:
+    lines = [f"{'':32} seconds a step (middle half)   quadruples/s   fed tokens"]
+    for name, timing in timings.items():
+        spread = f"{timing.median:8.3f} ({timing.low:.3f} - {timing.high:.3f})"
+        lines.append(
+            f"  {LABELS[name]:30} {spread:32} {step / timing.median:12.2f} {found[f'{name}_tokens']:12.0f}"
+        )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"trees / naive in batches   {found['naive_ratio']:6.1f} "
+            f"(bound by fed tokens {found['naive_token_bound']})",
+            f"trees / naive one by one   {found['naive_single_ratio']:6.1f} "
+            f"(bound by fed tokens {found['naive_single_token_bound']})",
+            f"trees / TRL's two trainers {found['trl_ratio']:6.1f}",
+            f"share of the token bound   {found['token_bound_share']:6.1%}, the smaller of the two",
+        ]
+    )
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model-size", default="28m", choices=SIZES)
+    parser.add_argument("--dialogues", type=int, default=1, help="a step holds 13 quadruples of each")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--cpu-time", action="store_true", help="this process's time only: for a busy CPU")
+    parser.add_argument(
+        "--json", action="store_true", help="print all figures as a JSON object on the last line"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    options = parse(given)
+    torch.set_num_threads(options.threads)
+    warnings.filterwarnings("ignore")
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    disable_progress_bars()
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    words = SIZES[options.model_size]["vocab_size"]
+    # One more dialogue than is learned, for the random replies of a lone one.
+    dialogues = made_up(options.dialogues + 1, words)
+    step = [one for one in quadruples(dialogues, seed=1, epoch=0) if one.dialogue < options.dialogues]
+    setting = Setting(options.model_size, torch.device(options.device), dialogues, step, tokenizer_of(words))
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = Ours(setting), TRL(setting, folder, clock)
+        parameters = sum(p.numel() for p in ours.model.parameters())
+        print(
+            f"{parameters / 1e6:.1f} M parameters, fp32, {setting.device}, {options.threads} thread(s), "
+            f"PyTorch {torch.__version__}, TRL {trl.__version__}, {platform.machine()}; "
+            f"{len(step)} quadruples a step; {options.rounds} rounds\n"
+        )
+        timings = timed(ours, theirs, options.rounds, clock)
+    found = figures(len(step), timings, ours.fed | theirs.fed)
+    print(table(len(step), timings, found))
+    if options.json:
+        print(json.dumps({"parameters": parameters, "threads": options.threads, **found}))
+
+
+if __name__ == "__main__":
+    main()
