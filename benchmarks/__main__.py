@@ -10,6 +10,7 @@ import time
 # With the arguments of a quick run, which shows that it works but whose figures say little.
 BENCHMARKS: dict[str, list[str]] = {
     "candidates": ["--rounds", "2"],
+    "joint_training": ["--model-size", "5m", "--rounds", "1"],
     "candidate_scoring": ["--rounds", "3"],
     "waiting": ["--turns", "12"],
     "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
