@@ -41,11 +41,6 @@ def run_for(user: User, run_id: UUID) -> TrainingRun:
     return run
 
 
-def snapshots_to_train_on(project: Project) -> QuerySet[Snapshot]:
-    """The finished snapshots of the project whose files are there, the newest first."""
-    return Snapshot.objects.filter(project=project).exclude(sha256="").exclude(path="")
-
-
 def held_out(snapshot: Snapshot) -> str:
     """The split that a model trained on it is evaluated on; empty where nothing was held out."""
     counts = {one["split"]: one["dialogues"] for one in snapshot.card.get("splits", [])}

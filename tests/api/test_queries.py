@@ -13,9 +13,10 @@ from accounts.models import ApiToken, User
 from annotation.models import Assignment, Draft, ExpertReview, Task, Verdict
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from jobs.models import Job
-from preference.models import Export
+from preference.models import Evaluation, Export, Promotion, RegisteredModel, TrainingRun
 from projects.models import Event, Membership, Project, Protocol, Role
 from tests.api.conftest import Program
+from tests.preference.learning import snapshot_of
 
 pytestmark = pytest.mark.django_db
 FEW, MANY, PAGE = 3, 300, 200
@@ -64,6 +65,46 @@ def exports(project: Project, olga: User, n: int) -> None:
     )
 
 
+def trainings(project: Project, olga: User, n: int) -> None:
+    snapshot = snapshot_of(project)
+    before = TrainingRun.objects.count()
+    TrainingRun.objects.bulk_create(
+        TrainingRun(
+            id=job.pk,
+            project=project,
+            job=job,
+            number=before + number,
+            snapshot=snapshot,
+            base="b",
+            folder="f",
+        )
+        for number, job in enumerate(jobs(project, olga, n))
+    )
+
+
+def models(project: Project, olga: User, n: int) -> None:
+    trainings(project, olga, n)
+    runs = TrainingRun.objects.filter(model=None).select_related("snapshot")
+    RegisteredModel.objects.bulk_create(
+        RegisteredModel(
+            slug=f"m{run.number}", project=project, training_run=run, snapshot=run.snapshot, sha256="0"
+        )
+        for run in runs
+    )
+
+
+def evaluations(project: Project, olga: User, n: int) -> None:
+    snapshot = snapshot_of(project)
+    rows = jobs(project, olga, n)
+    Evaluation.objects.bulk_create(
+        Evaluation(id=job.pk, project=project, job=job, snapshot=snapshot, base="b") for job in rows
+    )
+
+
+def promotions(project: Project, olga: User, n: int) -> None:
+    Promotion.objects.bulk_create(Promotion(project=project, actor=olga) for _ in range(n))
+
+
 def dialogues(project: Project, olga: User, n: int) -> list[Dialogue]:
     rows = Dialogue.objects.bulk_create(
         Dialogue(project=project, origin=Origin.AUTHORED, state=DialogueState.FINISHED, split="train")
@@ -106,6 +147,10 @@ LISTS: list[tuple[str, Fill]] = [
     ("projects/chit-chat/jobs", jobs),
     ("projects/chit-chat/imports", jobs),
     ("projects/chit-chat/exports", exports),
+    ("projects/chit-chat/training-runs", trainings),
+    ("projects/chit-chat/models", models),
+    ("projects/chit-chat/evaluations", evaluations),
+    ("projects/chit-chat/promotions", promotions),
     ("projects/chit-chat/dialogues", dialogues),
     ("projects/chit-chat/assignments", assignments),
     ("projects/chit-chat/reviews", reviews),
