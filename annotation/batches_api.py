@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.urls import path
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,8 +20,11 @@ from annotation import batch_shapes as shapes
 from annotation.labelling_api import labelling_project
 from annotation.models import Appeal, Round, Sample, SampleItem
 from annotation.selectors import judging as selectors
-from annotation.selectors.batches import corrected, judged_work, rounds_of, sample_for
+from annotation.selectors.accuracy import corrected, judged_work
+from annotation.selectors.batch_boards import Boards
+from annotation.selectors.batches import plan_of, rounds_of, sample_for
 from annotation.services import batches, judging, sampling, sharing
+from annotation.services.configuring import update_batch_plan
 from annotation.services.judging import SentJudgement
 from projects.models import Project
 from projects.roles import Capability
@@ -46,6 +49,33 @@ class BatchesView(APIView):
         sent = checked(shapes.CutInput, request)
         made = batches.cut_batches(project=project, actor=user, cut_id=sent.pop("id"), **sent)
         return Response({"batches": shapes.BatchMade(made, many=True).data}, status=status.HTTP_201_CREATED)
+
+
+class PlanView(APIView):
+    @extend_schema(tags=TAG, operation_id="batch_plan_read", responses=shapes.PlanShape)
+    def get(self, request: Request, slug: str) -> Response:
+        """How batches are cut and judged."""
+        project = selectors.batched_project(person(request), slug)
+        return Response(shapes.PlanShape(plan_of(project)).data)
+
+    @extend_schema(
+        tags=TAG, operation_id="batch_plan_update", request=shapes.PlanInput, responses=shapes.PlanShape
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change what is sent of the plan; samples that are drawn keep theirs."""
+        user = person(request)
+        project = labelling_project(user, slug, MANAGES)
+        sent = checked(shapes.PlanInput, request)
+        plan = update_batch_plan(project=project, actor=user, changes=sent)
+        return Response(shapes.PlanShape(plan).data)
+
+
+class BoardsView(APIView):
+    @extend_schema(tags=TAG, operation_id="batch_boards", responses=shapes.BoardsShape)
+    def get(self, request: Request, slug: str) -> Response:
+        """Batches by state, rounds needed, acceptance by group and over time, and what each controller judged."""
+        project = labelling_project(person(request), slug, Capability.READ_STATISTICS)
+        return Response(shapes.of_boards(Boards(project)))
 
 
 class RoundsView(APIView):
@@ -75,54 +105,63 @@ class RoundView(APIView):
         return Response(shapes.of_round(selectors.round_for(person(request), pk)))
 
 
-class SealView(APIView):
-    @extend_schema(tags=TAG, operation_id="rounds_seal", request=None, responses=shapes.RoundShape)
+class StepView(APIView):
+    """One step of a round; answers with the round as it is then."""
+
+    needs = MANAGES
+
     def post(self, request: Request, pk: int) -> Response:
-        """Close a round to changes. It happens by itself with the last label. Code: not_complete (with `missing`)."""
-        row = selectors.round_for(person(request), pk, MANAGES)
-        batches.seal_round(actor=person(request), round_id=row.pk)
-        return _round(request, pk)
+        user = person(request)
+        self.step(request, user, selectors.round_for(user, pk, self.needs))
+        return Response(shapes.of_round(selectors.round_for(user, pk)))
+
+    def step(self, request: Request, user: User, row: Round) -> None:
+        raise NotImplementedError
 
 
-class UnsealView(APIView):
-    @extend_schema(
-        tags=TAG, operation_id="rounds_unseal", request=shapes.WhyInput, responses=shapes.RoundShape
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Open a sealed round for corrections, before a sample is drawn. Code: in_review."""
-        row = selectors.round_for(person(request), pk, MANAGES)
+def step(name: str, request: Any) -> Any:
+    """Describes the POST of a StepView."""
+    described = extend_schema(tags=TAG, operation_id=name, request=request, responses=shapes.RoundShape)
+    return extend_schema_view(post=described)
+
+
+@step("rounds_seal", None)
+class SealView(StepView):
+    """Close a round to changes. It happens by itself with the last label. Code: not_complete (with `missing`)."""
+
+    def step(self, request: Request, user: User, row: Round) -> None:
+        batches.seal_round(actor=user, round_id=row.pk)
+
+
+@step("rounds_unseal", shapes.WhyInput)
+class UnsealView(StepView):
+    """Open a sealed round for corrections, before a sample is drawn. Code: in_review."""
+
+    def step(self, request: Request, user: User, row: Round) -> None:
         sent = checked(shapes.WhyInput, request)
-        batches.unseal_round(actor=person(request), round_id=row.pk, reason=sent["reason"])
-        return _round(request, pk)
+        batches.unseal_round(actor=user, round_id=row.pk, reason=sent["reason"])
 
 
-class GroupView(APIView):
-    @extend_schema(
-        tags=TAG, operation_id="rounds_regroup", request=shapes.GroupInput, responses=shapes.RoundShape
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Give what is still to be labelled to another group. Code: not_open."""
-        row = selectors.round_for(person(request), pk, MANAGES)
+@step("rounds_regroup", shapes.GroupInput)
+class GroupView(StepView):
+    """Give what is still to be labelled to another group. Code: not_open."""
+
+    def step(self, request: Request, user: User, row: Round) -> None:
         sent = checked(shapes.GroupInput, request)
-        batches.regroup_round(actor=person(request), round_id=row.pk, group=sent["group"])
-        return _round(request, pk)
+        batches.regroup_round(actor=user, round_id=row.pk, group=sent["group"])
 
 
-class AcceptView(APIView):
-    @extend_schema(
-        tags=TAG, operation_id="rounds_accept", request=shapes.AcceptInput, responses=shapes.RoundShape
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Accept a round whose sample passes. Codes: not_decided, fails, open_appeals, not_in_review."""
-        row = selectors.round_for(person(request), pk, JUDGES)
+@step("rounds_accept", shapes.AcceptInput)
+class AcceptView(StepView):
+    """Accept a round whose sample passes. Codes: not_decided, fails, open_appeals, not_in_review."""
+
+    needs = JUDGES
+
+    def step(self, request: Request, user: User, row: Round) -> None:
         sent = checked(shapes.AcceptInput, request)
         judging.accept_round(
-            controller=person(request),
-            round_id=row.pk,
-            decision_id=sent["id"],
-            reason=sent.get("reason", ""),
+            controller=user, round_id=row.pk, decision_id=sent["id"], reason=sent.get("reason", "")
         )
-        return _round(request, pk)
 
 
 class ReturnView(APIView):
@@ -143,11 +182,6 @@ class ReturnView(APIView):
             "next": shapes.of_round(selectors.round_for(user, following.pk)),
         }
         return Response(body)
-
-
-def _round(request: Request, pk: int) -> Response:
-    """As it is now."""
-    return Response(shapes.of_round(selectors.round_for(person(request), pk)))
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
@@ -333,6 +367,8 @@ class JudgedWorkView(APIView):
 
 urlpatterns = [
     path("projects/<slug:slug>/batches/", BatchesView.as_view(), name="api_batches"),
+    path("projects/<slug:slug>/batches/plan/", PlanView.as_view(), name="api_batch_plan"),
+    path("projects/<slug:slug>/batches/boards/", BoardsView.as_view(), name="api_batch_boards"),
     path("projects/<slug:slug>/rounds/", RoundsView.as_view(), name="api_rounds"),
     path("projects/<slug:slug>/appeals/", AppealsView.as_view(), name="api_appeals"),
     path("projects/<slug:slug>/judged/", JudgedWorkView.as_view(), name="api_judged"),

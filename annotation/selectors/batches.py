@@ -23,7 +23,7 @@ from annotation.models import (
     Task,
     TaskState,
 )
-from annotation.schemas import Kind, Schema, Scope, differences
+from annotation.schemas import Kind, Question, Schema, Scope, differences
 from annotation.selectors.schemas import current_schema, schema_of
 from measures.acceptance import (
     PlanPoint,
@@ -48,14 +48,16 @@ def plan_of(project: Project) -> BatchPlan:
     return found or BatchPlan(project=project, question=default_question(project))
 
 
-def default_question(project: Project) -> str:
-    """The compared question about the dialogue with the most options; empty where there is none."""
+def checkable(project: Project) -> list[Question]:
+    """The questions that accuracy can be about: of the dialogue, compared, with classes for answers."""
     row = current_schema(project)
-    asked = [
-        question
-        for question in (schema_of(row).of_scope(Scope.DIALOGUE) if row else ())
-        if question.agree and question.kind in (Kind.CHOICE, Kind.SCALE)
-    ]
+    asked = schema_of(row).of_scope(Scope.DIALOGUE) if row else ()
+    return [one for one in asked if one.agree and one.kind in (Kind.CHOICE, Kind.SCALE)]
+
+
+def default_question(project: Project) -> str:
+    """The one of them with the most options; empty where there is none."""
+    asked = checkable(project)
     return max(asked, key=lambda question: len(question.options)).key if asked else ""
 
 
@@ -299,42 +301,3 @@ def agreed_of(drawn: Sequence[Drawn]) -> Proportion:
         for item, said in twice
     ]
     return proportion(sum(same), len(same))
-
-
-# ---- for annotators --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """A judged dialogue that the person labelled: what they said, what was found right, why; nobody's name."""
-
-    item: SampleItem
-    own: Mapping[str, Any]
-    right: Mapping[str, Any]
-    reason: str
-    was_right: bool
-
-
-def judged_work(user: User, project: Project) -> QuerySet[SampleItem]:
-    """Drawn dialogues of ended rounds that the person labelled, the newest round first."""
-    mine = Submission.objects.filter(task=OuterRef("task"), annotator=user)
-    rows = SampleItem.objects.filter(
-        Exists(mine), sample__round__project=project, sample__round__ended_at__isnull=False
-    )
-    rows = rows.select_related("task", "final", "sample__round__batch").prefetch_related("final__schema")
-    return rows.order_by("-sample__round__ended_at", "place")
-
-
-def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
-    """Three queries, whatever their number. The person's own answer is the last that they sent."""
-    sent = Submission.objects.filter(annotator=user, task__in=[item.task_id for item in items])
-    own: dict[int, dict[str, Any]] = dict(sent.order_by("revision").values_list("task", "answers"))
-    found = []
-    for one in with_judgements(items):
-        item, judged = one.item, one.counted
-        if judged is None or item.task_id not in own:
-            continue
-        right = item.final.answers if one.is_upheld else judged.answers
-        was_right = is_same(schema_of(item.final.schema), item.sample.question, own[item.task_id], right)
-        found.append(Corrected(item, own[item.task_id], right, judged.reason, was_right))
-    return found

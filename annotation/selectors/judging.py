@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from annotation.models import Appeal, Judgement, Round, RoundState, Sample, SampleItem, Schema, Task
+from annotation.selectors.accuracy import judged_work
 from annotation.selectors.batches import (
     JUDGED,
     Drawn,
     Standing,
     Thresholds,
-    judged_work,
     labelled_by,
     left_for,
     standing_of,

@@ -62,6 +62,9 @@ def cut_batches(
     size = plan.batch_size if size is None else size
     if not 1 <= size <= 100_000:
         raise Invalid(_("A batch has between 1 and 100,000 dialogues."), field="size")
+    known = groups_of(project)
+    for name in groups or ():
+        check_group(name, known)
     tasks = list(unbatched(project).order_by("rank", "id").values_list("pk", flat=True))
     if not with_rest:
         tasks = tasks[: len(tasks) - len(tasks) % size]
@@ -71,7 +74,8 @@ def cut_batches(
             _("There are not enough dialogues outside batches."),
             _("Import and plan dialogues first, or cut a smaller batch."),
         )
-    made = _cut(project, [tasks[at : at + size] for at in range(0, len(tasks), size)], groups)
+    parts = [tasks[at : at + size] for at in range(0, len(tasks), size)]
+    made = _cut(project, parts, known if groups is None else groups)
     Event.objects.create(
         project=project,
         subject_type=CUT,
@@ -92,8 +96,8 @@ def unbatched(project: Project) -> QuerySet[Task]:
     return rows.exclude(dialogue__in=gold)
 
 
-def _cut(project: Project, parts: Sequence[Sequence[int]], groups: Sequence[str] | None) -> list[Batch]:
-    named = cycle(list(groups_of(project) if groups is None else groups) or [""])
+def _cut(project: Project, parts: Sequence[Sequence[int]], groups: Sequence[str]) -> list[Batch]:
+    named = cycle(groups or [""])
     last = Batch.objects.filter(project=project).aggregate(last=Max("number"))["last"] or 0
     made = []
     for number, (tasks, group) in enumerate(zip(parts, named, strict=False), start=last + 1):
@@ -104,6 +108,14 @@ def _cut(project: Project, parts: Sequence[Sequence[int]], groups: Sequence[str]
         made.append(batch)
     came_free(project)
     return made
+
+
+def check_group(name: str, known: Sequence[str]) -> None:
+    """A group with members, or empty: anybody."""
+    if name and name not in known:
+        raise Invalid(
+            _("There is no group “%(name)s”.") % {"name": name}, _("Choose one with members."), field="group"
+        )
 
 
 def locked_round(round_id: int) -> Round:
@@ -190,10 +202,7 @@ def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
         raise Refusal(
             "not_open", _("This batch is not being labelled."), _("Only open batches change hands.")
         )
-    if group and group not in groups_of(row.project):
-        raise Invalid(
-            _("There is no group “%(name)s”.") % {"name": group}, _("Choose one with members."), field="group"
-        )
+    check_group(group, groups_of(row.project))
     if row.group != group:
         Round.objects.filter(pk=row.pk).update(group=group)
         Task.objects.filter(round=row, open_slots__gt=0).update(group=group)
@@ -224,6 +233,8 @@ def open_next(row: Round, group: str | None = None) -> Round:
     group: who labels it; None: as the plan says. Where nobody is left in a group, anybody labels it.
     """
     chosen = next_group(row) if group is None else group
+    if group:
+        check_group(group, groups_of(row.project))
     following = Round.objects.create(
         batch=row.batch, project=row.project, number=row.number + 1, group=chosen
     )

@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from accounts.errors import Invalid
 from accounts.models import User
 from annotation.models import AuthoringSettings, BatchPlan, LabellingSettings
-from annotation.selectors.batches import plan_of
+from annotation.selectors.batches import checkable, plan_of
 from generation.models import Generator
 from projects.models import Project
 from projects.transitions import record
@@ -54,6 +55,13 @@ def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
     Project.objects.select_for_update().only("pk").get(pk=project.pk)
     plan = plan_of(project)
+    if "question" in changes and changes["question"] not in ("", *(one.key for one in checkable(project))):
+        raise Invalid(
+            _("No compared question about the dialogue is called “%(name)s”.")
+            % {"name": changes["question"]},
+            _("Choose one of the schema, or none: every compared answer has to be right then."),
+            field="question",
+        )
     if plan._state.adding:
         plan.save(force_insert=True)
     _change(plan, changes, "batch_plan_changed", project, actor)

@@ -19,19 +19,20 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import NotFound, Refusal
 from annotation.labelling_api import labelling_project
 from annotation.models import Appeal, AppealState, Judgement, SampleItem
-from annotation.selectors.batches import Corrected, class_of, corrected, judged_work
+from annotation.schemas import Question
+from annotation.selectors.accuracy import Corrected, Counted, corrected, counted_of, judged_work
 from annotation.selectors.judging import appeals_for, corrections, disputable_item
-from annotation.selectors.schemas import schema_of
+from annotation.selectors.schemas import newest_version, schema_of
 from annotation.services.judging import raise_appeal, settle_appeal
 from frontend.labels import words_of
 from frontend.pages import signed_in
 from frontend.paging import keyset_page, number_in
 from measures.proportion import Proportion, proportion
+from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 SHOWN = 30
-COUNTED = 2000  # judged dialogues, the newest, that a person's accuracy is counted over
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
     project = labelling_project(user, slug, Capability.ANNOTATE)
     work = judged_work(user, project)
     page = keyset_page(work, request.GET.get("before"), SHOWN)
-    counted = corrected(user, list(work[:COUNTED]))
+    counted, is_cut = counted_of(user, project)
     said = appeals_on(page.rows)
     context = {
         "project": project,
@@ -154,7 +155,8 @@ def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "cases": [(one, _example(one, said)) for one in corrected(user, page.rows)],
         "overall": proportion(sum(one.was_right for one in counted), len(counted)),
-        "classes": _by_class(counted),
+        "is_cut": is_cut,
+        "classes": _by_class(project, counted),
     }
     return render(request, "batches/accuracy.html", context)
 
@@ -164,14 +166,23 @@ def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
     return Correction(one.item, own, right, one.reason, said.get(one.item.pk), uuid4())
 
 
-def _by_class(counted: Sequence[Corrected]) -> list[tuple[str, Proportion]]:
+def _by_class(project: Project, counted: Sequence[Counted]) -> list[tuple[str, Proportion]]:
     """By what the person answered, in words; nothing where every compared answer is checked."""
-    asked = [one for one in counted if one.item.sample.question]
-    names = {class_of(one.own, one.item.sample.question): in_words(one.item, one.own) for one in asked}
-    verdicts: dict[str, list[bool]] = {name: [] for name in sorted(names)}
-    for one in asked:
-        verdicts[class_of(one.own, one.item.sample.question)].append(one.was_right)
-    return [(names[name], proportion(sum(rights), len(rights))) for name, rights in verdicts.items()]
+    row = newest_version(project)
+    known = schema_of(row).by_key if row else {}
+    verdicts: dict[tuple[str, str], list[bool]] = {}
+    for one in sorted((one for one in counted if one.question), key=lambda one: (one.question, one.own)):
+        verdicts.setdefault((one.question, one.own), []).append(one.was_right)
+    return [
+        (class_name(known.get(question), own), proportion(sum(rights), len(rights)))
+        for (question, own), rights in verdicts.items()
+    ]
+
+
+def class_name(question: Question | None, name: str) -> str:
+    """A class as people read it: "2 · high"; its name, where the question is gone."""
+    option = next((one for one in question.options if str(one.value) == name), None) if question else None
+    return words_of(question, option.value) if question and option else name
 
 
 urlpatterns = [

@@ -19,12 +19,12 @@ from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
 from annotation.models import BatchPlan, Round, Sample
-from annotation.schemas import Kind, Scope
 from annotation.selectors.batch_boards import Boards
 from annotation.selectors.batches import (
     Drawn,
     agreed_of,
     characteristic_of,
+    checkable,
     confusion_of,
     drawn_of,
     plan_of,
@@ -32,13 +32,13 @@ from annotation.selectors.batches import (
     standing_of,
 )
 from annotation.selectors.judging import batched_project, round_for, seen_by
-from annotation.selectors.schemas import current_schema, schema_of
+from annotation.selectors.schemas import schema_of
 from annotation.services import batches as services
 from annotation.services import judging
 from annotation.services.configuring import BATCHES, update_batch_plan
 from annotation.services.sampling import draw_sample
 from frontend import plots
-from frontend.labels import words_of
+from frontend.labels import in_language, words_of
 from frontend.pages import signed_in
 from frontend.pages.appeals import appeals_on, correction_of, request_id
 from frontend.paging import keyset_page, number_in
@@ -60,10 +60,8 @@ class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        row = current_schema(project)
-        asked = schema_of(row).of_scope(Scope.DIALOGUE) if row else ()
-        keys = [one.key for one in asked if one.agree and one.kind in (Kind.CHOICE, Kind.SCALE)]
-        choices = [*((key, key) for key in keys), ("", _("all compared answers"))]
+        asked = [(one.key, in_language(one.text)) for one in checkable(project)]
+        choices = [*asked, ("", _("all compared answers"))]
         label = self.fields["question"].label
         self.fields["question"] = forms.ChoiceField(label=label, choices=choices, required=False)
 

@@ -1,6 +1,6 @@
 """A DiQAD project in batches, labelled by one person a dialogue; who judges them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,9 +16,7 @@ from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.planning import create_project, plan_labelling
 from annotation.services.sampling import draw_sample
 from projects.models import Project, Role
-from tests.annotation.conftest import imported
-
-Joins = Callable[..., User]
+from tests.annotation.conftest import Joins, imported
 
 
 def says(quality: int) -> dict[str, Any]:
@@ -30,8 +28,8 @@ def says(quality: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def batched(mara: User) -> Project:
-    """One person labels a dialogue; a sample holds four, of which 75 % must be right."""
+def quality(mara: User) -> Project:
+    """In the place of the one beside: one person a dialogue; of a sample of four, 75 % must be right."""
     project = create_project(slug="quality", preset="diqad", actor=mara)
     project.labelling.min_seconds, project.labelling.overlap = 0, 1
     project.labelling.save()
@@ -47,23 +45,13 @@ def batched(mara: User) -> Project:
 
 
 @pytest.fixture
-def anna(joins: Joins, batched: Project) -> User:
-    return joins("anna", batched, Role.ANNOTATOR)
+def carla(joins: Joins, quality: Project) -> User:
+    return joins("carla", quality, Role.CONTROLLER)
 
 
 @pytest.fixture
-def carla(joins: Joins, batched: Project) -> User:
-    return joins("carla", batched, Role.CONTROLLER)
-
-
-@pytest.fixture
-def chris(joins: Joins, batched: Project) -> User:
-    return joins("chris", batched, Role.CONTROLLER)
-
-
-@pytest.fixture
-def tina(joins: Joins, batched: Project) -> User:
-    return joins("tina", batched, Role.TRAINER)
+def chris(joins: Joins, quality: Project) -> User:
+    return joins("chris", quality, Role.CONTROLLER)
 
 
 def cut(project: Project, dialogues: int = 8, **more: Any) -> Batch:
@@ -91,10 +79,10 @@ def label(project: Project, person: User, scores: Sequence[int]) -> list[int]:
 
 
 @pytest.fixture
-def sealed(batched: Project, anna: User) -> Round:
+def sealed(quality: Project, anna: User) -> Round:
     """Eight dialogues that Anna labelled: five with 2, three with 1."""
-    batch = cut(batched)
-    label(batched, anna, [2, 2, 2, 2, 2, 1, 1, 1])
+    batch = cut(quality)
+    label(quality, anna, [2, 2, 2, 2, 2, 1, 1, 1])
     return round_of(batch)
 
 

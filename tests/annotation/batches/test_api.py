@@ -14,8 +14,8 @@ from annotation.services.judging import accept_round
 from annotation.services.planning import plan_labelling
 from projects.models import Project, Role
 from projects.services import set_member
-from tests.annotation.batches.conftest import Joins, items, judges, judges_all, says
-from tests.annotation.conftest import imported
+from tests.annotation.batches.conftest import items, judges, judges_all, says
+from tests.annotation.conftest import Joins, imported
 
 JSON = "application/json"
 RIGHT_OF = {"2": says(2), "1": says(1)}
@@ -41,11 +41,11 @@ def get(client: Client, address: str, expected: int = 200) -> dict[str, Any]:
 
 
 def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
-    client: Client, batched: Project, joins: Joins
+    client: Client, quality: Project, joins: Joins
 ) -> None:
-    imported(batched, 5)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    client.force_login(joins("eric", batched, Role.ENGINEER))
+    imported(quality, 5)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    client.force_login(joins("eric", quality, Role.ENGINEER))
     sent: dict[str, Any] = {"id": str(uuid4()), "size": 2, "groups": [], "with_rest": False}
     for _send in range(2):
         assert [
@@ -61,12 +61,12 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
 
 
 def test_the_list_costs_the_same_for_more_rounds(
-    client: Client, batched: Project, carla: User, django_assert_max_num_queries: Any
+    client: Client, quality: Project, carla: User, django_assert_max_num_queries: Any
 ) -> None:
-    imported(batched, 40)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+    imported(quality, 40)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
     client.force_login(carla)
-    cut_batches(project=batched, actor=None, cut_id=uuid4(), size=2)
+    cut_batches(project=quality, actor=None, cut_id=uuid4(), size=2)
     with django_assert_max_num_queries(8):
         assert len(get(client, "projects/quality/rounds/?page_size=20")["results"]) == 20
 
@@ -205,9 +205,9 @@ def test_a_second_controller_is_told_nothing_of_the_first(
 
 
 def test_ones_own_work_is_marked_and_never_given(
-    client: Client, drawn: Sample, anna: User, batched: Project
+    client: Client, drawn: Sample, anna: User, quality: Project
 ) -> None:
-    set_member(project=batched, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
+    set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
     client.force_login(anna)
     assert get(client, f"rounds/{drawn.round_id}/sample/")["cells"] == "oooo"
     assert get(client, f"rounds/{drawn.round_id}/sample/next/")["items"] == []
@@ -296,10 +296,10 @@ def test_an_appeal_is_raised_once_and_settled_by_a_trainer(
 
 
 def test_others_work_is_not_theirs_to_dispute(
-    client: Client, drawn: Sample, carla: User, batched: Project, joins: Joins
+    client: Client, drawn: Sample, carla: User, quality: Project, joins: Joins
 ) -> None:
     wrong = ended(drawn, carla)
-    client.force_login(joins("bela", batched, Role.ANNOTATOR))
+    client.force_login(joins("bela", quality, Role.ANNOTATOR))
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "No."}
     assert post(client, f"sample-items/{wrong.pk}/appeals/", 403, **sent)["code"] == "not_allowed"
     client.force_login(joins("otto"))
@@ -309,3 +309,48 @@ def test_others_work_is_not_theirs_to_dispute(
 def test_a_round_without_a_sample_says_so(client: Client, sealed: Round, carla: User) -> None:
     client.force_login(carla)
     assert get(client, f"rounds/{sealed.pk}/sample/", 404)["code"] == "not_found"
+
+
+def test_a_manager_reads_and_changes_the_plan(
+    client: Client, quality: Project, mara: User, carla: User
+) -> None:
+    client.force_login(mara)
+    plan = get(client, "projects/quality/batches/plan/")
+    assert (plan["sample_size"], plan["overall_percent"], plan["question"]) == (4, "75.00", "quality")
+    address = "/api/v1/projects/quality/batches/plan/"
+    changed = client.patch(address, {"sample_size": 50, "overall_percent": "92.5"}, JSON).json()
+    assert (changed["sample_size"], changed["overall_percent"], changed["class_percent"]) == (
+        50,
+        "92.50",
+        "0.00",
+    )
+    for wrong in ({"question": "nonsense"}, {"sample_size": 0}, {"overall_percent": 101}, {"sampel_size": 5}):
+        answer = client.patch(address, wrong, JSON)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/problem+json")
+    client.force_login(carla)
+    assert get(client, "projects/quality/batches/plan/")["sample_size"] == 50
+    assert client.patch(address, {"sample_size": 1}, JSON).status_code == 403
+    assert BatchPlan.objects.get().sample_size == 50
+
+
+def test_a_group_that_is_none_is_refused(client: Client, quality: Project, mara: User) -> None:
+    imported(quality, 2)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    client.force_login(mara)
+    refused = post(client, "projects/quality/batches/", 400, id=str(uuid4()), groups=["nowhere"])
+    assert (refused["code"], refused["field"]) == ("invalid", "group")
+
+
+def test_boards_in_numbers(client: Client, drawn: Sample, carla: User, mara: User) -> None:
+    judges_all(carla, drawn, wrong=1)
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    client.force_login(mara)
+    told = get(client, "projects/quality/batches/boards/")
+    assert told["states"] == {"open": 0, "sealed": 0, "in_review": 0, "accepted": 1}
+    assert (told["rounds_needed"], told["more_than_one"]) == ({"1": 1}, 0)
+    [group] = told["groups"]
+    assert (group["group"], group["accepted"], group["rounds"]) == ("", 1, 1)
+    [load] = told["controllers"]
+    assert (load["controller"], load["samples"], load["judged"], load["corrected"]) == ("carla", 1, 4, 0.25)
+    client.force_login(carla)
+    get(client, "projects/quality/batches/boards/", 403)

@@ -19,62 +19,62 @@ from tests.annotation.batches.conftest import cut, judges_all, label, round_of, 
 from tests.annotation.conftest import Joins, imported
 
 
-def test_dialogues_are_cut_in_the_order_in_which_they_are_given_out(batched: Project) -> None:
-    imported(batched, 7)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    made = cut_batches(project=batched, actor=None, cut_id=uuid4(), size=3)
+def test_dialogues_are_cut_in_the_order_in_which_they_are_given_out(quality: Project) -> None:
+    imported(quality, 7)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    made = cut_batches(project=quality, actor=None, cut_id=uuid4(), size=3)
     assert [(batch.number, batch.size) for batch in made] == [(1, 3), (2, 3), (3, 1)]
     ranks = list(Task.objects.order_by("round__batch__number", "rank").values_list("rank", flat=True))
     assert ranks == sorted(ranks)
 
 
-def test_the_rest_can_wait(batched: Project) -> None:
-    imported(batched, 7)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    made = cut_batches(project=batched, actor=None, cut_id=uuid4(), size=3, with_rest=False)
+def test_the_rest_can_wait(quality: Project) -> None:
+    imported(quality, 7)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    made = cut_batches(project=quality, actor=None, cut_id=uuid4(), size=3, with_rest=False)
     assert len(made) == 2
     assert Task.objects.filter(round=None).count() == 1
 
 
-def test_the_same_cut_again_cuts_nothing(batched: Project) -> None:
-    imported(batched, 4)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+def test_the_same_cut_again_cuts_nothing(quality: Project) -> None:
+    imported(quality, 4)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
     cut_id = uuid4()
-    first = cut_batches(project=batched, actor=None, cut_id=cut_id)
-    assert cut_batches(project=batched, actor=None, cut_id=cut_id) == first
+    first = cut_batches(project=quality, actor=None, cut_id=cut_id)
+    assert cut_batches(project=quality, actor=None, cut_id=cut_id) == first
     with pytest.raises(Refusal, match="not enough"):
-        cut_batches(project=batched, actor=None, cut_id=uuid4())
+        cut_batches(project=quality, actor=None, cut_id=uuid4())
 
 
-def test_groups_take_turns(batched: Project, anna: User, joins: Joins) -> None:
-    for person, group in ((anna, "east"), (joins("bela", batched, Role.ANNOTATOR), "west")):
-        set_group(project=batched, actor=None, user=person, group=group)
-    imported(batched, 6)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
-    cut_batches(project=batched, actor=None, cut_id=uuid4(), size=2)
+def test_groups_take_turns(quality: Project, anna: User, joins: Joins) -> None:
+    for person, group in ((anna, "east"), (joins("bela", quality, Role.ANNOTATOR), "west")):
+        set_group(project=quality, actor=None, user=person, group=group)
+    imported(quality, 6)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    cut_batches(project=quality, actor=None, cut_id=uuid4(), size=2)
     assert list(Round.objects.values_list("group", flat=True)) == ["east", "west", "east"]
     assert set(Task.objects.filter(round__group="west").values_list("group", flat=True)) == {"west"}
 
 
-def test_the_last_final_label_seals(batched: Project, anna: User) -> None:
-    batch = cut(batched, 3)
-    label(batched, anna, [2, 2])
+def test_the_last_final_label_seals(quality: Project, anna: User) -> None:
+    batch = cut(quality, 3)
+    label(quality, anna, [2, 2])
     assert round_of(batch).state == RoundState.OPEN
-    label(batched, anna, [1])
+    label(quality, anna, [1])
     assert round_of(batch).state == RoundState.SEALED
 
 
-def test_an_open_dialogue_keeps_the_batch_open(batched: Project, anna: User) -> None:
-    batch = cut(batched, 3)
-    label(batched, anna, [2])
+def test_an_open_dialogue_keeps_the_batch_open(quality: Project, anna: User) -> None:
+    batch = cut(quality, 3)
+    label(quality, anna, [2])
     with pytest.raises(Refusal) as refused:
         seal_round(actor=None, round_id=round_of(batch).pk)
     assert (refused.value.code, refused.value.details["missing"]) == ("not_complete", 2)
 
 
-def test_nothing_changes_in_a_sealed_batch(batched: Project, anna: User) -> None:
-    batch = cut(batched, 1)
-    [assignment] = label(batched, anna, [2])
+def test_nothing_changes_in_a_sealed_batch(quality: Project, anna: User) -> None:
+    batch = cut(quality, 1)
+    [assignment] = label(quality, anna, [2])
     with pytest.raises(Refusal) as refused:
         submit_labels(
             annotator=anna, assignment_id=assignment, sent=SentLabels(id=uuid4(), schema=1, answers=says(1))
@@ -94,7 +94,7 @@ def test_a_batch_in_review_is_not_opened_again(drawn: Sample, anna: User) -> Non
 
 
 def test_a_returned_batch_loses_every_label_and_begins_again(
-    batched: Project, anna: User, carla: User, drawn: Sample
+    quality: Project, anna: User, carla: User, drawn: Sample
 ) -> None:
     judges_all(carla, drawn, wrong=2)
     following = return_round(
@@ -105,14 +105,14 @@ def test_a_returned_batch_loses_every_label_and_begins_again(
     states = set(Task.objects.filter(round=drawn.round_id).values_list("state", flat=True))
     assert states == {TaskState.WITHDRAWN}
     assert (following.number, following.state) == (2, RoundState.OPEN)
-    label(batched, anna, [1] * 8)  # the same person labels the same dialogues anew
+    label(quality, anna, [1] * 8)  # the same person labels the same dialogues anew
     following.refresh_from_db()
     assert following.state == RoundState.SEALED
     assert FinalLabel.objects.filter(superseded_at=None).count() == 8
 
 
 def test_withdrawn_labels_cannot_be_corrected(
-    batched: Project, anna: User, carla: User, sealed: Round, drawn: Sample
+    quality: Project, anna: User, carla: User, sealed: Round, drawn: Sample
 ) -> None:
     judges_all(carla, drawn, wrong=4)
     return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="All wrong.")
@@ -125,20 +125,20 @@ def test_withdrawn_labels_cannot_be_corrected(
     assert refused.value.code == "withdrawn"
 
 
-def test_a_batch_whose_annotators_are_gone_is_for_anybody(batched: Project, anna: User, carla: User) -> None:
-    set_group(project=batched, actor=None, user=anna, group="east")
-    batch = cut(batched, 4)
-    label(batched, anna, [2, 2, 2, 2])
+def test_a_batch_whose_annotators_are_gone_is_for_anybody(quality: Project, anna: User, carla: User) -> None:
+    set_group(project=quality, actor=None, user=anna, group="east")
+    batch = cut(quality, 4)
+    label(quality, anna, [2, 2, 2, 2])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     judges_all(carla, sample, wrong=4)
-    set_group(project=batched, actor=None, user=anna, group="")
+    set_group(project=quality, actor=None, user=anna, group="")
     following = return_round(controller=carla, round_id=sample.round_id, decision_id=uuid4(), reason="Wrong.")
     assert following.group == ""
 
 
-def test_an_open_batch_changes_hands(batched: Project, anna: User, mara: User) -> None:
-    set_group(project=batched, actor=None, user=anna, group="east")
-    batch = cut(batched, 2, groups=[])
+def test_an_open_batch_changes_hands(quality: Project, anna: User, mara: User) -> None:
+    set_group(project=quality, actor=None, user=anna, group="east")
+    batch = cut(quality, 2, groups=[])
     opened = regroup_round(actor=mara, round_id=round_of(batch).pk, group="east")
     assert set(Task.objects.filter(round=opened).values_list("group", flat=True)) == {"east"}
     with pytest.raises(Refusal):
@@ -155,23 +155,23 @@ def test_every_move_is_an_event_with_its_actor(carla: User, drawn: Sample) -> No
 
 
 def test_a_dialogue_of_the_admission_test_leaves_its_batch(
-    batched: Project, anna: User, joins: Joins
+    quality: Project, anna: User, joins: Joins
 ) -> None:
-    batch = cut(batched, 3)
+    batch = cut(quality, 3)
     gold = Task.objects.filter(round__batch=batch).latest("rank")
     make_gold(
-        trainer=joins("tina", batched, Role.TRAINER),
-        project=batched,
+        trainer=joins("tina", quality, Role.TRAINER),
+        project=quality,
         dialogue_id=gold.dialogue_id or 0,
         answers=says(2),
         explanation="It names the step.",
     )
-    label(batched, anna, [2, 2])
+    label(quality, anna, [2, 2])
     batch.refresh_from_db()
     assert (batch.size, round_of(batch).state) == (2, RoundState.SEALED)
 
 
-def test_batches_need_labels_to_be_cut_from(batched: Project) -> None:
+def test_batches_need_labels_to_be_cut_from(quality: Project) -> None:
     with pytest.raises(Refusal):
-        cut_batches(project=batched, actor=None, cut_id=uuid4())
+        cut_batches(project=quality, actor=None, cut_id=uuid4())
     assert not Batch.objects.exists()

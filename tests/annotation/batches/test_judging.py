@@ -7,11 +7,10 @@ import pytest
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from annotation.models import BatchPlan, Judgement, Round, RoundState, Sample, SampleItem, Task, TaskState
+from annotation.selectors.accuracy import corrected, judged_work
 from annotation.selectors.batches import (
     confusion_of,
-    corrected,
     drawn_of,
-    judged_work,
     left_for,
     plan_of,
     standing_of,
@@ -50,15 +49,15 @@ def test_one_round_has_one_sample(drawn: Sample, carla: User, chris: User) -> No
     assert code(refused) == "already_drawn"
 
 
-def test_an_open_batch_is_not_sampled(batched: Project, carla: User) -> None:
+def test_an_open_batch_is_not_sampled(quality: Project, carla: User) -> None:
     with pytest.raises(Refusal) as refused:
-        draw_sample(controller=carla, round_id=round_of(cut(batched)).pk, sample_id=uuid4())
+        draw_sample(controller=carla, round_id=round_of(cut(quality)).pk, sample_id=uuid4())
     assert code(refused) == "not_sealed"
 
 
-def test_a_batch_smaller_than_the_sample_is_judged_whole(batched: Project, anna: User, carla: User) -> None:
-    batch = cut(batched, 3)
-    label(batched, anna, [2, 2, 1])
+def test_a_batch_smaller_than_the_sample_is_judged_whole(quality: Project, anna: User, carla: User) -> None:
+    batch = cut(quality, 3)
+    label(quality, anna, [2, 2, 1])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     assert SampleItem.objects.filter(sample=sample).count() == 3
     judges_all(carla, sample)
@@ -66,39 +65,39 @@ def test_a_batch_smaller_than_the_sample_is_judged_whole(batched: Project, anna:
     assert (standing.accuracy.low, standing.accuracy.high) == (1, 1)
 
 
-def test_own_work_is_never_drawn(batched: Project, anna: User, joins: Joins) -> None:
-    both = joins("olga", batched, Role.ANNOTATOR, Role.CONTROLLER)
-    batch = cut(batched, 8)
-    label(batched, anna, [2] * 5)
-    label(batched, both, [1] * 3)
+def test_own_work_is_never_drawn(quality: Project, anna: User, joins: Joins) -> None:
+    both = joins("olga", quality, Role.ANNOTATOR, Role.CONTROLLER)
+    batch = cut(quality, 8)
+    label(quality, anna, [2] * 5)
+    label(quality, both, [1] * 3)
     sample = draw_sample(controller=both, round_id=round_of(batch).pk, sample_id=uuid4())
     assert (sample.population, sample.own, sample.classes) == (5, 3, {"2": 5})
     assert {item.label for item in items(sample)} == {"2"}
 
 
-def test_who_labelled_everything_draws_nothing(batched: Project, joins: Joins) -> None:
-    both = joins("olga", batched, Role.ANNOTATOR, Role.CONTROLLER)
-    batch = cut(batched, 2)
-    label(batched, both, [2, 2])
+def test_who_labelled_everything_draws_nothing(quality: Project, joins: Joins) -> None:
+    both = joins("olga", quality, Role.ANNOTATOR, Role.CONTROLLER)
+    batch = cut(quality, 2)
+    label(quality, both, [2, 2])
     with pytest.raises(Refusal) as refused:
         draw_sample(controller=both, round_id=round_of(batch).pk, sample_id=uuid4())
     assert code(refused) == "own_work"
 
 
 def test_another_controllers_own_work_is_left_to_others(
-    batched: Project, anna: User, sealed: Round, drawn: Sample
+    quality: Project, anna: User, sealed: Round, drawn: Sample
 ) -> None:
-    set_member(project=batched, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
+    set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
     assert not left_for(anna, drawn).exists()
     with pytest.raises(Refusal) as refused:
         judges(anna, items(drawn)[0], right=True)
     assert code(refused) == "own_work"
 
 
-def test_every_class_gets_its_share_when_drawn_by_class(batched: Project, anna: User, carla: User) -> None:
+def test_every_class_gets_its_share_when_drawn_by_class(quality: Project, anna: User, carla: User) -> None:
     BatchPlan.objects.update(is_stratified=True)
-    batch = cut(batched, 10)
-    label(batched, anna, [2] * 9 + [1])
+    batch = cut(quality, 10)
+    label(quality, anna, [2] * 9 + [1])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     assert sorted(item.label for item in items(sample)) == ["1", "2", "2", "2"]
     assert redrawn(sample, 4) == [item.task_id for item in items(sample)]
@@ -137,7 +136,7 @@ def test_controllers_share_a_sample(drawn: Sample, carla: User, chris: User) -> 
     assert code(refused) == "judged_already"
 
 
-def test_now_and_then_two_judge_the_same(batched: Project, sealed: Round, carla: User, chris: User) -> None:
+def test_now_and_then_two_judge_the_same(quality: Project, sealed: Round, carla: User, chris: User) -> None:
     BatchPlan.objects.update(double_every=1)
     sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
     judges(carla, items(sample)[0], right=True)
@@ -155,7 +154,7 @@ def test_blind_means_to_label_first(drawn: Sample, carla: User) -> None:
     assert judge(controller=carla, item_id=one.pk, sent=SentJudgement(id=uuid4())).is_right
 
 
-def test_open_means_to_agree_or_not(batched: Project, sealed: Round, carla: User) -> None:
+def test_open_means_to_agree_or_not(quality: Project, sealed: Round, carla: User) -> None:
     BatchPlan.objects.update(is_blind=False)
     sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
     assert judge(controller=carla, item_id=items(sample)[0].pk, sent=SentJudgement(id=uuid4())).is_right
@@ -181,10 +180,10 @@ def test_three_of_four_pass(drawn: Sample, carla: User) -> None:
     )
 
 
-def test_a_class_with_one_sample_fails_the_batch_alone(batched: Project, anna: User, carla: User) -> None:
+def test_a_class_with_one_sample_fails_the_batch_alone(quality: Project, anna: User, carla: User) -> None:
     BatchPlan.objects.update(class_percent=90)
-    batch = cut(batched, 4)
-    label(batched, anna, [2, 2, 2, 1])
+    batch = cut(quality, 4)
+    label(quality, anna, [2, 2, 2, 1])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     for item in items(sample):
         judges(carla, item, right=item.label == "2")
@@ -194,7 +193,7 @@ def test_a_class_with_one_sample_fails_the_batch_alone(batched: Project, anna: U
 
 
 def test_what_passes_is_not_returned_and_what_fails_not_accepted(
-    batched: Project, drawn: Sample, carla: User
+    quality: Project, drawn: Sample, carla: User
 ) -> None:
     judges_all(carla, drawn)
     with pytest.raises(Refusal) as refused:
@@ -273,12 +272,12 @@ def test_what_is_right_has_no_appeal(drawn: Sample, anna: User, carla: User) -> 
 
 
 def test_annotators_see_what_was_right_and_no_name(
-    batched: Project, drawn: Sample, anna: User, carla: User
+    quality: Project, drawn: Sample, anna: User, carla: User
 ) -> None:
     judges_all(carla, drawn, wrong=2)
-    assert not judged_work(anna, batched).exists()  # not before the verdict
+    assert not judged_work(anna, quality).exists()  # not before the verdict
     return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Bad.")
-    seen = corrected(anna, list(judged_work(anna, batched)))
+    seen = corrected(anna, list(judged_work(anna, quality)))
     assert [one.was_right for one in seen] == [False, False, True, True]
     assert seen[0].reason == "Look again."
 

@@ -40,9 +40,9 @@ def returned(failed: Sample, carla: User) -> Round:
     return return_round(controller=carla, round_id=failed.round_id, decision_id=uuid4(), reason="Read twice.")
 
 
-def test_mara_cuts_batches_once(client: Client, batched: Project, mara: User) -> None:
-    imported(batched, 8)
-    plan_labelling(project=batched, actor=None, plan_id=uuid4())
+def test_mara_cuts_batches_once(client: Client, quality: Project, mara: User) -> None:
+    imported(quality, 8)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
     sent = {"size": 4, "with_rest": "on", "cut_id": uuid4()}
     for _again in range(2):
         assert post(client, mara, f"{LIST}cut/", **sent).status_code == 302
@@ -50,13 +50,13 @@ def test_mara_cuts_batches_once(client: Client, batched: Project, mara: User) ->
     assert "Batch 2" in page(client, mara, LIST)
 
 
-def test_cutting_nothing_says_why(client: Client, batched: Project, mara: User) -> None:
+def test_cutting_nothing_says_why(client: Client, quality: Project, mara: User) -> None:
     answer = post(client, mara, f"{LIST}cut/", size=4, cut_id=uuid4())
     assert answer.status_code == 422
     assert "not enough dialogues" in answer.content.decode()
 
 
-def test_mara_changes_the_plan(client: Client, batched: Project, mara: User) -> None:
+def test_mara_changes_the_plan(client: Client, quality: Project, mara: User) -> None:
     sent = {
         "batch_size": 50, "sample_size": 10, "overall_percent": "95", "class_percent": "0",
         "question": "quality", "is_blind": "on", "double_every": 3, "relabel": "other",
@@ -67,7 +67,7 @@ def test_mara_changes_the_plan(client: Client, batched: Project, mara: User) -> 
     assert not plan.is_stratified
 
 
-def test_a_plan_of_a_question_that_is_none_is_refused(client: Client, batched: Project, mara: User) -> None:
+def test_a_plan_of_a_question_that_is_none_is_refused(client: Client, quality: Project, mara: User) -> None:
     answer = post(client, mara, f"{LIST}plan/", question="nonsense")
     assert answer.status_code == 422
     assert BatchPlan.objects.get().question == "quality"
@@ -183,7 +183,7 @@ def test_boards_answer_with_files(client: Client, returned: Round, mara: User) -
     assert client.get(f"{LIST}boards/nonsense.csv").status_code == 404
 
 
-def test_boards_of_nothing(client: Client, batched: Project, mara: User) -> None:
+def test_boards_of_nothing(client: Client, quality: Project, mara: User) -> None:
     assert "Nothing to show yet" in page(client, mara, f"{LIST}boards/")
 
 
@@ -211,6 +211,32 @@ def test_accuracy_costs_the_same_for_more_examples(
         page(client, anna, "/p/quality/accuracy/")
 
 
-def test_an_open_batch_says_how_far_it_is(client: Client, batched: Project, mara: User) -> None:
-    cut(batched)
+def test_an_open_batch_says_how_far_it_is(client: Client, quality: Project, mara: User) -> None:
+    cut(quality)
     assert "0 of 8 dialogues have their final label" in page(client, mara, BATCH)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Rate the quality"), ("zh-hans", "质量判断")])
+def test_the_plan_names_questions_in_words(
+    client: Client, quality: Project, mara: User, language: str, words: str
+) -> None:
+    client.force_login(mara)
+    shown = client.get(LIST, headers={"accept-language": language}).content.decode()
+    assert f'<option value="quality" selected>{words}' in shown
+
+
+def test_a_round_keeps_what_was_needed(client: Client, returned: Round, carla: User) -> None:
+    BatchPlan.objects.update(overall_percent=99)
+    shown = page(client, carla, f"{BATCH}?round=1")
+    assert "≥ 75 %" in shown
+    assert "≥ 99 %" not in shown
+
+
+def test_accuracy_says_when_only_the_newest_are_counted(
+    client: Client, returned: Round, anna: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "newest" not in page(client, anna, "/p/quality/accuracy/")
+    monkeypatch.setattr("annotation.selectors.accuracy.COUNTED", 3)
+    shown = page(client, anna, "/p/quality/accuracy/")
+    assert "The newest 3 are counted." in shown
+    assert "of 3 right" in shown

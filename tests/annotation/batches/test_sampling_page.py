@@ -83,7 +83,7 @@ def test_without_a_sample_in_review_the_batch_says_how_it_stands(
     assert (answer.status_code, answer.headers["Location"]) == (302, "/p/quality/batches/1/")
 
 
-def test_only_who_reviews_opens_it(client: Client, drawn: Sample, anna: User, batched: Project) -> None:
+def test_only_who_reviews_opens_it(client: Client, drawn: Sample, anna: User, quality: Project) -> None:
     client.force_login(anna)
     assert client.get(PAGE).status_code == 403
 

@@ -1,5 +1,6 @@
 """A thousand random sequences of actions, legal and not, on one small batch: what must hold after every one of them."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
@@ -19,7 +20,6 @@ from annotation.models import (
     RoundState,
     Sample,
     SampleItem,
-    Schema,
     Task,
     TaskState,
 )
@@ -40,27 +40,26 @@ from annotation.services.sampling import draw_sample, redrawn
 from dialogues.models import Dialogue, Split
 from preference.selectors.selection import Filters, select
 from projects.models import Project
-from tests.annotation.batches.conftest import says
+from tests.annotation.batches.conftest import label, says
 from tests.annotation.conftest import imported
 
-SEQUENCES, IN_ONE_TEST, ACTIONS, DIALOGUES = 1000, 50, 14, 3
+SEQUENCES, IN_ONE_TEST, DIALOGUES = 1000, 100, 2
+ACTIONS = {"new": 12, "sealed": 9}  # from where a sequence begins
 SENSIBLE = 0.6
 
 
 class Floor:
-    """The people of a batch, each doing something at random."""
+    """The people of a new batch, each doing something at random."""
 
-    def __init__(self, project: Project, people: dict[str, User], seed: int) -> None:
-        self.project, self.people, self.dice = project, people, Random(seed)
-        imported(project, DIALOGUES)
-        Dialogue.objects.filter(project=project).update(split=Split.TRAIN)
-        plan_labelling(project=project, actor=None, plan_id=uuid4())
-        [self.batch] = cut_batches(project=project, actor=None, cut_id=uuid4())
+    def __init__(self, batch: Batch, people: dict[str, User], seed: int) -> None:
+        self.batch, self.project, self.people, self.dice = batch, batch.project, people, Random(seed)
         self.samples: dict[int, list[int]] = {}
+        self.drawn_anew: set[tuple[int, str]] = set()
         self.verdicts: dict[int, tuple[str, str | None]] = {}
 
-    def acts(self) -> None:
-        """One action, mostly one that is next: by chance alone hardly a batch would come to its verdict."""
+    def acts(self) -> bool:
+        """One action, mostly one that is next: by chance alone hardly a batch would come to its verdict. False: it was
+        refused, and whatever it had done until then is undone."""
         choices: list[tuple[Callable[[], object], int]] = [
             (self.labels, 5), (self.revises, 1), (self.seals, 2), (self.unseals, 1), (self.draws, 3),
             (self.judges, 6), (self.accepts, 2), (self.returns, 2), (self.appeals, 1), (self.settles, 1),
@@ -70,6 +69,8 @@ class Floor:
             action = self.dice.choice(self.next_ones())
         with suppress(Refusal), transaction.atomic():
             action()
+            return True
+        return False
 
     def next_ones(self) -> list[Callable[[], object]]:
         """What fits the state of the latest round."""
@@ -162,23 +163,26 @@ class Floor:
         assert [row.number for row in rounds] == list(range(1, len(rounds) + 1))
         assert {row.state for row in rounds[:-1]} <= {RoundState.RETURNED}  # one live round at most
         assert rounds[-1].state != RoundState.RETURNED
+        tasks = Counter(Task.objects.filter(round__batch=self.batch).values_list("round", "state").order_by())
+        live = FinalLabel.objects.filter(task__round__batch=self.batch, superseded_at=None)
+        finals = Counter(live.values_list("task__round", flat=True).order_by())
+        samples = {one.round_id: one for one in Sample.objects.filter(round__in=rounds)}
         for row in rounds:
-            self.round_holds(row)
+            states = {state: n for (pk, state), n in tasks.items() if pk == row.pk}
+            self.round_holds(row, states, finals[row.pk], samples.get(row.pk))
         self.export_holds(rounds[-1])
 
-    def round_holds(self, row: Round) -> None:
-        states = list(Task.objects.filter(round=row).values_list("state", flat=True))
-        live = FinalLabel.objects.filter(task__round=row, superseded_at=None)
-        assert len(states) == DIALOGUES
+    def round_holds(self, row: Round, states: dict[str, int], live: int, sample: Sample | None) -> None:
+        assert sum(states.values()) == DIALOGUES
         if row.state == RoundState.RETURNED:
             assert set(states) == {TaskState.WITHDRAWN}
-            assert not live.exists()
+            assert live == 0
         elif row.state != RoundState.OPEN:
             assert set(states) == {TaskState.FINAL}
-            assert live.count() == DIALOGUES
-        sample = Sample.objects.filter(round=row).first()
+            assert live == DIALOGUES
         assert (sample is not None) == (row.state not in (RoundState.OPEN, RoundState.SEALED))
         if sample is not None:
+            sample.round = row
             self.sample_holds(row, sample)
 
     def sample_holds(self, row: Round, sample: Sample) -> None:
@@ -186,7 +190,9 @@ class Floor:
         items = [one.item for one in drawn]
         tasks = [item.task_id for item in items]
         assert self.samples.setdefault(row.pk, tasks) == tasks
-        assert redrawn(sample, len(tasks)) == tasks
+        if (row.pk, row.state) not in self.drawn_anew:
+            self.drawn_anew.add((row.pk, row.state))
+            assert redrawn(sample, len(tasks)) == tasks
         assert all(str(item.final.answers["dialogue"]["quality"]) == item.label for item in items)
         assert row.state == RoundState.IN_REVIEW or row.ended_at
         if not row.ended_at:
@@ -206,25 +212,37 @@ class Floor:
         assert (standing.right, standing.judged) == (right + late, len(judged))
 
     def export_holds(self, latest: Round) -> None:
-        leaving = select(self.project, Filters()).dialogues().filter(tasks__round__batch=self.batch)
-        count = leaving.distinct().count()
+        count = select(self.project, Filters()).dialogues().count()
         assert count == (DIALOGUES if latest.state == RoundState.ACCEPTED else 0)
+
+
+@pytest.fixture
+def batch(quality: Project) -> Batch:
+    imported(quality, DIALOGUES)
+    Dialogue.objects.filter(project=quality).update(split=Split.TRAIN)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    [made] = cut_batches(project=quality, actor=None, cut_id=uuid4())
+    return made
 
 
 @pytest.mark.parametrize("first", range(0, SEQUENCES, IN_ONE_TEST))
 def test_whatever_people_do_a_batch_stays_whole(
-    batched: Project, anna: User, carla: User, chris: User, tina: User, first: int
+    batch: Batch, anna: User, carla: User, chris: User, tina: User, first: int
 ) -> None:
+    """Sequences begin with the same batch, half of them with a labelled one; what the one before did is rolled back."""
     people = {"anna": anna, "carla": carla, "chris": chris, "tina": tina}
-    assert Schema.objects.get(project=batched).version == 1
     reached = set[str]()
-    for seed in range(first, first + IN_ONE_TEST):
-        mark = transaction.savepoint()
-        floor = Floor(batched, people, seed)
-        for _n in range(ACTIONS):
-            floor.acts()
-            floor.holds()
-        reached |= set(Round.objects.filter(batch=floor.batch).values_list("state", flat=True))
-        transaction.savepoint_rollback(mark)
-    assert not Batch.objects.exists()
-    assert reached & {RoundState.ACCEPTED, RoundState.RETURNED}
+    half = first + IN_ONE_TEST // 2
+    for begin, seeds in (("new", range(first, half)), ("sealed", range(half, first + IN_ONE_TEST))):
+        if begin == "sealed":
+            label(batch.project, anna, [2, 1])
+        for seed in seeds:
+            mark = transaction.savepoint()
+            floor = Floor(batch, people, seed)
+            for _n in range(ACTIONS[begin]):
+                if floor.acts():
+                    floor.holds()
+            reached |= set(Round.objects.filter(batch=batch).values_list("state", flat=True))
+            transaction.savepoint_rollback(mark)
+    assert Round.objects.get(batch=batch).state == RoundState.SEALED
+    assert {RoundState.ACCEPTED, RoundState.RETURNED} <= reached

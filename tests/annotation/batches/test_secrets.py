@@ -1,0 +1,116 @@
+"""What a controller must not learn before judging: labels of a blind sample, and what the first controller found."""
+
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.models import BatchPlan, Round, Sample, SampleItem
+from annotation.services.judging import accept_round
+from annotation.services.sampling import draw_sample
+from projects.models import Project, Role
+from projects.services import set_member
+from tests.annotation.batches.conftest import items, judges, judges_all
+
+BATCH = "/p/quality/batches/1/"
+HIDDEN = "You may be the one who judges it"
+
+
+def dialogue(client: Client, reader: User, item: SampleItem) -> str:
+    client.force_login(reader)
+    answer = client.get(f"/p/quality/dialogues/{item.task.dialogue_id}/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def batch_page(client: Client, reader: User) -> str:
+    client.force_login(reader)
+    return client.get(BATCH).content.decode()
+
+
+def is_told(page: str) -> bool:
+    """Whether the final label or somebody's answers are on the page of a dialogue."""
+    assert ("Final label" in page) == ("Answers, person by person" in page) == (HIDDEN not in page)
+    return HIDDEN not in page
+
+
+def test_a_dialogue_of_a_blind_sample_tells_no_label(client: Client, drawn: Sample, carla: User) -> None:
+    first, second, *_rest = items(drawn)
+    assert not is_told(dialogue(client, carla, first))
+    judges(carla, first, right=True)
+    assert is_told(dialogue(client, carla, first))
+    assert not is_told(dialogue(client, carla, second))
+
+
+def test_what_was_not_drawn_is_read_as_before(client: Client, drawn: Sample, carla: User) -> None:
+    others = drawn.round.tasks.exclude(drawn__sample=drawn)
+    for task in others:
+        client.force_login(carla)
+        assert is_told(client.get(f"/p/quality/dialogues/{task.dialogue_id}/").content.decode())
+
+
+def test_who_judges_nothing_reads_labels(
+    client: Client, drawn: Sample, mara: User, anna: User, quality: Project
+) -> None:
+    first = items(drawn)[0]
+    assert is_told(dialogue(client, mara, first))
+    set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
+    assert is_told(dialogue(client, anna, first))  # her own work, which she cannot judge
+
+
+def test_of_a_shared_sample_what_another_judged_is_read(
+    client: Client, drawn: Sample, carla: User, chris: User
+) -> None:
+    first = items(drawn)[0]
+    judges(carla, first, right=True)
+    assert is_told(dialogue(client, chris, first))
+    Sample.objects.update(is_double=True)
+    assert not is_told(dialogue(client, chris, first))
+
+
+def test_after_the_verdict_everything_is_read(
+    client: Client, drawn: Sample, carla: User, chris: User
+) -> None:
+    judges_all(carla, drawn)
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    assert is_told(dialogue(client, chris, items(drawn)[0]))
+
+
+def test_an_open_sample_hides_nothing(client: Client, sealed: Round, carla: User) -> None:
+    BatchPlan.objects.update(is_blind=False)
+    sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    assert is_told(dialogue(client, carla, items(sample)[0]))
+
+
+@pytest.fixture
+def doubled(drawn: Sample, carla: User) -> Sample:
+    """Carla has judged all of it, half of it wrong."""
+    Sample.objects.update(is_double=True)
+    drawn.refresh_from_db()
+    judges_all(carla, drawn, wrong=2)
+    return drawn
+
+
+def test_the_second_controller_counts_alone(client: Client, doubled: Sample, chris: User) -> None:
+    judges(chris, items(doubled)[3], right=True)
+    client.force_login(chris)
+    said = client.get(f"/api/v1/rounds/{doubled.round_id}/sample/").json()
+    assert (said["standing"]["judged"], said["standing"]["right"]) == (1, 1)
+    assert (said["standing"]["decision"], said["standing"]["spare"], said["cells"]) == ("open", 1, "...r")
+    shown = batch_page(client, chris)
+    for told in ("Look again.", "mistaken", "The sample fails", "2 / 4"):
+        assert told not in shown
+    assert "1 / 4" in shown
+
+
+def test_who_has_ended_sees_both(client: Client, doubled: Sample, carla: User, chris: User) -> None:
+    assert "The sample fails" in batch_page(client, carla)
+    judges_all(chris, doubled, wrong=1)
+    shown = batch_page(client, chris)
+    assert "Two controllers judged 4 dialogues; they agree on 3" in shown
+    assert "The sample fails" in shown  # the first one's judgements count
+
+
+def test_managers_see_how_far_it_is(client: Client, doubled: Sample, mara: User) -> None:
+    assert "4 / 4" in batch_page(client, mara)
