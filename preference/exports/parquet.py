@@ -49,7 +49,6 @@ JUDGED = [
     ("active_seconds", NUMBER),
     ("idle_seconds", NUMBER),
     ("reason", TEXT),
-    ("remarks", TEXT),
 ]
 SCHEMAS: Mapping[str, pa.Schema] = {
     "diamante": pa.schema(
@@ -75,7 +74,9 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     ),
     "reward": pa.schema([("chosen", MESSAGES), ("rejected", MESSAGES)]),
     "kto": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), ("label", TRUTH)]),
-    "judgements": pa.schema([*JUDGED, _json("value"), _json("schema_version"), _json(REST)]),
+    "judgements": pa.schema(
+        [*JUDGED, _json("value"), _json("remarks"), _json("schema_version"), _json(REST)]
+    ),
     "dialeval": pa.schema(
         [
             ("id", TEXT),

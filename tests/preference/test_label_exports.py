@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from pyarrow import parquet
 from pytest_django import DjangoAssertNumQueries
 
 import dialogues.tasks  # noqa: F401  registers what carries an import out
@@ -200,3 +201,29 @@ def test_an_authoring_format_is_refused_by_name(mara: User, tmp_path: Path) -> N
     quality = create_project(slug="quality", preset="diqad", actor=mara)
     with pytest.raises(CommandError, match=r"not for a project of this kind.*: diqad, judgements"):
         exported(quality, "sft", tmp_path)
+
+
+def parquet_of(project: Project, format: str) -> list[dict[str, Any]]:
+    out = BytesIO()
+    everything = Filters(include_unreviewed=True, include_withheld=True)
+    export(FORMATS[format], select(project, everything), out, file_type="parquet")
+    rows: list[dict[str, Any]] = parquet.read_table(BytesIO(out.getvalue())).to_pylist()
+    return rows
+
+
+def test_labels_leave_as_parquet_too(quality: Project) -> None:
+    rows = parquet_of(quality, "diqad")
+    assert [json.loads(row["label"]) for row in rows] == [2, 0, -1, "phone", "phone"]
+    assert (rows[1]["reason"], rows[1]["dialogue"]) == (["not_relevant"], SAID)
+    assert json.loads(rows[0]["judgements"])[0]["quality"] == 2
+    answers = [(row["question"], json.loads(row["value"])) for row in parquet_of(quality, "judgements")]
+    assert ("quality", "phone") in answers
+
+
+def test_annotated_dialogues_leave_as_parquet_too(mara: User, imports: Imports) -> None:
+    helpdesk = create_project(slug="helpdesk", preset="dialeval", actor=mara)
+    imports(helpdesk, json.dumps([entry("d1", [1, "-1"], source="shop")]).encode(), "dialeval")
+    (row,) = parquet_of(helpdesk, "dialeval")
+    assert (row["id"], json.loads(row["other"])) == ("d1", {"source": "shop"})
+    assert row["turns"][0]["utterances"] == ["没有声音", "一点都没有"]
+    assert row["annotations"][0]["nugget"] == ["CNUG0", "HNUG*", "CNaN"]

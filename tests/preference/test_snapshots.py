@@ -122,7 +122,7 @@ def test_trainers_read_it(written: Written, taken: Taken) -> None:
 
 @pytest.mark.parametrize("format", ["diamante", "quadruples", "sft", "preference", "reward", "kto"])
 def test_it_gives_the_rows_that_its_project_gave(
-    written: Written, taken: Taken, rows: Rows, project: Project, format: str
+    written: Written, taken: Taken, rows: Rows, project: Project, eric: User, format: str
 ) -> None:
     for _number in range(3):
         written(PASS)
@@ -132,7 +132,7 @@ def test_it_gives_the_rows_that_its_project_gave(
     Dialogue.objects.update(review_state=ReviewState.VETOED)
     job = run_job(
         job_id=start_export(
-            export_id=uuid4(), project=project, actor=snapshot.created_by, format=format, snapshot=snapshot
+            export_id=uuid4(), project=project, actor=eric, format=format, snapshot=snapshot
         ).job_id
     )
     made = Export.objects.select_related("job").get(job=job)
@@ -204,7 +204,7 @@ def test_wrong_choices_are_refused(
 
 def test_the_same_id_again_is_the_same_snapshot(written: Written, project: Project, eric: User) -> None:
     written(PASS)
-    asked = {"snapshot_id": uuid4(), "project": project, "actor": eric}
+    asked: dict[str, Any] = {"snapshot_id": uuid4(), "project": project, "actor": eric}
     first, second = take_snapshot(**asked, name="One"), take_snapshot(**asked, name="Two")
     assert (first.pk, second.name) == (second.pk, "One")
     assert Job.objects.filter(kind="snapshot").count() == 1
@@ -234,7 +234,7 @@ def test_a_crash_leaves_nothing_half_and_starting_again_finishes_it(
     assert (job.state, list(snapshots_root().iterdir())) == (JobState.FAILED, [])
     retry_job(job=job, actor=eric)
     assert run_job(job_id=made.job_id).state == JobState.DONE
-    assert verified(Snapshot.objects.select_related("project").get(pk=made.pk))
+    verified(Snapshot.objects.select_related("project").get(pk=made.pk))
 
 
 def test_what_a_killed_worker_left_is_replaced(written: Written, project: Project, eric: User) -> None:
@@ -245,7 +245,7 @@ def test_what_a_killed_worker_left_is_replaced(written: Written, project: Projec
         (snapshots_root() / name / "dialogues.jsonl").write_text("half")
     run_job(job_id=made.job_id)
     assert [path.name for path in snapshots_root().iterdir()] == [str(made.pk)]
-    assert verified(Snapshot.objects.select_related("project").get(pk=made.pk))
+    verified(Snapshot.objects.select_related("project").get(pk=made.pk))
 
 
 def test_stopping_it_leaves_nothing(
