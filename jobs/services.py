@@ -146,7 +146,7 @@ def cancel_job(*, job: Job, actor: User | None) -> Job:
 
 
 @transaction.atomic
-def retry_job(*, job: Job, actor: User | None) -> Job:
+def retry_job(*, job: Job, actor: User | None, enqueue: bool = True) -> Job:
     """Put a failed or cancelled job back into the queue."""
     if job.state in LIVE_STATES:
         return job
@@ -160,7 +160,8 @@ def retry_job(*, job: Job, actor: User | None) -> Job:
         ended_at=None,
         losses=0,
     )
-    transaction.on_commit(lambda: send(job.id, job.queue))
+    if enqueue:
+        transaction.on_commit(lambda: send(job.id, job.queue))
     return job
 
 

@@ -141,7 +141,7 @@ def spelled(changes: Mapping[str, Any]) -> list[str]:
 
 
 @transaction.atomic
-def resume_training(*, run: TrainingRun, actor: User | None) -> TrainingRun:
+def resume_training(*, run: TrainingRun, actor: User | None, enqueue: bool = True) -> TrainingRun:
     """Go on with a stopped or failed training from its last checkpoint. Safe to repeat.
 
     Raises Refusal already_done, files_gone.
@@ -150,7 +150,7 @@ def resume_training(*, run: TrainingRun, actor: User | None) -> TrainingRun:
     if run.job.state == JobState.DONE:
         raise Refusal("already_done", _("This training has ended."), _("Train the model further instead."))
     folder_of_run(run)
-    retry_job(job=run.job, actor=actor)
+    retry_job(job=run.job, actor=actor, enqueue=enqueue)
     return run
 
 

@@ -41,8 +41,10 @@ from annotation.services.planning import plan_dialogues
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
+from preference.services.evaluation import evaluate_trained
 from preference.services.exports import start_export
 from projects.models import Project
+from tests.preference.learning import trained_model, training
 
 EXAMPLES = int(
     os.environ.get("SCHEMATHESIS_EXAMPLES", "8")
@@ -70,6 +72,7 @@ OPERATIONS = [found.ok() for found in application().get_all_operations()]
 def one_process(tmp_path: Any, settings: Any) -> Iterator[None]:
     """The application answers inside the test's transaction, whose connection must stay open between requests."""
     settings.FILES_ROOT = tmp_path
+    settings.MODELS_ROOT = tmp_path / "models"
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher"
     ]  # one-time passwords, by the dozen
@@ -107,6 +110,9 @@ def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dic
     )
     Job.objects.filter(pk=imported.pk).update(state=JobState.FAILED)
     export = start_export(export_id=uuid4(), project=project, actor=olga, format="diamante")
+    model = trained_model(project, model="/models/base")
+    run = training(project, None, model.snapshot, model=model.slug)
+    (evaluation, _of_base) = evaluate_trained(model=model, ids=(uuid4(), uuid4()))
     return {
         "slug": [project.slug],
         "username": ["ann", "bob", "mara"],
@@ -115,6 +121,9 @@ def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dic
         "tokens": [spare.pk],
         "jobs": [str(imported.pk), str(export.pk)],
         "exports": [str(export.pk)],
+        "training-runs": [str(run.pk), str(model.training_run_id)],
+        "evaluations": [str(evaluation.pk)],
+        "models.slug": [model.slug],
         "imports": [str(imported.pk)],
         "candidate-requests": [str(pk) for pk in CandidateRequest.objects.values_list("pk", flat=True)],
     }
@@ -124,7 +133,7 @@ def aim(case: Any, known: dict[str, list[Any]], chance: random.Random) -> None:
     """Put values that exist into three of four addresses."""
     kind = case.path.removeprefix("/api/v1/").split("/")[0]
     for name in case.path_parameters or {}:
-        values = known.get(kind if name == "id" else name)
+        values = known.get(f"{kind}.{name}") or known.get(kind if name == "id" else name)
         if values and chance.random() < 0.75:
             case.path_parameters[name] = chance.choice(values)
 

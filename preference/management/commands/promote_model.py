@@ -1,0 +1,56 @@
+"""`manage.py promote_model`: choose a project's model from the command line, or take the last choice back."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
+from preference.models import Promotion, RegisteredModel
+from preference.selectors.registry import current_model
+from preference.services.promotion import promote_model, roll_back
+from projects.models import Project
+
+
+class Command(BaseCommand):
+    help = "Have a project's next candidates written by a trained model. No worker is started again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("project", metavar="PROJECT", help="short name of the project")
+        parser.add_argument("model", metavar="MODEL", nargs="?", default="", help="name of a trained model")
+        parser.add_argument(
+            "--roll-back", action="store_true", help="go back to the model before the last promotion"
+        )
+        parser.add_argument("--reason", default="")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project “{options['project']}”.")
+        if bool(options["model"]) == options["roll_back"]:
+            raise CommandError(_("Name a model, or --roll-back."), returncode=2)
+        try:
+            made = self._made(project, options)
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        before, after = (
+            one.slug if one else _("the server's own model") for one in (made.before, made.after)
+        )
+        self.stdout.write(f"{project.slug}: {before} → {after}")
+
+    def _made(self, project: Project, options: dict[str, Any]) -> Promotion:
+        current = current_model(project)
+        about: dict[str, Any] = {
+            "promotion_id": uuid4(),
+            "project": project,
+            "actor": None,
+            "expected_current": current.name if current else None,
+            "reason": options["reason"],
+        }
+        if options["roll_back"]:
+            return roll_back(**about)
+        model = RegisteredModel.objects.filter(slug=options["model"]).first()
+        if model is None:
+            raise CommandError(_("There is no model “%(name)s”.") % {"name": options["model"]})
+        return promote_model(model=model, **about)

@@ -1,0 +1,123 @@
+"""`manage.py train`: train a model on a snapshot, in the foreground; the same job that the page and the API start."""
+
+import sys
+import time
+from argparse import RawDescriptionHelpFormatter
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
+from jobs.models import Job, JobState
+from jobs.services import run_job
+from preference.model_files import folder_of_model, folder_of_run
+from preference.models import TrainingRun
+from preference.selectors.snapshots import snapshot_named
+from preference.services.training import resume_training, start_training
+from preference.training.recipe import RECIPES
+from projects.models import Project
+
+SAY_EVERY = 3.0  # seconds
+EPILOG = """Ctrl-C writes a checkpoint and stops; --resume ID goes on from it. The model is registered when it is
+done, and its evaluation waits for a worker of the queue "training".
+Exit code: 0 done, 1 failed, 2 wrong arguments, 130 stopped.
+
+Example:
+  manage.py train chit-chat --snapshot "Week 12" --recipe quick --set epochs=2
+"""
+
+
+class Command(BaseCommand):
+    help = "Train a model on a snapshot of a project, in the foreground."
+    _said = 0.0
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.epilog = EPILOG
+        add = parser.add_argument
+        add("project", metavar="PROJECT", help="short name of the project")
+        add("--snapshot", metavar="NAME", help="its name or id")
+        add(
+            "--model",
+            default="",
+            help="trained model, folder or hub id to begin from (default: the project's own)",
+        )
+        add("--recipe", choices=sorted(RECIPES), default="diamante")
+        add(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="change a setting; may be repeated",
+        )
+        add("--lora", action="store_true", help="train adapters and the head only")
+        add("--seed", type=int, default=1)
+        add("--resume", type=UUID, metavar="ID", help="go on with a stopped training")
+        add("--background", action="store_true", help="leave it to a worker of the queue training")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            run = self._begun(options)
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        self.stdout.write(f"{run.pk}  {run.folder}")
+        if options["background"]:
+            return
+        try:
+            job = run_job(job_id=run.job_id, watch=self._say)
+        except KeyboardInterrupt:
+            said = _("Stopped. Go on with --resume %(id)s.") % {"id": run.pk}
+            raise CommandError(said, returncode=130) from None
+        self._tell_end(run, job)
+
+    def _begun(self, options: dict[str, Any]) -> TrainingRun:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project “{options['project']}”.")
+        queued = options["background"]
+        if options["resume"]:
+            run = TrainingRun.objects.filter(project=project, pk=options["resume"]).first()
+            if run is None:
+                raise CommandError(_("There is no such training."))
+            return resume_training(run=run, actor=None, enqueue=queued)
+        if not options["snapshot"]:
+            raise CommandError(_("Name a snapshot: --snapshot NAME."), returncode=2)
+        return start_training(
+            run_id=uuid4(),
+            project=project,
+            actor=None,
+            snapshot=snapshot_named(project, options["snapshot"]),
+            model=options["model"],
+            recipe=options["recipe"],
+            changes=_changes(options["set"]),
+            is_lora=options["lora"],
+            seed=options["seed"],
+            enqueue=queued,
+        )
+
+    def _say(self, job: Job) -> None:
+        if time.monotonic() - self._said < SAY_EVERY:
+            return
+        self._said = time.monotonic()
+        run = TrainingRun.objects.get(job=job)
+        loss = f"  loss {run.latest['loss']:.4f}" if "loss" in run.latest else ""
+        self.stderr.write(f"{job.done} / {job.total or '?'}{loss}")
+        sys.stderr.flush()
+
+    def _tell_end(self, run: TrainingRun, job: Job) -> None:
+        run.refresh_from_db()
+        if job.state != JobState.DONE:
+            log = _("Its log: %(path)s") % {"path": folder_of_run(run) / "train.log"}
+            raise CommandError(f"{job.error} {job.remedy}\n{log}")
+        self.stdout.write(f"{run.model.slug}  {folder_of_model(run.model)}")
+
+
+def _changes(settings: list[str]) -> dict[str, str]:
+    wrong = [setting for setting in settings if "=" not in setting]
+    if wrong:
+        raise CommandError(
+            _("%(setting)s is no setting: write NAME=VALUE.") % {"setting": wrong[0]}, returncode=2
+        )
+    return dict(setting.split("=", 1) for setting in settings)
