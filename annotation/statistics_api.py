@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from annotation.selectors.authoring import authoring_of
+from annotation.selectors.model_comparison import model_comparisons
 from annotation.selectors.statistics import Statistics
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -68,6 +69,50 @@ class BarSerializer(serializers.Serializer[Any]):
     count = serializers.IntegerField()
 
 
+class EstimateSerializer(serializers.Serializer[Any]):
+    """A value with its 95 % interval, from n items; null where there is none."""
+
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+
+
+class SideSerializer(serializers.Serializer[Any]):
+    """A model's candidates: how many were shown, in how many turns one was taken (selected or revised), and shares of
+    those shown."""
+
+    shown = serializers.IntegerField()
+    won = serializers.IntegerField()
+    selected = EstimateSerializer()
+    revised = EstimateSerializer()
+    taken = EstimateSerializer()
+    ignored = EstimateSerializer()
+
+
+class ContestSerializer(serializers.Serializer[Any]):
+    """share: of the `decided` turns, those that the newer model won; expected: that share if nobody had a preference;
+    excess: share - expected; ratio: how often one of its candidates was taken, over that of the older model."""
+
+    newer = SideSerializer()
+    older = SideSerializer()
+    decided = serializers.IntegerField()
+    share = EstimateSerializer()
+    expected = serializers.FloatField(allow_null=True)
+    excess = EstimateSerializer()
+    ratio = EstimateSerializer()
+
+
+class ModelComparisonSerializer(serializers.Serializer[Any]):
+    """Two models whose candidates were mixed. turns: with candidates of both."""
+
+    newer = serializers.CharField()
+    older = serializers.CharField()
+    turns = serializers.IntegerField()
+    dialogues = serializers.IntegerField()
+    contest = ContestSerializer()
+
+
 class StatisticsSerializer(serializers.Serializer[Any]):
     """table_one: Table 1 of the paper, a column per split and the total. Shares are counts over their sum."""
 
@@ -77,6 +122,7 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     edit_distances = BarSerializer(many=True)
     places_chosen = BarSerializer(many=True)
     paces = PaceSerializer(many=True)
+    model_comparisons = ModelComparisonSerializer(many=True)
 
 
 class StatisticsView(APIView):
@@ -93,6 +139,7 @@ class StatisticsView(APIView):
             "edit_distances": [asdict(bar) for bar in numbers.edit_distances()],
             "places_chosen": [asdict(bar) for bar in numbers.places_chosen()],
             "paces": [asdict(one) for one in numbers.paces()],
+            "model_comparisons": [asdict(one) for one in model_comparisons(project)],
         }
         return Response(StatisticsSerializer(body).data)
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from annotation.selectors.authoring import authoring_of
 from annotation.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
-from frontend import plots
+from frontend import comparison_answers, plots
 from frontend.answers import Answer, Cell, as_file
 from frontend.pages import agreement, signed_in
 from frontend.plots import Mark
@@ -205,6 +205,7 @@ ANSWERS = {
     "place": places,
     "pace": paces,
     "waiting": waits,
+    comparison_answers.NAME: comparison_answers.models,
 }
 
 
