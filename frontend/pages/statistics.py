@@ -18,6 +18,7 @@ from frontend import comparison_answers, plots
 from frontend.answers import Answer, Cell, as_file
 from frontend.pages import agreement, signed_in
 from frontend.plots import Mark
+from generation.models import CandidateOrder
 from generation.selectors import waiting_statistics
 from measures.proportion import Proportion, proportion
 from projects.models import Protocol
@@ -133,7 +134,9 @@ def places(numbers: Statistics) -> Answer:
     total = sum(bar.count for bar in bars)
     shares = [proportion(bar.count, total) for bar in bars]
     labels = [str(bar.value) for bar in bars]
-    x, question = _("place in the list (the order is random)"), _("Do people read all candidates?")
+    is_random = numbers.project.authoring.candidate_order == CandidateOrder.RANDOM
+    x = _("place in the list (the order is random)") if is_random else _("place in the list (best first)")
+    question = _("Do people read all candidates?")
     marks = [_mark(label, "", share) for label, share in zip(labels, shares, strict=True)]
     alike = (100 / len(bars), _("if all were chosen alike"))
     svg = plots.columns(labels, marks, x=x, y="%", description=question, expected=alike) if total else ""
