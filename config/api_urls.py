@@ -21,6 +21,7 @@ v1 = [
     path("", include("annotation.statistics_api")),
     path("", include("annotation.training_api")),
     path("", include("preference.api")),
+    path("", include("preference.snapshots_api")),
     path("", include("preference.training_runs_api")),
     path("", include("preference.registry_api")),
 ]

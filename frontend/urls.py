@@ -28,6 +28,7 @@ from frontend.pages import (
     sampling,
     schema,
     service_worker,
+    snapshots,
     statistics,
     threads,
 )
@@ -58,6 +59,7 @@ urlpatterns = [
     *statistics.urlpatterns,
     *imports.urlpatterns,
     *exports.urlpatterns,
+    *snapshots.urlpatterns,
     *service_worker.urlpatterns,
     # Your account. What signing in needs is allauth's, under /accounts/.
     path("account/", account.profile, name="profile"),

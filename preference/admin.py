@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from accounts.read_only_admin import ReadOnlyAdmin
-from preference.models import Evaluation, Export, Promotion, RegisteredModel, TrainingRun
+from preference.models import Evaluation, Export, Promotion, RegisteredModel, Snapshot, TrainingRun
 
 
 @admin.register(Export)
@@ -45,3 +45,11 @@ class PromotionAdmin(ReadOnlyAdmin):
     list_display = ["project", "before", "after", "actor", "reason", "created_at"]
     list_filter = ["project"]
     list_select_related = ["project", "before", "after", "actor"]
+
+
+@admin.register(Snapshot)
+class SnapshotAdmin(ReadOnlyAdmin):
+    list_display = ["id", "project", "name", "bytes", "created_at"]
+    list_filter = ["project"]
+    list_select_related = ["project"]
+    raw_id_fields = ["job"]

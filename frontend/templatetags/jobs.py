@@ -18,4 +18,8 @@ def job_title(job: Job) -> str:
         return _("Export as %(format)s") % {"format": format}
     if job.kind == "agreement":
         return _("Statistics")
+    if job.kind == "snapshot":
+        return _("Snapshot “%(name)s”") % {"name": name or ""}
+    if job.kind == "push":
+        return _("Push to %(repo)s") % {"repo": job.parameters.get("repo_id", "")}
     return job.kind

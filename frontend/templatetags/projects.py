@@ -79,6 +79,7 @@ TABS: Final = (
     _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
     _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
+    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocol="authoring"),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",

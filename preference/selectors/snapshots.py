@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.errors import NotFound
 from accounts.models import User
+from jobs.models import Job
 from preference.models import Snapshot
 from preference.selectors.frozen import FILES, folder_of_snapshot
 from projects.models import Project
@@ -44,6 +45,12 @@ def snapshot_named(project: Project, name: str) -> Snapshot:
         if name in (str(snapshot.pk), snapshot.name):
             return snapshot
     raise missing_snapshot()
+
+
+def pushes_of(snapshot: Snapshot) -> QuerySet[Job]:
+    """The jobs that push it to a Hub, the newest first."""
+    rows = Job.objects.filter(project=snapshot.project, kind="push", parameters__snapshot=str(snapshot.pk))
+    return rows.select_related("created_by").order_by("-created_at", "-id")
 
 
 def snapshot_file(snapshot: Snapshot, name: str) -> Path:
