@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.errors import NotFound
@@ -48,10 +48,10 @@ def children_of(model: RegisteredModel) -> QuerySet[RegisteredModel]:
 
 
 def projects_using(generator: Generator | None) -> QuerySet[Project]:
-    """The projects whose candidates come from it now."""
+    """The projects whose candidates, or half of them, come from it now."""
     if generator is None:
         return Project.objects.none()
-    using = AuthoringSettings.objects.filter(generator=generator)
+    using = AuthoringSettings.objects.filter(Q(generator=generator) | Q(second_generator=generator))
     return Project.objects.filter(pk__in=using.values("project"))
 
 

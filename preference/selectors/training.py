@@ -160,7 +160,8 @@ def base_named(user: User | None, project: Project, name: str) -> Base:
     model = RegisteredModel.objects.select_related("project").filter(slug=name).first()
     if model and (user is None or Capability.TRAIN in capabilities_of(user, model.project)):
         return Base(model, model.base)
-    listed = (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS)
+    own = base_of_project(project)
+    listed = (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS, *([own.name] if own else []))
     if user is None or user.is_superuser or name in listed:
         return Base(None, name)
     raise NotFound(

@@ -167,7 +167,10 @@ def _switch(
             _("The project's candidates come from this model already."),
             _("Nothing is to be done."),
         )
-    update_authoring(project=project, actor=actor, changes={"generator": after})
+    changes: dict[str, Generator | None] = {"generator": after}
+    if after and settings.second_generator_id == after.pk:
+        changes["second_generator"] = None  # the one that was tried beside the other has won
+    update_authoring(project=project, actor=actor, changes=changes)
     about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
     made = Promotion.objects.create(id=promotion_id, project=project, actor=actor, **about)
     kind = "rolled_back" if undoes else "promoted"

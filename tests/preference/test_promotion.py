@@ -234,3 +234,15 @@ def test_a_renamed_model_is_known_by_its_version(project: Project, first: Regist
     )
     promote(first, None)
     assert name_of(project) == first.slug
+
+
+def test_the_model_that_was_tried_beside_the_other_becomes_the_only_one(
+    project: Project, first: RegisteredModel
+) -> None:
+    project.authoring.second_generator = first.generator
+    project.authoring.save()
+    with refused("in_use"):
+        remove_model(model=first, actor=None)
+    promote(first, None)
+    project.authoring.refresh_from_db()
+    assert (project.authoring.generator, project.authoring.second_generator) == (first.generator, None)
