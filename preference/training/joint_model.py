@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 from collections.abc import Mapping
@@ -12,17 +11,17 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, logsigmoid
 from transformers.utils.generic import ModelOutput
 
 from generation.backends.hf.loading import load
+from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.attention import additive, attend_in_blocks
 from preference.training.data import TrainingError
 
-HEAD_FILE = "preference_head.safetensors"
 ABOUT_FILE = "training.json"
 
 
@@ -41,7 +40,7 @@ class JointOutput(ModelOutput):
 
 
 class JointModel(nn.Module):
-    """`backbone`: any causal language model, also one with adapters; `head`: hidden state → preference score.
+    """`backbone`: any causal language model; `head`: hidden state → preference score.
 
     The score of a reply is the head's value at its end-of-utterance token. The tokenizer has no chat template.
     """
@@ -69,7 +68,7 @@ class JointModel(nn.Module):
         except BackendError as error:
             raise TrainingError(error.cause, error.remedy) from error
         loaded.tokenizer.chat_template = None
-        head = _saved_head(Path(source).expanduser() / HEAD_FILE, _width(loaded.model))
+        head = None if loaded.head is None else _linear(loaded.head)
         model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
         return model.train()
 
@@ -118,12 +117,11 @@ class JointModel(nn.Module):
 
     def _run(self, predict_at: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
         """Hidden states (B, L, width), and logits (N, vocabulary) at the predicting tokens alone."""
-        model = _unwrapped(self.backbone)
         rows, columns = predict_at.unbind(1)
         if self._only_labelled:
-            hidden: Tensor = model.base_model(**inputs).last_hidden_state
-            return hidden, model.get_output_embeddings()(hidden[rows, columns])
-        output = model(**inputs, output_hidden_states=True)
+            hidden: Tensor = self.backbone.base_model(**inputs).last_hidden_state
+            return hidden, self.backbone.get_output_embeddings()(hidden[rows, columns])
+        output = self.backbone(**inputs, output_hidden_states=True)
         return output.hidden_states[-1], output.logits[rows, columns]
 
     def _score(self, hidden: Tensor) -> Tensor:
@@ -133,7 +131,7 @@ class JointModel(nn.Module):
         return scores
 
     def save_pretrained(self, folder: str | Path, about: Mapping[str, Any] | None = None) -> None:
-        """An ordinary Hugging Face folder, the head, and `about` as training.json; adapters are merged.
+        """An ordinary Hugging Face folder, the head, and `about` as training.json.
 
         An older folder of that name stays until the new one is whole. Raises TrainingError where it cannot be written.
         """
@@ -155,29 +153,12 @@ class JointModel(nn.Module):
 
     def _write(self, folder: Path, about: Mapping[str, Any] | None) -> None:
         folder.mkdir(parents=True)
-        merged(self.backbone).save_pretrained(folder)
+        self.backbone.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-        save_file(
-            {
-                name: value.detach().float().cpu().contiguous()
-                for name, value in _head_weights(self.head).items()
-            },
-            folder / HEAD_FILE,
-        )
+        weights = {name: value.detach().float().cpu() for name, value in self.head.state_dict().items()}
+        save_file(weights, folder / HEAD_FILE)
         if about is not None:
             (folder / ABOUT_FILE).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-
-
-def merged(backbone: Any) -> Any:
-    """The backbone with its adapters, if any, added to the weights; the given one is left as it is."""
-    if not hasattr(backbone, "merge_and_unload"):
-        return backbone
-    return copy.deepcopy(backbone).merge_and_unload()
-
-
-def _unwrapped(backbone: Any) -> Any:
-    """The causal language model inside adapters, which are part of its layers."""
-    return backbone.get_base_model() if hasattr(backbone, "get_base_model") else backbone
 
 
 def _width(backbone: Any) -> int:
@@ -195,23 +176,9 @@ def _new_head(backbone: Any, seed: int) -> nn.Linear:
     return head
 
 
-def _head_weights(head: nn.Module) -> dict[str, Tensor]:
-    weights: dict[str, Tensor] = head.state_dict()
-    return weights
-
-
-def _saved_head(file: Path, width: int) -> nn.Linear | None:
-    if not file.is_file():
-        return None
-    try:
-        weights = load_file(file)
-        head = nn.Linear(width, 1)
-        head.load_state_dict(weights)
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise TrainingError(
-            f"The preference head {file} does not fit the model: {error}.",
-            "Copy the whole model folder again, or delete the file to begin with a new head.",
-        ) from error
+def _linear(saved: PreferenceHead) -> nn.Linear:
+    head = nn.Linear(saved.weight.shape[1], 1)
+    head.load_state_dict({"weight": saved.weight, "bias": saved.bias})
     return head
 
 
@@ -236,16 +203,18 @@ def _is_dropout(module: Any, name: str) -> bool:
 @torch.no_grad()
 def _logits_are_the_head_alone(backbone: Any) -> bool:
     """False for models that scale or cap their logits after the last product, or do not separate it; by trying."""
-    model = _unwrapped(backbone)
-    size = model.get_input_embeddings().weight.shape[0]
-    tokens = torch.tensor([[7 * i % size for i in range(1, 9)]], device=model.device)
-    was_training = model.training
-    model.eval()
+    size = backbone.get_input_embeddings().weight.shape[0]
+    tokens = torch.tensor([[7 * i % size for i in range(1, 9)]], device=backbone.device)
+    was_training = backbone.training
+    backbone.eval()
     try:
-        hidden = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-        mine, theirs = model.get_output_embeddings()(hidden), model(input_ids=tokens, use_cache=False).logits
+        hidden = backbone.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        mine, theirs = (
+            backbone.get_output_embeddings()(hidden),
+            backbone(input_ids=tokens, use_cache=False).logits,
+        )
         return bool(torch.allclose(mine.float(), theirs.float(), rtol=1e-3, atol=1e-5))
     except (AttributeError, TypeError):  # another structure than most
         return False
     finally:
-        model.train(was_training)
+        backbone.train(was_training)

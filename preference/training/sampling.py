@@ -71,22 +71,30 @@ class QuadrupleSampler:
     def epoch(self, number: int) -> list[Quadruple]:
         """In the order of the dialogues; the same for the same seed and number.
 
-        A turn that has no reply of another dialogue that differs from both others is left out.
+        A turn for which no other dialogue has a reply that differs from both others is left out, in every epoch.
         """
         random = Random(f"{self._seed}/{number}")
         found = []
         for at, (dialogue, models) in enumerate(zip(self._dialogues, self._models, strict=True)):
             for place, (turn, candidates) in enumerate(zip(dialogue.turns, models, strict=True)):
-                model = random.choice(candidates)
-                other = self._elsewhere(random, at, {turn.human, model})
-                if other:
-                    found.append(Quadruple(at, place, model, other))
+                found += self._drawn(random, at, place, turn.human, candidates)
         if not found:
             raise TrainingError(
                 "All dialogues have the same replies, so no random reply differs from the true one.",
                 "Train on different dialogues.",
             )
         return found
+
+    def _drawn(
+        self, random: Random, dialogue: int, turn: int, human: str, candidates: Sequence[str]
+    ) -> list[Quadruple]:
+        """One quadruple, or none."""
+        model = random.choice(candidates)
+        for shown in (model, *candidates):  # the others only where the first leaves no random reply
+            other = self._elsewhere(random, dialogue, {human, shown})
+            if other:
+                return [Quadruple(dialogue, turn, shown, other)]
+        return []
 
     def _elsewhere(self, random: Random, dialogue: int, taken: set[str]) -> str:
         for _ in range(ATTEMPTS):

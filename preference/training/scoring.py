@@ -15,9 +15,10 @@ from typing import Any
 import torch
 
 from generation.backends.hf import loading
+from generation.backends.hf.scoring import HEAD_FILE
 from preference.training.data import TrainingDialogue, TrainingError, Turn
 from preference.training.encoding import Encoder
-from preference.training.joint_model import HEAD_FILE, JointModel
+from preference.training.joint_model import JointModel
 from preference.training.layouts.choice import why_not_shared
 from preference.training.layouts.rows import ROOT, Row, collate
 from preference.training.layouts.steps import ROW_TOKENS, grouped

@@ -12,7 +12,8 @@ from preference.training.layouts.rows import MicroBatch, Row, collate
 from preference.training.layouts.units import Numbered, Unit, naive, packed, trees
 from preference.training.sampling import Quadruple
 
-ROW_TOKENS = 1024
+ROW_TOKENS = 1024  # rows are filled up to this
+TREE_TOKENS = 2048  # a longer dialogue is cut into several trees, because masks grow with the square
 LAYOUTS = ("naive", "packed", "trees")
 
 
@@ -28,7 +29,7 @@ class Layout:
         token_budget: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        """token_budget: fed tokens of a micro-batch, padding included; exceeded only by a unit that is longer alone."""
+        """token_budget: fed tokens of a micro-batch, padding included; what is longer alone goes alone."""
         if name not in LAYOUTS:
             raise ValueError(f"{name!r} is none of {', '.join(LAYOUTS)}.")
         self.name = name
@@ -37,6 +38,8 @@ class Layout:
         self._encoder = encoder
         self._budget = token_budget or ROW_TOKENS
         self._row_tokens = min(self._budget, ROW_TOKENS)
+        # A small budget is one for memory; otherwise a long dialogue gains more from being whole.
+        self._tree_tokens = TREE_TOKENS if self._budget >= ROW_TOKENS else self._budget
 
     def micro_batches(self, step: Sequence[Quadruple]) -> list[MicroBatch]:
         """Of one optimiser step, the longest rows first; their losses add up to the loss of the step."""
@@ -59,7 +62,7 @@ class Layout:
         for one in step:
             by_dialogue.setdefault(one.quadruple.dialogue, []).append(one)
         for dialogue, wanted in by_dialogue.items():
-            yield from trees(self._dialogues[dialogue], wanted, self._encoder, self._row_tokens)
+            yield from trees(self._dialogues[dialogue], wanted, self._encoder, self._tree_tokens)
 
     def _micro_batch(self, units: Sequence[Unit]) -> MicroBatch:
         rows = [row for unit in units for row in unit.rows]
