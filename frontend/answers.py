@@ -1,12 +1,13 @@
 """Questions about a project with their answers: numbers, a plot where that says more, and both as files."""
 
 import csv
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.http import Http404, HttpResponse
 
-from frontend import plots
+from frontend.plot_files import standalone
 
 Cell = str | int | float | None
 
@@ -27,7 +28,7 @@ class Answer:
 def as_file(answer: Answer, stem: str, suffix: str) -> HttpResponse:
     """The numbers as CSV, or the plot as SVG. Raises Http404 for another suffix, or where there is no plot."""
     if suffix == "svg" and answer.svg:
-        return _file(f"{stem}.svg", "image/svg+xml", [plots.standalone(answer.svg)])
+        return _file(f"{stem}.svg", "image/svg+xml", [standalone(answer.svg)])
     if suffix != "csv":
         raise Http404
     # The mark at the beginning makes spreadsheets read UTF-8.
@@ -45,3 +46,7 @@ def _file(name: str, content_type: str, parts: Iterable[str]) -> HttpResponse:
     response = HttpResponse("".join(parts), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def json_file(content: object, name: str) -> HttpResponse:
+    return _file(name, "application/json", [json.dumps(content, ensure_ascii=False, indent=2), "\n"])

@@ -13,6 +13,8 @@ ICONS: Final[Mapping[str, str]] = {
     "chat": '<path d="M4 5h16v11h-9l-5 4v-4H4z"/>',
     "check": '<path d="m4.5 12.5 5 5 10-11"/>',
     "chevron-down": '<path d="m6 9.5 6 6 6-6"/>',
+    "chip": '<path d="M7 7h10v10H7z"/><path d="M10 7V3.5M14 7V3.5M10 20.5V17M14 20.5V17M7 10H3.5M7 14H3.5M20.5 10H17'
+    'M20.5 14H17"/>',
     "circle": '<circle cx="12" cy="12" r="7.5"/>',
     "clock": '<circle cx="12" cy="12" r="8.5"/><path d="M12 7v5l3.5 2"/>',
     "copy": '<path d="M9 9h11v11H9z"/><path d="M15 9V4H4v11h5"/>',
@@ -33,6 +35,7 @@ ICONS: Final[Mapping[str, str]] = {
     "key": '<circle cx="8" cy="15.5" r="4"/><path d="m11 12.5 8.5-8.5M16 7.5l3 3"/>',
     "keyboard": '<path d="M3 6.5h18v11H3z"/><path d="M7 10.2v.1M12 10.2v.1M17 10.2v.1M8 14h8"/>',
     "laptop": '<path d="M5 5h14v10H5zM2.5 19h19"/>',
+    "layers": '<path d="m12 4 9 4.5-9 4.5-9-4.5zM4 12.7l8 4 8-4M4 16.7l8 4 8-4"/>',
     "list": '<path d="M9 6h11M9 12h11M9 18h11M4.5 6v.1M4.5 12v.1M4.5 18v.1"/>',
     "lock": '<path d="M5 11h14v9H5z"/><path d="M8 11V8a4 4 0 0 1 8 0v3"/>',
     "logout": '<path d="M13 4H5v16h8M10 12h10m-4-4 4 4-4 4"/>',

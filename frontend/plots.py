@@ -5,7 +5,6 @@ Every mark says its numbers in a <title>. docs/decisions/0008-plots.md says why 
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,23 +16,12 @@ from django.utils.safestring import SafeString, mark_safe
 WIDTHS: Final = {"wide": 640, "narrow": 320}  # in units of the drawing, of which a letter has about 7
 HEIGHT: Final = 240
 LETTER: Final = 7.0
+CAPITAL: Final = 9.0
 CHINESE: Final = 12.0
 TOP, BOTTOM, RIGHT = 22.0, 40.0, 8.0
 ROW: Final = 26.0  # of a horizontal bar, with the room around it
 MOST_ROWS: Final = 25
 EMPTY: Final = mark_safe("")
-
-# What css/tokens.css says for the light theme; a file has no style sheet but its own.
-LIGHT: Final = {
-    "text": "#595c64",
-    "line": "#e2dfda",
-    "1": "#4d6eba",
-    "2": "#a85a19",
-    "3": "#008866",
-    "4": "#995494",
-    "5": "#837200",
-    "6": "#00829f",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +117,18 @@ def stacked_rows(
     return _lying(list(labels)[:MOST_ROWS], series, Scale(100.0, 25.0), x, description, stacked=True)
 
 
-def estimates(labels: Sequence[str], marks: Sequence[Mark | None], *, x: str, description: str) -> SafeString:
-    """A dot with its interval for every label, also below 0; None where there is no value."""
-    shown, drawn = list(labels)[:MOST_ROWS], list(marks)[:MOST_ROWS]
-    along = _scale_of([mark for mark in drawn if mark])
+def estimates(labels: Sequence[str], *series: Sequence[Mark | None], x: str, description: str) -> SafeString:
+    """A dot of each series with its interval for every label, also below 0; None where there is no value."""
+    shown = list(labels)[:MOST_ROWS]
+    drawn = list(zip(*(one[:MOST_ROWS] for one in series), strict=True))
+    along = _scale_of([mark for marks in drawn for mark in marks if mark])
     height = round(ROW * max(1, len(shown)) + BOTTOM + 4)
 
     def draw(width: int) -> SafeString:
         frame = _LyingFrame(width, height, along, shown)
-        dots = [frame.dot(n, label, mark) for n, (label, mark) in enumerate(zip(shown, drawn, strict=True))]
+        dots = [
+            frame.dots(n, label, marks) for n, (label, marks) in enumerate(zip(shown, drawn, strict=True))
+        ]
         return _join([frame.grid(), *dots, frame.below(x)])
 
     return _both(draw, height, description)
@@ -243,21 +234,26 @@ class _LyingFrame:
         name = _text(self.left - 6, top + thick / 2 + 4, _clipped(label, self.left - 8), "end", title=label)
         return _join([name, self._stack(top, thick, marks) if stacked else self._group(top, thick, marks)])
 
-    def dot(self, n: int, label: str, mark: Mark | None) -> SafeString:
-        at = n * ROW + ROW / 2
-        name = _text(self.left - 6, at + 4, _clipped(label, self.left - 8), "end", title=label)
-        if mark is None:
-            return name
+    def dots(self, n: int, label: str, marks: Sequence[Mark | None]) -> SafeString:
+        """Below each other, within the height of a bar."""
+        middle = n * ROW + ROW / 2
+        name = _text(self.left - 6, middle + 4, _clipped(label, self.left - 8), "end", title=label)
+        each = (ROW - 8) / len(marks)
+        places = [middle + each * (number - (len(marks) - 1) / 2) for number in range(len(marks))]
+        drawn = enumerate(zip(places, marks, strict=True), start=1)
+        return _join([name, *(self._dot(at, number, mark) for number, (at, mark) in drawn if mark)])
+
+    def _dot(self, at: float, number: int, mark: Mark) -> SafeString:
         place = self.left + self.length_of(mark.value)
         dot = format_html(
-            '<circle class="mark c1" cx="{}" cy="{}" r="4"><title>{}</title></circle>',
-            _short(place), _short(at), mark.title,
+            '<circle class="mark c{}" cx="{}" cy="{}" r="4"><title>{}</title></circle>',
+            number, _short(place), _short(at), mark.title,
         )  # fmt: skip
         if mark.interval is None:
-            return _join([name, dot])
+            return dot
         low, high = (self.left + self.length_of(value) for value in mark.interval)
         ends = [_line(end, at - 4, end, at + 4, "interval") for end in (low, high)]
-        return _join([name, _line(low, at, high, at, "interval"), *ends, dot])
+        return _join([_line(low, at, high, at, "interval"), *ends, dot])
 
     def _stack(self, top: float, thick: float, marks: Sequence[Mark]) -> SafeString:
         parts, at = [], self.left
@@ -377,7 +373,9 @@ def _number(value: float) -> str:
 
 
 def _width(words: str) -> float:
-    return sum(CHINESE if letter >= "\u2e80" else LETTER for letter in words)
+    return sum(
+        CHINESE if one >= "\u2e80" else CAPITAL if one.isupper() or one in "@%" else LETTER for one in words
+    )
 
 
 def _clipped(words: str, room: float) -> str:
@@ -386,18 +384,3 @@ def _clipped(words: str, room: float) -> str:
         if words == "…":
             break
     return words
-
-
-def standalone(svg: str) -> str:
-    """The wide drawing as a file of its own, in the light theme's colours."""
-    wide = svg[: svg.index("</svg>") + len("</svg>")]
-    marks = "".join(
-        f".c{n}{{fill:{LIGHT[n]}}}.curve.c{n}{{fill:none;stroke:{LIGHT[n]};stroke-width:2}}" for n in "123456"
-    )
-    style = (
-        f"<style>text{{font:12px sans-serif;fill:{LIGHT['text']}}}.grid-line{{stroke:{LIGHT['line']}}}"
-        f".axis,.interval,.expected{{stroke:{LIGHT['text']}}}.expected{{stroke-dasharray:4 3}}"
-        f".band{{opacity:.15}}{marks}</style>"
-    )
-    opened = re.sub(r"<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', wide, count=1)
-    return re.sub(r"(<svg [^>]*>)", lambda found: found[1] + style, opened, count=1)

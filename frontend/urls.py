@@ -14,6 +14,7 @@ from frontend.pages import (
     dialogues,
     disagreed,
     disputes,
+    evaluations,
     exports,
     guidelines,
     home,
@@ -21,6 +22,7 @@ from frontend.pages import (
     jobs,
     labelling,
     members,
+    models,
     project_settings,
     projects,
     queue,
@@ -31,6 +33,7 @@ from frontend.pages import (
     snapshots,
     statistics,
     threads,
+    training,
 )
 
 urlpatterns = [
@@ -60,6 +63,9 @@ urlpatterns = [
     *imports.urlpatterns,
     *exports.urlpatterns,
     *snapshots.urlpatterns,
+    *training.urlpatterns,
+    *models.urlpatterns,
+    *evaluations.urlpatterns,
     *service_worker.urlpatterns,
     # Your account. What signing in needs is allauth's, under /accounts/.
     path("account/", account.profile, name="profile"),

@@ -41,3 +41,8 @@ def live_workers(queue: str | None = None) -> QuerySet[Worker]:
     """Workers that reported themselves in the last seconds, of one queue or of all."""
     alive = Worker.objects.filter(seen_at__gte=timezone.now() - ALIVE_FOR)
     return alive.filter(queues__contains=[queue]) if queue else alive
+
+
+def served_queues() -> set[str]:
+    """The queues for which a worker is alive."""
+    return {queue for queues in live_workers().values_list("queues", flat=True) for queue in queues}

@@ -20,13 +20,12 @@ from accounts.models import User
 from frontend.pages import signed_in
 from frontend.templatetags.jobs import job_title
 from jobs.models import LIVE_STATES, Job, JobState
-from jobs.selectors import job_for, jobs_of, live_workers
+from jobs.selectors import job_for, jobs_of, served_queues
 from jobs.services import cancel_job, retry_job
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
 PAGE_SIZE = 50
-QUEUE = "default"
 # What imports and exports are asked and what they answer, in words; a name that is not here is shown as it is.
 FACTS: Final = {
     "name": gettext_lazy("File"),
@@ -44,6 +43,12 @@ FACTS: Final = {
     "refused": gettext_lazy("rows refused"),
     "rows": gettext_lazy("Rows"),
     "same_as": gettext_lazy("Imported before as"),
+    "snapshot": gettext_lazy("Snapshot"),
+    "model": gettext_lazy("Model"),
+    "recipe": gettext_lazy("Recipe"),
+    "split": gettext_lazy("Split"),
+    "loss": gettext_lazy("loss"),
+    "turns": gettext_lazy("turns"),
 }
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
@@ -66,7 +71,7 @@ def job_list(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "state": state,
         "states": JobState.choices,
-        "worker_alive": live_workers(QUEUE).exists(),
+        "queues": served_queues(),
     }
     return render(request, "jobs/list.html", context)
 
@@ -82,7 +87,7 @@ def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
         "title": job_title(job),
         "job": job,
         "live": job.state in LIVE_STATES,
-        "worker_alive": live_workers(QUEUE).exists(),
+        "queues": served_queues(),
         "result_url": result_url(job) if may_open(signed_in(request), job) else "",
         "facts": facts_of(job),
     }
@@ -123,7 +128,11 @@ OPENED_WITH = {
     "import": Capability.IMPORT,
     "export": Capability.EXPORT,
     "agreement": Capability.READ_STATISTICS,
+    "training": Capability.TRAIN,
+    "evaluation": Capability.TRAIN,
 }
+# Of jobs whose page is called otherwise than their kind.
+PAGES = {"training": "training_run"}
 
 
 def may_open(user: User, job: Job) -> bool:
@@ -139,7 +148,7 @@ def result_url(job: Job) -> str:
     try:
         if job.kind == "agreement":
             return reverse("statistics", args=[job.project.slug])
-        return reverse(job.kind, args=[job.project.slug, job.pk])
+        return reverse(PAGES.get(job.kind, job.kind), args=[job.project.slug, job.pk])
     except NoReverseMatch:
         return ""
 

@@ -277,9 +277,9 @@ def _missing_in_authoring(
     return found
 
 
-def url_of(name: str, slug: str) -> str:
+def url_of(name: str, slug: str, *rest: object) -> str:
     """Empty for a page that this installation does not have."""
     try:
-        return reverse(name, args=[slug])
+        return reverse(name, args=[slug, *rest])
     except NoReverseMatch:
         return ""

@@ -25,7 +25,7 @@ from frontend.markup import to_html
 from frontend.pages import signed_in
 from frontend.pages.project_steps import missing_steps, next_steps
 from jobs.models import LIVE_STATES, Job
-from jobs.selectors import MAY_SEE_JOBS, live_workers
+from jobs.selectors import MAY_SEE_JOBS, served_queues
 from projects.models import DialogueLanguage, Project, Protocol, Role
 from projects.roles import Capability
 from projects.selectors import (
@@ -37,7 +37,6 @@ from projects.selectors import (
 )
 
 JOBS_SHOWN = 3
-QUEUE = "default"
 
 
 @login_required
@@ -59,7 +58,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "description": to_html(project.description),
         "members": members_of(project).count() if Capability.MANAGE_MEMBERS in granted else None,
         "jobs": running_jobs(project) if MAY_SEE_JOBS & granted else [],
-        "worker_alive": live_workers(QUEUE).exists(),
+        "queues": served_queues(),
         **progress_of(user, project, granted),
     }
     return render(request, "projects/overview.html", context)

@@ -1,7 +1,10 @@
-"""What a job is called."""
+"""What a job is called, and how long things take."""
+
+from pathlib import Path
 
 from django import template
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from jobs.models import Job
 
@@ -22,4 +25,22 @@ def job_title(job: Job) -> str:
         return _("Snapshot “%(name)s”") % {"name": name or ""}
     if job.kind == "push":
         return _("Push to %(repo)s") % {"repo": job.parameters.get("repo_id", "")}
+    if job.kind == "training":
+        return _("Training on “%(name)s”") % {"name": job.parameters.get("snapshot", "")}
+    if job.kind == "evaluation":
+        return _("Evaluation of %(name)s") % {"name": Path(job.parameters.get("model", "")).name}
     return job.kind
+
+
+@register.filter
+def duration(seconds: float) -> str:
+    """ "40 s", "12 min", "3 h 5 min": as exact as anybody needs who waits."""
+    if seconds < 60:
+        return _("%(n)d s") % {"n": max(1, round(seconds))}
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if not hours:
+        return _("%(n)d min") % {"n": minutes}
+    if hours < 48:
+        return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+    days = round(hours / 24)
+    return ngettext("%(n)d day", "%(n)d days", days) % {"n": days}

@@ -80,6 +80,22 @@ TABS: Final = (
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
     _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
     _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocol="authoring"),
+    _tab(
+        "trainings",
+        gettext_lazy("Training"),
+        "chip",
+        C.TRAIN,
+        under=("training_new", "training_run"),
+        protocol="authoring",
+    ),
+    _tab(
+        "models",
+        gettext_lazy("Models"),
+        "layers",
+        C.TRAIN,
+        under=("model", "evaluation"),
+        protocol="authoring",
+    ),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",

@@ -73,7 +73,11 @@ CAPS: Final = {
     "mod": "Ctrl", "ctrl": "Ctrl", "alt": "Alt", "shift": "Shift", "enter": "↵", "escape": "Esc", "esc": "Esc",
     "up": "↑", "down": "↓", "left": "←", "right": "→", "space": "Space",
 }  # fmt: skip
-UNITS: Final = {"rows": gettext_lazy("rows"), "dialogues": gettext_lazy("dialogues")}
+UNITS: Final = {
+    "rows": gettext_lazy("rows"),
+    "dialogues": gettext_lazy("dialogues"),
+    "steps": gettext_lazy("steps"),
+}
 # The first that fits; Django's several checkboxes are a kind of radio.
 ARRANGEMENTS: Final = [
     (CheckboxInput, "check"),
@@ -178,15 +182,17 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
     """A long job as it stands, which renews itself while it lives.
 
     urls: poll (this component again, for htmx), cancel, retry, download, details: each offered where it makes sense.
-    worker_alive=False says that nobody works on the queue.
+    worker_alive=False says that nobody works on the queue, as do queues, those that somebody works on.
     """
     live = job.state in LIVE_STATES
+    queues = urls.pop("queues", [job.queue])
+    alive = urls.pop("worker_alive", True) and job.queue in queues
     return {
         "csrf_token": context.get("csrf_token"),
         "job": job,
         "title": title or job.kind,
         "live": live,
-        "waiting_for_worker": job.state == JobState.QUEUED and not urls.pop("worker_alive", True),
+        "waiting_for_worker": job.state == JobState.QUEUED and not alive,
         "unit": UNITS.get(job.unit, job.unit),
         "is_short": bool(job.total) and (live or job.done != job.total),
         "percent": round(100 * job.done / job.total) if job.total else None,
@@ -196,11 +202,12 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
 
 @register.inclusion_tag("components/plot.html", takes_context=True)
 def plot(
-    context: template.Context, answer: Answer, page: str, query: str = "", level: int = 2
+    context: template.Context, answer: Answer, page: str, query: str = "", level: int = 2, of: object = None
 ) -> dict[str, object]:
-    """A question with its plot and table. page: the name of the address that gives both as files."""
-    slug = context["project"].slug
-    urls = {end: reverse(page, args=[slug, answer.name, end]) + query for end in ("svg", "csv")}
+    """A question with its plot and table. page: the name of the address that gives both as files; of: what of the
+    project it is about, where the address names it."""
+    where = [context["project"].slug, *([of] if of else [])]
+    urls = {end: reverse(page, args=[*where, answer.name, end]) + query for end in ("svg", "csv")}
     return {"answer": answer, "svg_url": urls["svg"], "csv_url": urls["csv"], "level": level}
 
 

@@ -98,6 +98,7 @@ def fill() -> World:
         gold=gold,
         attempt=attempt,
         sampled=_sampled(people),
+        **_learned(demo, people),
     )
 
 
@@ -157,6 +158,46 @@ def _sampled(people: dict[str, Any]) -> str:
         given = int(item.label) if item.place not in (11, 30) else 0
         judge(controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=says(given)))
     return sample.round.project.slug
+
+
+def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
+    """Two models of the demo, the second trained from the first and in use, and a third that is being trained."""
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from jobs.models import Job, JobState
+    from preference.models import TrainingRun
+    from preference.services.promotion import promote_model
+    from tests.frontend.trained import evaluated, learns
+    from tests.preference.learning import snapshot_of, trained_model, training
+
+    eric, snapshot = people["eric"], snapshot_of(demo)
+    first = trained_model(demo, eric, snapshot, changes={"epochs": 2})
+    second = trained_model(demo, people["mara"], snapshot, model=first.slug)
+    for model in (first, second):
+        learns(model.training_run)
+    base = evaluated(demo, snapshot, None, 0.18, base=first.base)
+    evaluated(demo, snapshot, first, 0.43)
+    evaluated(demo, snapshot, second, 0.51)
+    why = "Ranks the human reply first twice as often as the model before."
+    for model, expected in ((first, None), (second, first.slug)):
+        promote_model(
+            promotion_id=uuid4(), model=model, project=demo, actor=eric, expected_current=expected, reason=why
+        )
+    run = learns(training(demo, eric, snapshot, model=second.slug), made=70, state=JobState.RUNNING)
+    beat = timezone.now() + timedelta(days=1)
+    Job.objects.filter(pk=run.pk).update(started_at=timezone.now(), heartbeat_at=beat, attempts=1)
+    failed = learns(training(demo, eric, snapshot), made=12, state=JobState.FAILED)
+    told = {"error": "The loss is no number any more.", "remedy": "Use a smaller peak_lr."}
+    Job.objects.filter(pk=failed.pk).update(**told)
+    done = TrainingRun.objects.get(model=second)
+    return {
+        "trained": str(done.pk),
+        "in_training": str(run.pk),
+        "model": second.slug,
+        "evaluation": str(base.pk),
+    }
 
 
 def _trained(people: dict[str, Any]) -> tuple[int, int, str]:

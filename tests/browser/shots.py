@@ -32,6 +32,10 @@ class World:
     gold: int
     attempt: str
     sampled: str
+    trained: str
+    in_training: str
+    model: str
+    evaluation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,16 @@ def open_tables(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def open_settings(page: Page) -> None:
+    page.locator(".recipe-settings > summary").click()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def open_log(page: Page) -> None:
+    page.locator("#log > summary").click()
+    page.evaluate("scrollTo(0, 0)")
+
+
 SHOTS: Final = [
     Shot("home", main=True),
     Shot("home", who="mara", file="home-manager"),
@@ -201,6 +215,15 @@ SHOTS: Final = [
     Shot("import", who="eric", args=lambda w: (w.slug, w.job)),
     Shot("exports", who="eric", args=in_project),
     Shot("export", who="eric", args=lambda w: (w.slug, w.exported)),
+    Shot("trainings", who="eric", args=in_project, main=True),
+    Shot("trainings", who="mara", args=lambda world: ("empty",), file="trainings-empty"),
+    Shot("training_new", who="eric", args=in_project, act=open_settings, main=True),
+    Shot("training_run", who="eric", args=lambda w: (w.slug, w.in_training), main=True),
+    Shot("training_run", who="eric", args=lambda w: (w.slug, w.trained), act=open_log, file="training-run-done"),
+    Shot("models", who="eric", args=in_project, main=True),
+    Shot("models", who="mara", args=lambda world: ("empty",), file="models-empty"),
+    Shot("model", who="eric", args=lambda w: (w.slug, w.model), main=True),
+    Shot("evaluation", who="eric", args=lambda w: (w.slug, w.evaluation)),
     Shot("profile"),
     Shot("api_tokens", who="eric"),
     Shot("account_login", who="", main=True),
@@ -265,6 +288,9 @@ NO_PAGES: Final = {
     ),
     *("import_look", "import_errors", "import_cancel", "import_retry", "revoke_api_token"),
     *("export_file", "export_manifest", "export_remove", "export_cancel", "export_retry"),
+    *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
+    *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
+    *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }
 # Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
