@@ -14,6 +14,8 @@ from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, MicroBatch
 from tests.generation.conftest import build_tokenizer, config_of
 
+torch.set_num_threads(1)
+
 WORDS = ["tea", "rain", "walk", "hello", "fine", "like", "you", "do", "what", "we", "你好", "今天", "喝茶"]
 
 
