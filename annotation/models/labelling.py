@@ -151,6 +151,8 @@ class Submission(models.Model):
         indexes = [
             models.Index(fields=["project", "stored_at"], name="submission_course"),
             models.Index(fields=["annotator", "project", "-stored_at"], name="submission_mine"),
+            # Whose work was drawn in a sample: read without the answers.
+            models.Index(fields=["annotator", "task"], name="submission_of_person"),
         ]
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
 class Counted:
     """One judged answer of a person: its class in the question that was checked; both empty where all of it was."""
 
+    item: int
     question: str
     own: str
     was_right: bool
@@ -78,7 +79,7 @@ def _counted(user: User, question: str, drawn: Sequence[tuple[int, int, str]]) -
     items, tasks = [pk for pk, _task, _label in drawn], [task for _pk, task, _label in drawn]
     if not question:
         whole = SampleItem.objects.filter(pk__in=items).select_related("sample", "final__schema")
-        return [Counted("", "", one.was_right) for one in corrected(user, list(whole))]
+        return [Counted(one.item.pk, "", "", one.was_right) for one in corrected(user, list(whole))]
     answer = KeyTextTransform(question, KeyTransform("dialogue", "answers"))
     sent = Submission.objects.filter(annotator=user, task__in=tasks).order_by("revision")
     own = dict(sent.values_list("task", answer))
@@ -88,7 +89,7 @@ def _counted(user: User, question: str, drawn: Sequence[tuple[int, int, str]]) -
     held = set(upheld.values_list("item", flat=True))
     right |= {pk: label for pk, _task, label in drawn if pk in held}
     return [
-        Counted(question, own[task] or "", own[task] == right[pk])
+        Counted(pk, question, own[task] or "", own[task] == right[pk])
         for pk, task, _label in drawn
         if pk in right and task in own
     ]

@@ -142,12 +142,14 @@ def request_id(request: HttpRequest) -> UUID:
 @never_cache
 @require_safe
 def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
-    """How the person's own answers did in samples, by class, with examples; nobody's name is in it."""
+    """How the person's own answers did in samples, by class, with what was corrected; nobody's name is in it."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    work = judged_work(user, project)
-    page = keyset_page(work, request.GET.get("before"), SHOWN)
     counted, is_cut = counted_of(user, project)
+    wrong = [one.item for one in counted if not one.was_right]
+    shows_all = not wrong or request.GET.get("show") == "all"
+    work = judged_work(user, project)
+    page = keyset_page(work if shows_all else work.filter(pk__in=wrong), request.GET.get("before"), SHOWN)
     said = appeals_on(page.rows)
     context = {
         "project": project,
@@ -156,6 +158,8 @@ def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
         "cases": [(one, _example(one, said)) for one in corrected(user, page.rows)],
         "overall": proportion(sum(one.was_right for one in counted), len(counted)),
         "is_cut": is_cut,
+        "wrong": len(wrong),
+        "shows_all": shows_all,
         "classes": _by_class(project, counted),
     }
     return render(request, "batches/accuracy.html", context)

@@ -1,5 +1,9 @@
 """Races about a batch: who accepts and who returns it, labels revised while it is sealed, samples drawn twice."""
 
+import os
+import signal
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -29,6 +33,7 @@ from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.annotation.conftest import imported
 from tests.concurrency.test_labels import at_once
+from tests.processes import database_url
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 GOES = 8
@@ -150,3 +155,44 @@ def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool
         live = FinalLabel.objects.filter(task__round__batch=row.batch, superseded_at=None)
         assert (rounds.count(), live.count()) == ((1, 4) if right else (2, 0))
         Task.objects.filter(round__batch=row.batch).update(open_slots=0)  # out of the next go's way
+
+
+KILLED = """
+import os, signal, sys
+import django
+django.setup()
+from uuid import UUID
+from accounts.models import User
+from annotation.services import judging
+does = getattr(judging, sys.argv[1])
+def killed(*given):
+    does(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(judging, sys.argv[1], killed)
+carla = User.objects.get(username="carla")
+judging.return_round(
+    controller=carla, round_id=int(sys.argv[2]), decision_id=UUID(sys.argv[3]), reason="No."
+)
+"""
+
+
+@pytest.mark.parametrize("after", ["_end", "withdraw", "open_next"])
+def test_a_process_killed_inside_a_verdict_leaves_nothing_of_it(project: Project, after: str) -> None:
+    """kill -9 between the verdict and the withdrawal, and behind each of the steps that come then."""
+    carla = person(project, "carla", Role.CONTROLLER)
+    row, _held = labelled(project)
+    seal_round(actor=None, round_id=row.pk)
+    sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
+    for item in SampleItem.objects.filter(sample=sample):
+        judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=says(1)))
+    decision = uuid4()
+    environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    command = [sys.executable, "-c", KILLED, after, str(row.pk), str(decision)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr[-2000:]
+    row.refresh_from_db()
+    assert (row.state, row.decision_id, Round.objects.count()) == (RoundState.IN_REVIEW, None, 1)
+    assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}
+    assert FinalLabel.objects.filter(superseded_at=None).count() == 4
+    following = return_round(controller=carla, round_id=row.pk, decision_id=decision, reason="No.")
+    assert (following.number, FinalLabel.objects.filter(superseded_at=None).count()) == (2, 0)

@@ -45,6 +45,7 @@ from tests.annotation.conftest import imported
 
 SEQUENCES, IN_ONE_TEST, DIALOGUES = 1000, 100, 2
 ACTIONS = {"new": 12, "sealed": 9}  # from where a sequence begins
+AFTERWARDS = 3  # actions on an accepted batch
 SENSIBLE = 0.6
 
 
@@ -56,6 +57,13 @@ class Floor:
         self.samples: dict[int, list[int]] = {}
         self.drawn_anew: set[tuple[int, str]] = set()
         self.verdicts: dict[int, tuple[str, str | None]] = {}
+        self.left = AFTERWARDS
+
+    @property
+    def is_over(self) -> bool:
+        """Accepted, and so often tried to change since."""
+        self.left -= RoundState.ACCEPTED in (state for state, _share in self.verdicts.values())
+        return self.left < 0
 
     def acts(self) -> bool:
         """One action, mostly one that is next: by chance alone hardly a batch would come to its verdict. False: it was
@@ -242,6 +250,8 @@ def test_whatever_people_do_a_batch_stays_whole(
             for _n in range(ACTIONS[begin]):
                 if floor.acts():
                     floor.holds()
+                if floor.is_over:
+                    break
             reached |= set(Round.objects.filter(batch=batch).values_list("state", flat=True))
             transaction.savepoint_rollback(mark)
     assert Round.objects.get(batch=batch).state == RoundState.SEALED

@@ -1,0 +1,95 @@
+"""Every page of batches: read by a screen reader, in both themes and languages, on a telephone."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.core.cache import cache
+from playwright.sync_api import Page
+
+from accounts.models import User
+from annotation.models import BatchPlan, Round, Sample, SampleItem
+from annotation.services.batches import cut_batches, seal_when_complete
+from annotation.services.claiming import claim_next_task
+from annotation.services.judging import SentJudgement, judge, raise_appeal, return_round
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.sampling import draw_sample
+from projects.models import Membership, Project, Role
+from tests.annotation.batches.conftest import says
+from tests.browser.conftest import SignedIn
+from tests.browser.labelling import annotator, planned
+from tests.browser.test_sampling import controller
+
+# By who opens them.
+PAGES = {
+    "mara": ["batches/", "batches/1/", "batches/2/", "batches/boards/"],
+    "carla": ["batches/1/", "batches/1/?round=1", "batches/3/"],
+    "tina": ["appeals/", "batches/1/?round=1"],
+    "anna": ["accuracy/", "accuracy/?show=all"],
+}
+NARROW = {"width": 360, "height": 740}
+
+
+@pytest.fixture
+def people(mara: User) -> dict[str, User]:
+    """Batch 1 was returned and is open again, 2 is sealed, 3 in review and can only fail; an appeal is open."""
+    cache.clear()
+    project = planned("diqad", mara, count=12, overlap=1)
+    BatchPlan.objects.create(project=project, question="quality", batch_size=4, sample_size=4, double_every=0)
+    cut_batches(project=project, actor=None, cut_id=uuid4(), groups=[])
+    anna, carla, tina = annotator("anna", project), controller("carla", project), annotator("tina", project)
+    Membership.objects.filter(project=project, user=tina).update(roles=[Role.TRAINER])
+    for n in range(12):
+        held = claim_next_task(annotator=anna, project=project, claim_id=uuid4())
+        sent = SentLabels(id=uuid4(), schema=1, answers=says(n % 3))
+        submit_labels(annotator=anna, assignment_id=held.pk, sent=sent)
+    first, second, third = Round.objects.filter(project=project).order_by("batch__number")
+    for row in (first, second, third):
+        seal_when_complete(round_id=row.pk)
+    for row, count in ((third, 3), (first, 4)):
+        judged_wrong(project, row, carla, count)
+    item = SampleItem.objects.filter(sample__round=first).earliest("place")
+    reason = "A long reason that names the guideline and what follows from it. " * 6
+    return_round(controller=carla, round_id=first.pk, decision_id=uuid4(), reason=reason)
+    raise_appeal(by=anna, item_id=item.pk, appeal_id=uuid4(), reason="It names every step.")
+    return {"mara": mara, "carla": carla, "tina": tina, "anna": anna}
+
+
+def judged_wrong(project: Project, row: Round, by: User, count: int) -> None:
+    sample: Sample = draw_sample(controller=by, round_id=row.pk, sample_id=uuid4())
+    for item in SampleItem.objects.filter(sample=sample).order_by("place")[:count]:
+        answers = says(2 if item.label != "2" else 0)
+        sent = SentJudgement(id=uuid4(), answers=answers, reason="The second question has no answer.")
+        judge(controller=by, item_id=item.pk, sent=sent)
+
+
+def each_page(
+    people: dict[str, User], signs_in: SignedIn, check: Callable[[Page], object], **options: object
+) -> dict[str, object]:
+    """What is wrong, by page; nothing where `check` finds nothing."""
+    found = {}
+    for name, addresses in PAGES.items():
+        page = signs_in(people[name], **options)
+        for address in addresses:
+            page.goto(f"/p/diqad/{address}")
+            if wrong := check(page):
+                found[f"{name}: {address}"] = wrong
+        page.close()
+    return found
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_hinders_anybody(people: dict[str, User], signs_in: SignedIn, theme: str) -> None:
+    def violations(page: Page) -> object:
+        return [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+
+    assert each_page(people, signs_in, violations, color_scheme=theme) == {}
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_nothing_is_cut_off_on_a_telephone(people: dict[str, User], signs_in: SignedIn, locale: str) -> None:
+    def too_wide(page: Page) -> object:
+        return page.evaluate("document.documentElement.scrollWidth") != 360
+
+    assert each_page(people, signs_in, too_wide, viewport=NARROW, locale=locale) == {}
