@@ -175,7 +175,7 @@ def generators() -> Iterable[Finding]:
     try:
         chosen |= {
             _("The model {name}").format(name=row.slug): (row.backend, row.options)
-            for row in Generator.objects.all()
+            for row in Generator.objects.exclude(registered_model__folder="")  # their files were removed
         }
     except DatabaseError:
         yield Finding(
@@ -263,7 +263,10 @@ def secrets() -> Iterable[Finding]:
 
 
 def disk() -> Iterable[Finding]:
-    for folder in dict.fromkeys([settings.VAR, settings.FILES_ROOT, settings.MODELS_ROOT]):
+    roots = [settings.VAR, settings.FILES_ROOT]
+    if not settings.MODELS_ROOT.is_relative_to(settings.FILES_ROOT):
+        roots.append(settings.MODELS_ROOT)
+    for folder in dict.fromkeys(roots):
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         if not os.access(existing, os.W_OK):
             yield Finding(

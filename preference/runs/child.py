@@ -1,5 +1,6 @@
 """A process that computes for long, and the job that follows it."""
 
+import contextlib
 import fcntl
 import logging
 import math
@@ -48,7 +49,8 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
             start_new_session=True,
         )
     (folder / PID_FILE).write_text(str(process.pid))
-    psutil.Process(process.pid).nice(NICENESS)
+    with contextlib.suppress(psutil.Error):  # it may have ended by now
+        psutil.Process(process.pid).nice(NICENESS)
     return process
 
 
@@ -115,7 +117,7 @@ def wait_for_orphan(folder: Path, progress: Progress, lock: str, seconds: float 
     """
     kill_at, give_up_at = time.monotonic() + seconds, time.monotonic() + 2 * seconds + 5
     while _is_locked(folder / lock):
-        progress.at(0)
+        progress.check()
         if time.monotonic() > kill_at:
             kill_orphan(folder)
         if time.monotonic() > give_up_at:

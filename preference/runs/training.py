@@ -50,6 +50,7 @@ def carry_out_training(job: Job, progress: Progress) -> dict[str, Any]:
     folder = folder_of_run(run)
     folder.mkdir(parents=True, exist_ok=True)
     progress.start(total=run.latest.get("steps"), unit="steps")
+    job.done = run.latest.get("step", 0)
     child.wait_for_orphan(folder, progress, LOCK)
     if not (folder / MODEL).is_dir():
         _train(run, folder, job, progress)
@@ -106,7 +107,7 @@ class Watch:
         self.job.total = line.get("steps", self.job.total)
         if time.monotonic() - self.stored > STORE_EVERY:
             self.store()
-        return int(line.get("step", 0))
+        return int(line.get("step", self.job.done))
 
     def store(self) -> None:
         self.stored = time.monotonic()

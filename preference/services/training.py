@@ -13,7 +13,7 @@ from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from jobs.models import LIVE_STATES, JobState
 from jobs.services import retry_job, start_job
-from preference.model_files import folder_of_run
+from preference.model_files import folder_of_model, folder_of_run
 from preference.models import Snapshot, TrainingRun
 from preference.selectors.frozen import folder_of_snapshot
 from preference.selectors.training import Base, base_named
@@ -58,6 +58,8 @@ def start_training(
     settings = dict(changes or {})
     check_recipe(recipe, settings, is_lora=is_lora, seed=seed)
     base = base_named(actor, project, model)
+    if base.parent:
+        folder_of_model(base.parent)
     Project.objects.select_for_update().only("pk").get(pk=project.pk)
     about = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
     job = start_job(

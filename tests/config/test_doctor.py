@@ -16,7 +16,10 @@ from config import doctor
 from config.doctor import Finding
 from generation.models import BackendKind, Generator
 from jobs.services import beat
+from preference.services.registry import remove_model
+from projects.models import Project
 from tests.disks import disk_of
+from tests.preference.learning import trained_model
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
@@ -67,6 +70,27 @@ def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
 
 
 @pytest.mark.django_db
+def test_a_model_whose_files_were_removed_is_no_problem(
+    project: Project, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.FILES_ROOT, settings.MODELS_ROOT = tmp_path, tmp_path / "models"
+    tried: list[str] = []
+
+    def tries(name: str, *_about: object) -> Finding:
+        tried.append(name)
+        return Finding("ok", name)
+
+    monkeypatch.setattr(doctor, "check_model", tries)
+    model = trained_model(project, None, model="/models/base")
+    list(doctor.generators())
+    assert f"The model {model.slug}" in tried
+    remove_model(model=model, actor=None)
+    tried.clear()
+    list(doctor.generators())
+    assert f"The model {model.slug}" not in tried
+
+
+@pytest.mark.django_db
 def test_every_configured_model_is_tried(settings: Settings, tmp_path: Path) -> None:
     settings.GENERATION_MODEL = str(tmp_path / "nothing")
     Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
@@ -100,6 +124,7 @@ def test_debug_is_warned_about(settings: Settings) -> None:
 
 def test_free_space_is_said_for_every_folder(settings: Settings, tmp_path: Path) -> None:
     settings.VAR, settings.FILES_ROOT = tmp_path, tmp_path / "not" / "yet"
+    settings.MODELS_ROOT = tmp_path / "not" / "yet" / "models"
     assert [str(tmp_path) in finding.what for finding in doctor.disk()] == [True, True]
 
 
@@ -136,14 +161,14 @@ def test_it_speaks_the_language_of_the_terminal(
 
 def test_little_space_is_said_in_megabytes(settings: Settings, tmp_path: Path) -> None:
     with disk_of(20 * 1024**2, tmp_path / "small") as small:
-        settings.VAR = settings.FILES_ROOT = small
+        settings.VAR = settings.FILES_ROOT = settings.MODELS_ROOT = small
         (finding,) = doctor.disk()
     assert (finding.state, finding.what) == ("problem", f"20 MB free for {small}.")
 
 
 @pytest.mark.django_db
 def test_a_migration_that_was_not_applied_is_named(settings: Settings) -> None:
-    MigrationRecorder(connection).record_unapplied("jobs", "0002_job_language")
+    MigrationRecorder(connection).record_unapplied("jobs", "0003_queue_and_losses")
     (finding,) = doctor.migrations()
     assert (finding.state, finding.remedy) == ("problem", "Run: manage.py migrate")
-    assert "jobs.0002_job_language" in finding.what
+    assert "jobs.0003_queue_and_losses" in finding.what

@@ -20,6 +20,7 @@ from preference.model_files import folder_of_run
 from preference.models import Evaluation, RegisteredModel, TrainingRun
 from preference.runs import child
 from preference.selectors.training import bases_for, curve_of, log_of, run_for, runs_of
+from preference.services.registry import remove_model
 from preference.services.training import remove_run_files, resume_training
 from projects.models import Project
 from tests.conftest import Joins
@@ -217,6 +218,12 @@ def test_another_projects_model_is_nobodys_to_begin_from(
     theirs = trained_model(other, model="")
     with pytest.raises(NotFound):
         training(project, eric, model=theirs.slug)
+
+
+def test_a_removed_model_is_nothing_to_begin_from(project: Project, eric: User, local: Generator) -> None:
+    gone = remove_model(model=trained_model(project, eric), actor=eric)
+    with refused("files_gone"):
+        training(project, eric, gone.snapshot, model=gone.slug)
 
 
 def test_what_may_be_begun_from_is_listed_with_the_projects_own_first(
