@@ -72,7 +72,10 @@ def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[
 def update_authoring(
     *, project: Project, actor: User | None, changes: Mapping[str, Any]
 ) -> AuthoringSettings:
-    """Change settings of the protocol `authoring`; they hold from the next turn on. Safe to repeat."""
+    """Change settings of the protocol `authoring`; they hold from the next turn on. Safe to repeat.
+
+    Making the second model the first one, as a promotion does, ends the comparison of the two.
+    """
     if unknown := set(changes) - set(EDITABLE):
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
     settings = (
@@ -80,6 +83,8 @@ def update_authoring(
         .select_related("generator", "second_generator")
         .get(project=project)
     )
+    if changes.get("generator") and changes["generator"] == settings.second_generator:
+        changes = {"second_generator": None, **changes}
     _change(settings, changes, "authoring_changed", project, actor)
     return settings
 

@@ -66,6 +66,14 @@ def test_a_second_model_is_another_one(project: Project) -> None:
     assert refused.value.details["field"] == "candidates"
 
 
+def test_a_second_model_that_becomes_the_first_ends_the_comparison(project: Project) -> None:
+    second = scripted("second")
+    set_to(project, second_generator=second)
+    set_to(project, generator=second)
+    project.authoring.refresh_from_db()
+    assert (project.authoring.generator, project.authoring.second_generator) == (second, None)
+
+
 def test_the_api_reads_and_changes_them(maras: Client, project: Project) -> None:
     scripted("second")
     told = maras.get(API).json()
