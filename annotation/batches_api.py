@@ -16,6 +16,7 @@ from accounts.models import Scope, User
 from accounts.rest.pagination import CursorPagination, NewestFirst
 from accounts.rest.person import person
 from accounts.rest.shapes import checked, checked_query
+from annotation import batch_plan_shapes as managing
 from annotation import batch_shapes as shapes
 from annotation.labelling_api import labelling_project
 from annotation.models import Appeal, Round, Sample, SampleItem
@@ -52,30 +53,30 @@ class BatchesView(APIView):
 
 
 class PlanView(APIView):
-    @extend_schema(tags=TAG, operation_id="batch_plan_read", responses=shapes.PlanShape)
+    @extend_schema(tags=TAG, operation_id="batch_plan_read", responses=managing.PlanShape)
     def get(self, request: Request, slug: str) -> Response:
         """How batches are cut and judged."""
         project = selectors.batched_project(person(request), slug)
-        return Response(shapes.PlanShape(plan_of(project)).data)
+        return Response(managing.PlanShape(plan_of(project)).data)
 
     @extend_schema(
-        tags=TAG, operation_id="batch_plan_update", request=shapes.PlanInput, responses=shapes.PlanShape
+        tags=TAG, operation_id="batch_plan_update", request=managing.PlanInput, responses=managing.PlanShape
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Change what is sent of the plan; samples that are drawn keep theirs."""
         user = person(request)
         project = labelling_project(user, slug, MANAGES)
-        sent = checked(shapes.PlanInput, request)
+        sent = checked(managing.PlanInput, request)
         plan = update_batch_plan(project=project, actor=user, changes=sent)
-        return Response(shapes.PlanShape(plan).data)
+        return Response(managing.PlanShape(plan).data)
 
 
 class BoardsView(APIView):
-    @extend_schema(tags=TAG, operation_id="batch_boards", responses=shapes.BoardsShape)
+    @extend_schema(tags=TAG, operation_id="batch_boards", responses=managing.BoardsShape)
     def get(self, request: Request, slug: str) -> Response:
         """Batches by state, rounds needed, acceptance by group and over time, and what each controller judged."""
         project = labelling_project(person(request), slug, Capability.READ_STATISTICS)
-        return Response(shapes.of_boards(Boards(project)))
+        return Response(managing.of_boards(Boards(project)))
 
 
 class RoundsView(APIView):
