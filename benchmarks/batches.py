@@ -117,7 +117,7 @@ FILL = (ROUNDS, DIALOGUES, TASKS, ASSIGNMENTS, SUBMISSIONS, FINALS, SAMPLES, ITE
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One service call on a batch of `size`: seconds, of them those of its database, and its queries."""
+    """One service call on a batch of `size`: seconds, and its queries."""
 
     name: str
     size: int
@@ -322,6 +322,7 @@ def summary(
         "boards": [asdict(board) for board in shown],
         "board_median_ms": round(statistics.median(board.median for board in shown), 1),
         "slowest_board_ms": max(board.median for board in shown),
+        "slowest_board_busy_ms": max(board.busy for board in shown),
     }
 
 
