@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -49,9 +50,7 @@ def run(
     finished = trainer.finished_model(partial(build, options.model, recipe))
     if trainer.args.should_save:
         merge_adapters(finished.backbone)
-        finished.save_pretrained(
-            output.model, about=trainer.explanation | {"step": trainer.state.global_step}
-        )
+        save(finished, output, trainer.explanation | {"step": trainer.state.global_step})
     progress.state("done")
     progress.say(f"Done: {output.model}")
 
@@ -100,6 +99,17 @@ def prepare(
         explanation=explanation,
         saving=Saving(options.checkpoint_steps, options.keep),
     )
+
+
+def save(model: JointModel, output: Output, about: Explanation) -> None:
+    """Raises Fault where the disk is full; the run can then be resumed."""
+    try:
+        model.save_pretrained(output.model, about=about)
+    except Fault as fault:
+        shutil.rmtree(output.model.with_name("model.part"), ignore_errors=True)
+        raise Fault(fault.cause, "Free some disk space, then go on with --resume.") from fault
+    for file in output.model.iterdir():
+        file.chmod((output.model / "config.json").stat().st_mode)  # safetensors lets nobody else read
 
 
 def learned_from(data: Path) -> list[TrainingDialogue]:
@@ -162,7 +172,6 @@ def arguments(device: str, recipe: JointRecipe, output: Output) -> TrainingArgum
         remove_unused_columns=False,
         dataloader_pin_memory=False,
         ddp_find_unused_parameters=False,
-        ddp_broadcast_buffers=False,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,8 +82,6 @@ def trains(dialogues: Path, tiny_model: Path) -> Iterator[Trains]:
     """trains(output, "--resume") runs the command in this process and returns its exit status."""
     from preference.training.joint import main
 
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
     def train(
         output: Path,
         *more: str,
@@ -92,9 +91,19 @@ def trains(dialogues: Path, tiny_model: Path) -> Iterator[Trains]:
     ) -> int:
         return main(command(data, model, output, *more, settings=settings))
 
-    yield train
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    with handlers_kept():
+        yield train
+
+
+@contextmanager
+def handlers_kept() -> Iterator[None]:
+    """The command listens to signals; pytest wants its own handlers back."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def progress_of(output: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from preference.training.joint import main, parser
-from tests.preference.training.conftest import Trains, dialogue, save_tiny, state_of, write_dialogues
+from preference.training.stopping import StopRequest
+from preference.training.trainer import JointTrainer
+from tests.preference.training.conftest import (
+    Trains,
+    dialogue,
+    handlers_kept,
+    save_tiny,
+    state_of,
+    write_dialogues,
+)
 
 
 def test_help_names_every_setting_with_the_value_of_each_recipe() -> None:
@@ -24,6 +33,12 @@ def test_help_names_every_setting_with_the_value_of_each_recipe() -> None:
 def test_the_paper_is_the_default() -> None:
     options = parser().parse_args(["--data", "d", "--model", "m", "--output", "o"])
     assert (options.recipe, options.resume, options.keep, options.device) == ("diamante", False, 2, "auto")
+
+
+def test_no_checkpoint_at_all_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(["--data", "d", "--model", "m", "--output", "o", "--keep", "0"])
+    assert "'0' must be a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_a_wrong_setting_touches_no_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -123,21 +138,31 @@ def test_a_run_stops_with_a_checkpoint_when_its_parent_has_ended(trains: Trains,
     assert f"process {gone}, which started it, has ended" in told["message"]
 
 
-def test_ctrl_c_writes_a_checkpoint_and_ends_with_its_number(
-    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_writes_a_checkpoint_and_ends_with_its_number(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    from preference.training.trainer import JointTrainer
-
     made = JointTrainer.made_step
 
     def interrupted(self: JointTrainer) -> None:
         made(self)
         if self.state.global_step == 2:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     monkeypatch.setattr(JointTrainer, "made_step", interrupted)
-    assert trains(tmp_path) == 130
+    assert trains(tmp_path) == 128 + number
     assert state_of(tmp_path) == {
-        "state": "stopped", "step": 2, "steps": 6, "message": "Stopped by SIGINT.", "remedy": "",
+        "state": "stopped", "step": 2, "steps": 6, "message": f"Stopped by {number.name}.", "remedy": "",
     }  # fmt: skip
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-2"]
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = StopRequest()
+    stop.steps_run = True
+    monkeypatch.setattr("preference.training.stopping.ECHO", 0.0)
+    with handlers_kept():
+        stop.listen()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

@@ -13,8 +13,8 @@ from random import Random
 import pytest
 import torch
 
-from preference.training.checkpoints import checkpoints, newest, step_of
-from tests.preference.training.conftest import Trains, command, progress_of, state_of, weights_of
+from preference.training.checkpoints import newest
+from tests.preference.training.conftest import Trains, command, progress_of, weights_of
 
 LONG = ("epochs=12",)  # 36 steps
 EVERY = ("--checkpoint-steps", "3")
@@ -63,16 +63,3 @@ def test_a_run_killed_at_a_random_step_and_resumed_ends_at_the_same_weights(
         "checkpoint-30",
         "checkpoint-33",
     ]
-
-
-@pytest.mark.faults
-def test_a_terminated_run_writes_a_checkpoint_and_ends_with_143(
-    dialogues: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    process = start(dialogues, tiny_model, tmp_path)
-    wait_for_step(process, tmp_path, 2)
-    process.terminate()
-    assert process.wait(60) == 128 + signal.SIGTERM
-    told = state_of(tmp_path)
-    assert (told["state"], told["message"]) == ("stopped", "Stopped by SIGTERM.")
-    assert step_of(checkpoints(tmp_path / "checkpoints")[-1]) == told["step"] == len(progress_of(tmp_path))
