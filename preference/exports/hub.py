@@ -64,7 +64,10 @@ def _datasets() -> Any:
             _("This worker lacks the Python package “datasets”."),
             _("Install requirements.txt for it (requirements-web.txt is not enough), and start it again."),
         ) from error
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
     datasets.disable_progress_bars()
+    disable_progress_bars()
     return datasets
 
 
@@ -94,18 +97,24 @@ def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, messag
 @contextmanager
 def _refusals(repo_id: str, token: str) -> Iterator[None]:
     """What a Hub, or the way to it, says no with, as cause and remedy, and never with the token in it."""
-    import httpx
+    import httpx2
     from huggingface_hub import errors
 
     try:
         yield
     except errors.HfHubHTTPError as error:
         raise _refused(repo_id, error.response.status_code, str(error).replace(token, "…")) from None
-    except (httpx.TransportError, errors.OfflineModeIsEnabled, ConnectionError) as error:
+    except (httpx2.TransportError, errors.OfflineModeIsEnabled, ConnectionError) as error:
         raise Refusal(
             "hub_unreachable",
             _("The Hub cannot be reached: %(reason)s.") % {"reason": _first_line(error, token)},
             _("Check the worker's network, HF_ENDPOINT and HF_HUB_OFFLINE, then start it again."),
+        ) from None
+    except RuntimeError as error:  # of an upload that broke off
+        raise Refusal(
+            "push_failed",
+            _("The push broke off: %(reason)s") % {"reason": _first_line(error, token)},
+            _("Start it again: a Hub keeps what it has."),
         ) from None
 
 
