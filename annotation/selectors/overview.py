@@ -129,6 +129,7 @@ class Step(StrEnum):
     DECIDE = "disputes"
     ANSWER = "threads"
     EXPORT = "exports"
+    TRAIN = "trainings"
     PLAN = "project_settings"
     PEOPLE = "members"
     STATISTICS = "statistics"
@@ -145,6 +146,7 @@ NEEDS = {
     Step.DECIDE: Capability.DECIDE,
     Step.ANSWER: Capability.DECIDE,
     Step.EXPORT: Capability.EXPORT,
+    Step.TRAIN: Capability.TRAIN,
     Step.PLAN: Capability.CONFIGURE,
     Step.PEOPLE: Capability.MANAGE_MEMBERS,
     Step.STATISTICS: Capability.READ_STATISTICS,
@@ -152,7 +154,7 @@ NEEDS = {
 }
 ONLY_WHEN_DUE = (Step.CONFIRM, Step.TEST, Step.ANSWER, Step.PLAN)
 ONLY_IN = {
-    Protocol.AUTHORING: {Step.WRITE, Step.REVIEW},
+    Protocol.AUTHORING: {Step.WRITE, Step.REVIEW, Step.TRAIN},
     Protocol.LABELLING: {Step.CONFIRM, Step.TEST, Step.LABEL, Step.JUDGE, Step.DECIDE},
 }
 

@@ -188,6 +188,11 @@ def _export(seen: Overview) -> Words:
     return Words(why % {"n": n}, _("Export"))
 
 
+def _train(_seen: Overview) -> Words:
+    why = _("Train a model on what people chose, compare it, and put it to use.")
+    return Words(why, _("Train"))
+
+
 def _plan(seen: Overview) -> Words:
     n = seen.unplanned
     if not n:
@@ -221,6 +226,7 @@ SIGNS = {
     Step.REVIEW: Sign(gettext_lazy("Expert review"), "eye", "r", _review),
     Step.JUDGE: Sign(gettext_lazy("Batch review"), "eye", "r", _judge),
     Step.EXPORT: Sign(gettext_lazy("Data"), "download", "e", _export),
+    Step.TRAIN: Sign(gettext_lazy("Models that learn"), "chip", "t", _train),
     Step.PLAN: Sign(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, place="plan"),
     Step.PEOPLE: Sign(gettext_lazy("People"), "users", "m", _people),
     Step.STATISTICS: Sign(gettext_lazy("How it goes"), "chart", "s", _statistics),

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -67,7 +67,7 @@ def training_list(request: HttpRequest, slug: str) -> HttpResponse:
     page = Paginator(runs_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "project": project,
-        "title": _("Training"),
+        "title": pgettext("models", "Training"),
         "page": page,
         "has_snapshot": usable_snapshots(project).exists(),
         "snapshots_url": url_of("snapshots", slug),

@@ -7,7 +7,7 @@ from django import template
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
 from projects.models import Project
@@ -82,7 +82,7 @@ TABS: Final = (
     _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocol="authoring"),
     _tab(
         "trainings",
-        gettext_lazy("Training"),
+        pgettext_lazy("models", "Training"),
         "chip",
         C.TRAIN,
         under=("training_new", "training_run"),

@@ -32,7 +32,9 @@ def test_the_most_urgent_comes_first(project: Project, role: Role, seen: Overvie
 
 def test_every_step_is_offered_once_and_only_to_those_who_may(project: Project) -> None:
     steps = steps_for(project, MANAGER, Overview())
-    assert sorted(steps) == sorted({Step.EXPORT, Step.PLAN, Step.PEOPLE, Step.STATISTICS, Step.IMPORT})
+    assert sorted(steps) == sorted(
+        {Step.EXPORT, Step.TRAIN, Step.PLAN, Step.PEOPLE, Step.STATISTICS, Step.IMPORT}
+    )
 
 
 def accented(client: Client, address: str) -> list[str]:

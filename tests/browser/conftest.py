@@ -29,8 +29,12 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-# What Chromium itself reports of an answer that a test wants: a refusal, or none at all.
-EXPECTED = re.compile(r"Failed to load resource|ERR_INTERNET_DISCONNECTED|the server responded with a status")
+# What Chromium itself reports of an answer that a test wants: a refusal, or none at all; and what htmx says when a page
+# is left while it renews itself.
+EXPECTED = re.compile(
+    r"Failed to load resource|ERR_INTERNET_DISCONNECTED|the server responded with a status"
+    r"|htmx:(sendAbort|afterRequest), "
+)
 
 # A machine that also does other work is slower, not wrong: what fails waits this long, what passes does not wait.
 expect.set_options(timeout=15_000)
