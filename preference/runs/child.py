@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils.translation import gettext as _
 
 from accounts.errors import Refusal
@@ -91,7 +91,7 @@ def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
         progress.interrupt()
     except (JobCancelled, JobInterrupted, JobLost) as stop:
         return stop
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):
         logger.warning("the database is away; the process goes on")
         close_old_connections()
     return None

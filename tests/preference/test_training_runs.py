@@ -24,6 +24,7 @@ from preference.services.registry import remove_model
 from preference.services.training import remove_run_files, resume_training
 from projects.models import Project
 from tests.conftest import Joins
+from tests.faults.test_generation import break_connections
 from tests.preference.conftest import refused
 from tests.preference.fake_trainer import STEPS
 from tests.preference.learning import carried_out, generator_of, snapshot_of, trained_model, training
@@ -370,6 +371,18 @@ def test_a_worker_that_is_to_end_leaves_the_training_to_the_next_one(
         worker_is_ending.clear()
     assert (job.state, job.losses) == (JobState.QUEUED, 0)
     assert carried_out(under_way.run).job.state == JobState.DONE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_breaks_off_stops_no_training(
+    project: Project, eric: User, local: Generator, fakes: Fakes
+) -> None:
+    fakes.setenv("FAKE_TRAINER", "is slow")
+    under_way = Meanwhile(training(project, eric))
+    under_way.until(2)
+    break_connections()
+    job = under_way.ended()
+    assert (job.state, job.attempts, job.done) == (JobState.DONE, 1, STEPS), job.error
 
 
 @pytest.mark.django_db(transaction=True)
