@@ -189,7 +189,12 @@ def test_what_a_model_began_from_is_evaluated_once(project: Project) -> None:
 
 def test_the_same_evaluation_is_made_once(project: Project, eric: User) -> None:
     model, number = trained_model(project), uuid4()
-    asked: dict[str, Any] = {"project": project, "actor": eric, "snapshot": model.snapshot, "model": model.slug}
+    asked: dict[str, Any] = {
+        "project": project,
+        "actor": eric,
+        "snapshot": model.snapshot,
+        "model": model.slug,
+    }
     first = start_evaluation(evaluation_id=number, **asked)
     assert start_evaluation(evaluation_id=number, **asked) == first
     assert (first.split, first.job.queue) == ("test", "training")
