@@ -44,6 +44,12 @@ FACTS: Final = {
     "rows": gettext_lazy("Rows"),
     "same_as": gettext_lazy("Imported before as"),
     "snapshot": gettext_lazy("Snapshot"),
+    "file_type": gettext_lazy("File type"),
+    "seed": gettext_lazy("Seed"),
+    "epoch": gettext_lazy("Epoch"),
+    "random": gettext_lazy("Also pairs with a random reply of another dialogue"),
+    "repo_id": gettext_lazy("Repository"),
+    "private": gettext_lazy("Private"),
     "model": gettext_lazy("Model"),
     "recipe": gettext_lazy("Recipe"),
     "split": gettext_lazy("Split"),
@@ -127,6 +133,8 @@ def _is_short(value: Any) -> bool:
 OPENED_WITH = {
     "import": Capability.IMPORT,
     "export": Capability.EXPORT,
+    "snapshot": Capability.EXPORT,
+    "push": Capability.EXPORT,
     "agreement": Capability.READ_STATISTICS,
     "training": Capability.TRAIN,
     "evaluation": Capability.TRAIN,
@@ -148,6 +156,8 @@ def result_url(job: Job) -> str:
     try:
         if job.kind == "agreement":
             return reverse("statistics", args=[job.project.slug])
+        if job.kind == "push":
+            return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
         return reverse(PAGES.get(job.kind, job.kind), args=[job.project.slug, job.pk])
     except NoReverseMatch:
         return ""

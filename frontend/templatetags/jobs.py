@@ -22,7 +22,7 @@ def job_title(job: Job) -> str:
     if job.kind == "agreement":
         return _("Statistics")
     if job.kind == "snapshot":
-        return _("Snapshot “%(name)s”") % {"name": name or ""}
+        return _("Snapshot “%(name)s”") % {"name": job.parameters.get("snapshot", "")}
     if job.kind == "push":
         return _("Push to %(repo)s") % {"repo": job.parameters.get("repo_id", "")}
     if job.kind == "training":

@@ -56,7 +56,7 @@ def take_snapshot(
     called, seed = _checked_name(name, project), checked_draws(seed, 0).seed
     if not preview(project, filters).leaving:
         raise nothing_to_take()
-    parameters = {"name": called, "seed": seed, **filters.as_json()}
+    parameters = {"snapshot": called, "seed": seed, **filters.as_json()}
     job = start_job(
         id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )

@@ -56,6 +56,7 @@ def fill() -> World:
     from jobs.services import run_job
     from preference import tasks as _exports  # noqa: F401  registers what carries the export out
     from preference.services.exports import start_export
+    from preference.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role
 
     call_command("seed_demo", stdout=StringIO())
@@ -72,6 +73,10 @@ def fill() -> World:
         export_id=uuid4(), project=demo, actor=people["eric"], format="diamante", include_unreviewed=True
     )
     run_job(job_id=export.job_id)
+    snapshot = take_snapshot(
+        snapshot_id=uuid4(), project=demo, actor=people["eric"], name="May", include_unreviewed=True
+    )
+    run_job(job_id=snapshot.job_id)
     anns = Assignment.objects.filter(annotator=people["ann"])
     taken_up = [
         resume(annotator=people[name], assignment_id=people[name].assignments.get(state="saved").pk)
@@ -89,6 +94,7 @@ def fill() -> World:
         to_review=claim.dialogue_id,
         job=str(Job.objects.get(kind="import", project=demo).pk),
         exported=str(export.pk),
+        snapshot=str(snapshot.pk),
         labelling=labelling,
         to_label=to_label,
         to_confirm=to_confirm,

@@ -23,6 +23,7 @@ class World:
     to_review: int
     job: str
     exported: str
+    snapshot: str
     labelling: str
     to_label: int
     to_confirm: int
@@ -215,6 +216,8 @@ SHOTS: Final = [
     Shot("import", who="eric", args=lambda w: (w.slug, w.job)),
     Shot("exports", who="eric", args=in_project),
     Shot("export", who="eric", args=lambda w: (w.slug, w.exported)),
+    Shot("snapshots", who="eric", args=in_project),
+    Shot("snapshot", who="eric", args=lambda w: (w.slug, w.snapshot), main=True),
     Shot("trainings", who="eric", args=in_project, main=True),
     Shot("trainings", who="mara", args=lambda world: ("empty",), file="trainings-empty"),
     Shot("training_new", who="eric", args=in_project, act=open_settings, main=True),
@@ -288,6 +291,7 @@ NO_PAGES: Final = {
     ),
     *("import_look", "import_errors", "import_cancel", "import_retry", "revoke_api_token"),
     *("export_file", "export_manifest", "export_remove", "export_cancel", "export_retry"),
+    *("snapshot_file", "snapshot_push", "snapshot_remove", "snapshot_cancel", "snapshot_retry"),
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
     *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
