@@ -101,11 +101,15 @@ class Feeder:
         self.dtype: torch.dtype = model.dtype
         self._last_only = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.states = torch.empty(0)  # of the last pass, (rows, fed, hidden)
+        self._wanted: Tensor | None = None
+        self._keeps_states = keeps_states
         if keeps_states:
             model.get_output_embeddings().register_forward_pre_hook(self._keep_states)
 
-    def _keep_states(self, _module: Any, given: tuple[Tensor]) -> None:
+    def _keep_states(self, _module: Any, given: tuple[Tensor]) -> tuple[Tensor] | None:
+        """Ends of replies, whose states alone are wanted, do not enter the vocabulary's layer."""
         (self.states,) = given
+        return None if self._wanted is None else (self.states[self._wanted][None],)
 
     def feed(
         self,
@@ -115,22 +119,30 @@ class Feeder:
         visible: Tensor | None = None,
         *,
         last_only: bool = False,
+        wanted: Tensor | None = None,
     ) -> Tensor:
         """Logits of the fed tokens, or of the last column alone; the cache grows by the fed columns.
 
+        wanted: (rows, fed), of which tokens alone logits are asked; these are then (tokens, vocabulary).
         tokens, positions: (rows, fed); visible: (rows, fed, cached + fed), which column each token may see,
         None = all before it.
         """
         limit = {"logits_to_keep": 1} if last_only and self._last_only else {}
-        output = self.model(
-            input_ids=tokens,
-            position_ids=positions,
-            past_key_values=cache,
-            attention_mask=None if visible is None else self._additive(visible),
-            use_cache=True,
-            **limit,
-        )
+        self._wanted = wanted if self._keeps_states else None
+        try:
+            output = self.model(
+                input_ids=tokens,
+                position_ids=positions,
+                past_key_values=cache,
+                attention_mask=None if visible is None else self._additive(visible),
+                use_cache=True,
+                **limit,
+            )
+        finally:
+            self._wanted = None
         logits: Tensor = output.logits
+        if wanted is not None:
+            return logits[0] if self._keeps_states else logits[wanted]
         return logits[:, -1:] if last_only else logits
 
     def last_state(self, tokens: Sequence[int]) -> Tensor:

@@ -23,7 +23,7 @@ from generation.backends.hf.contexts import (
 )
 from generation.backends.hf.sampling import Draw, Sampler
 from generation.backends.hf.scoring import PreferenceHead
-from generation.backends.hf.tree import Fed, Tree
+from generation.backends.hf.tree import LOGITS, NOTHING, STATE, Fed, Tree
 
 logger = logging.getLogger(__name__)
 
@@ -84,24 +84,23 @@ class SharedContextEngine:
             tree.keep(alive)
             feeds = [unread[index] for index in alive]
             logits = tree.grow([[fed for _, fed in row] for row in feeds])
-            self._score(tree, list(chain.from_iterable(feeds)))
-            growing = [not draw.finished for draw, _ in chain.from_iterable(feeds)]
-            logits = logits if all(growing) else logits[growing]
-            rows = [[(fed.reply, draw) for draw, fed in row if not draw.finished] for row in feeds]
+            self._score(tree, [draw for row in feeds for draw, fed in row if fed.wanted == STATE])
+            rows = [[(fed.reply, draw) for draw, fed in row if fed.wanted == LOGITS] for row in feeds]
 
     def _unread(self, number: int, draw: Draw) -> list[Fed]:
         """What the model has not read of a reply: its last token where it goes on or was cut, its end for the head."""
         if draw.failure or (draw.finished and not self._head):
             return []
         place = len(draw.tokens)
-        last = [] if draw.ended else [Fed(number, draw.tokens[-1], place - 1)]
-        return [*last, Fed(number, self._head.end, place)] if self._head and draw.finished else last
+        if not self._head or not draw.finished:
+            return [Fed(number, draw.tokens[-1], place - 1)]
+        cut = [] if draw.ended else [Fed(number, draw.tokens[-1], place - 1, NOTHING)]
+        return [*cut, Fed(number, self._head.end, place, STATE)]
 
-    def _score(self, tree: Tree, fed: Sequence[tuple[Draw, Fed]]) -> None:
-        ends = [i for i, (draw, one) in enumerate(fed) if draw.finished and one.place == len(draw.tokens)]
-        if self._head and ends:
-            for index, score in zip(ends, self._head.scores(tree.states[ends]), strict=True):
-                fed[index][0].score = score
+    def _score(self, tree: Tree, ended: Sequence[Draw]) -> None:
+        if self._head and ended:
+            for draw, score in zip(ended, self._head.scores(tree.states), strict=True):
+                draw.score = score
 
     def forget(self) -> None:
         self._conversations.clear()

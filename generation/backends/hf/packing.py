@@ -29,6 +29,8 @@ class PackedLinear(nn.Module):
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
 
     def forward(self, given: Tensor) -> Tensor:
+        if not given.numel():
+            return given.new_empty(*given.shape[:-1], self.out_features)
         product: Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
         return product
 

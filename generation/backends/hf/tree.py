@@ -17,12 +17,17 @@ PADDING = -3  # asker that owns no column
 ROOM = 128  # columns
 
 
+LOGITS, STATE, NOTHING = range(3)
+
+
 class Fed(NamedTuple):
-    """A token that is fed. reply: its number in the row; place: of the token in the reply."""
+    """A token that is fed. reply: its number in the row; place: of the token in the reply; wanted: what is asked of it,
+    the LOGITS of what follows, the last hidden STATE, or NOTHING."""
 
     reply: int
     token: int
     place: int
+    wanted: int = LOGITS
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
@@ -89,25 +94,26 @@ class Tree:
             self._owner, self._lengths = self._owner[index], self._lengths[index]
 
     def grow(self, rows: Sequence[Sequence[Fed]]) -> Tensor:
-        """Feed tokens of replies; logits of what follows each, shape (tokens, vocabulary), row after row.
+        """Feed tokens of replies; the logits that are wanted, shape (tokens, vocabulary), row after row.
 
         rows: for each row of the cache what is fed there; tokens of one reply in their order.
         """
         width = max(map(len, rows))
-        fed = self._tensor([[*row, *[(PADDING, 0, 0)] * (width - len(row))] for row in rows])
-        asker, tokens, places = fed.unbind(-1)
+        fed = self._tensor([[*row, *[(PADDING, 0, 0, NOTHING)] * (width - len(row))] for row in rows])
+        asker, tokens, places, wanted = fed.unbind(-1)
         self._owner = torch.cat([self._owner, asker.where(asker != PADDING, HOLE)], dim=1)
         owner = self._owner[:, None]
         visible = (owner == CONTEXT) | (owner == asker[..., None])
         visible[..., -width:].tril_()  # of its own reply, a token does not see what is fed behind it
-        logits = self._feeder.feed(tokens, self._lengths[:, None] + places, self._cache, visible)
-        self._fed = asker != PADDING
-        return logits[self._fed]
+        self._ends = wanted == STATE
+        return self._feeder.feed(
+            tokens, self._lengths[:, None] + places, self._cache, visible, wanted=wanted == LOGITS
+        )
 
     @property
     def states(self) -> Tensor:
-        """The last hidden states of what `grow` fed, shape (tokens, hidden); of a feeder that keeps them."""
-        return self._feeder.states[self._fed]
+        """The last hidden states that are wanted of what `grow` fed, (tokens, hidden); of a feeder that keeps them."""
+        return self._feeder.states[self._ends]
 
     def _tensor(self, values: object) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=self._feeder.device)
