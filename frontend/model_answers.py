@@ -116,7 +116,7 @@ def measured(figures: Figures, by: str) -> list[tuple[str, Value | None]]:
 
 
 def likelihood(figures: Figures) -> tuple[str, Value | None]:
-    return _("NLL of the human reply (nats a token)"), value(figures, "nll")
+    return _("NLL (nats a token)"), value(figures, "nll")
 
 
 def every_measure(figures: Figures) -> list[tuple[str, Value | None]]:

@@ -374,7 +374,8 @@ def _number(value: float) -> str:
 
 def _width(words: str) -> float:
     return sum(
-        CHINESE if one >= "\u2e80" else CAPITAL if one.isupper() or one in "@%" else LETTER for one in words
+        CHINESE if one >= "\u2e80" else CAPITAL if one.isupper() or one in "@%<>mw" else LETTER
+        for one in words
     )
 
 

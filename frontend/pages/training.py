@@ -27,7 +27,7 @@ from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job
 from preference.model_files import folder_of_run
-from preference.models import TrainingRun
+from preference.models import RegisteredModel, TrainingRun
 from preference.runs.curve import read_json
 from preference.selectors.snapshots import usable_snapshots
 from preference.selectors.training import Curve, curve_of, log_of, run_for, runs_of
@@ -165,9 +165,10 @@ def training_run(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
 def _told(run: TrainingRun) -> dict[str, Any]:
     """What the trainer wrote so far; of a removed training what the row kept."""
     about: dict[str, Any] = {}
+    model: RegisteredModel | None = getattr(run, "model", None)
     if run.folder:
         about = read_json(folder_of_run(run) / "training.json")
-    elif model := getattr(run, "model", None):
+    elif model:
         about = model.config
     return {
         "answer": loss_curve(_curve(run)),
@@ -177,7 +178,8 @@ def _told(run: TrainingRun) -> dict[str, Any]:
         "layout": LAYOUTS.get(run.layout, run.layout),
         "notes": run.message.splitlines(),
         "log": _log_tail(run),
-        "model": getattr(run, "model", None),
+        "model": model,
+        "measuring": bool(model and model.evaluations.filter(job__state__in=LIVE_STATES).exists()),
         "base": run.parent.slug if run.parent else source_name(run.base),
         "snapshot_url": snapshot_url(run.project.slug, run.snapshot_id),
     }

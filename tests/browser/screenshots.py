@@ -179,6 +179,9 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     from tests.preference.learning import snapshot_of, trained_model, training
 
     eric, snapshot = people["eric"], snapshot_of(demo)
+    for column, dialogues in zip(snapshot.card["splits"], (540, 60), strict=True):
+        column |= {"dialogues": dialogues, "replies": 7 * dialogues}
+    snapshot.save()
     first = trained_model(demo, eric, snapshot, changes={"epochs": 2})
     second = trained_model(demo, people["mara"], snapshot, model=first.slug)
     for model in (first, second):

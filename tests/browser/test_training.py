@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from accounts.models import User
 from annotation.models import Assignment
-from generation.models import CandidateSet
+from dialogues.models import CandidateSet
 from jobs.models import Job, JobState, Worker
 from preference.models import RegisteredModel, Snapshot, TrainingRun
 from projects.models import Project
@@ -73,7 +73,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     before = newest(anns_assignment).model_version
 
     expect(page.locator("#loss svg.wide .curve").first).to_be_visible(timeout=LOADS_MS)
-    expect(page.get_by_text("is there. It is being measured")).to_be_visible(timeout=LOADS_MS)
+    expect(page.get_by_text("is there.")).to_be_visible(timeout=LOADS_MS)
     assert Job.objects.get(kind="training").state == JobState.DONE
     page.keyboard.press("m")
     page.fill("[name=reason]", "Learned from our own words.")

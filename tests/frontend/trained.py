@@ -94,6 +94,7 @@ def report(first: float, n: int = 420) -> dict[str, Any]:
 
 def figures(first: float, n: int) -> dict[str, Any]:
     def one(value: float) -> dict[str, Any]:
+        value = max(value, 0.02)
         half = 1.96 * math.sqrt(max(0.01, value * (1 - value)) / n)
         return {"value": value, "low": value - half, "high": value + half, "n": n}
 
