@@ -13,7 +13,7 @@ from accounts.models import ApiToken, User
 from annotation.models import Assignment, Draft, ExpertReview, Task, Verdict
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from jobs.models import Job
-from preference.models import Evaluation, Export, Promotion, RegisteredModel, TrainingRun
+from preference.models import Evaluation, Export, Promotion, RegisteredModel, Snapshot, TrainingRun
 from projects.models import Event, Membership, Project, Protocol, Role
 from tests.api.conftest import Program
 from tests.preference.learning import snapshot_of
@@ -62,6 +62,14 @@ def exports(project: Project, olga: User, n: int) -> None:
     filters = {"splits": ["train"], "include_unreviewed": False}
     Export.objects.bulk_create(
         Export(id=job.pk, project=project, job=job, format="diamante", filters=filters) for job in rows
+    )
+
+
+def snapshots(project: Project, olga: User, n: int) -> None:
+    rows = jobs(project, olga, n)
+    filters = {"splits": ["train"], "include_unreviewed": False}
+    Snapshot.objects.bulk_create(
+        Snapshot(id=job.pk, project=project, job=job, name="May", filters=filters) for job in rows
     )
 
 
@@ -147,6 +155,7 @@ LISTS: list[tuple[str, Fill]] = [
     ("projects/chit-chat/jobs", jobs),
     ("projects/chit-chat/imports", jobs),
     ("projects/chit-chat/exports", exports),
+    ("projects/chit-chat/snapshots", snapshots),
     ("projects/chit-chat/training-runs", trainings),
     ("projects/chit-chat/models", models),
     ("projects/chit-chat/evaluations", evaluations),

@@ -41,6 +41,8 @@ from annotation.services.planning import plan_dialogues
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
+from preference.exports.card import CardCounts
+from preference.models import Snapshot
 from preference.services.evaluation import evaluate_trained
 from preference.services.exports import start_export
 from projects.models import Project
@@ -111,6 +113,7 @@ def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dic
     Job.objects.filter(pk=imported.pk).update(state=JobState.FAILED)
     export = start_export(export_id=uuid4(), project=project, actor=olga, format="diamante")
     model = trained_model(project, model="/models/base")
+    Snapshot.objects.filter(pk=model.snapshot_id).update(card=CardCounts().as_json(["train"]))
     run = training(project, None, model.snapshot, model=model.slug)
     (evaluation, _of_base) = evaluate_trained(model=model, ids=(uuid4(), uuid4()))
     return {
@@ -121,6 +124,7 @@ def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dic
         "tokens": [spare.pk],
         "jobs": [str(imported.pk), str(export.pk)],
         "exports": [str(export.pk)],
+        "snapshots": [str(model.snapshot_id)],
         "training-runs": [str(run.pk), str(model.training_run_id)],
         "evaluations": [str(evaluation.pk)],
         "models.slug": [model.slug],
