@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import User
-from generation.models import Generator
+from generation.models import BackendKind, Generator
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.model_files import files_in, folder_of_run, sha256_of
@@ -111,6 +111,15 @@ def trained_model(
 def generator_of(model: RegisteredModel) -> Generator:
     assert model.generator is not None
     return model.generator
+
+
+@pytest.fixture
+def local(project: Project) -> Generator:
+    """The project's candidates come from a local model."""
+    made = Generator.objects.create(slug="plato", backend=BackendKind.HF, options={"model": "/models/plato"})
+    project.authoring.generator = made
+    project.authoring.save()
+    return made
 
 
 @pytest.fixture

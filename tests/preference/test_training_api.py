@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import Scope, User
 from annotation.services.planning import create_project
-from generation.models import BackendKind, Generator
+from generation.models import Generator
 from jobs.models import JobState
 from jobs.services import run_job
 from preference.models import Evaluation, Promotion, TrainingRun
@@ -18,19 +18,11 @@ from tests.api.conftest import program as program
 from tests.conftest import Joins
 from tests.preference.learning import carried_out, snapshot_of, trained_model, training
 from tests.preference.learning import fakes as fakes
+from tests.preference.learning import local as local
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fakes")]
 RUNS, MODELS = "/api/v1/projects/chit-chat/training-runs/", "/api/v1/projects/chit-chat/models/"
 PROMOTIONS = "/api/v1/projects/chit-chat/promotions/"
-
-
-@pytest.fixture
-def local(project: Project) -> Generator:
-    """The project's candidates come from a local model."""
-    made = Generator.objects.create(slug="plato", backend=BackendKind.HF, options={"model": "/models/plato"})
-    project.authoring.generator = made
-    project.authoring.save()
-    return made
 
 
 @pytest.fixture
