@@ -13,8 +13,7 @@ from pyarrow import parquet
 from preference.exports import Row
 from preference.exports.writing import Counted
 
-ROWS_AT_ONCE = 5000  # rows a row group; a long context makes a megabyte of a few hundred
-CELLS_AT_ONCE = 8 << 20  # characters of JSON, about: whichever comes first
+ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes
 
 TEXT, WHOLE, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 AS_JSON = pa.field("", TEXT, metadata={"json": "1"})
@@ -111,14 +110,12 @@ class ParquetRows:
         self.rows = 0
         self._schema = SCHEMAS[shape]
         self._waiting: list[Row] = []
-        self._cells = 0
         self._file = parquet.ParquetWriter(_Sink(out), self._schema, compression="zstd")
 
     def write(self, row: Row) -> None:
         self._waiting.append(_fitted(row, self._schema))
-        self._cells += len(str(row))
         self.rows += 1
-        if len(self._waiting) == ROWS_AT_ONCE or self._cells > CELLS_AT_ONCE:
+        if len(self._waiting) == ROWS_AT_ONCE:
             self._write_group()
 
     def end(self) -> None:
@@ -129,7 +126,7 @@ class ParquetRows:
     def _write_group(self) -> None:
         table = pa.Table.from_pylist(self._waiting, schema=self._schema)
         self._file.write_table(table, row_group_size=max(1, len(self._waiting)))
-        self._waiting, self._cells = [], 0
+        self._waiting = []
 
 
 class _Sink:
@@ -185,6 +182,8 @@ def _value(value: Any, field: pa.Field) -> Any:
         return None
     if field.metadata and b"json" in field.metadata:
         return _dumped(value)
+    if field.type == MESSAGES:  # nothing to fit, and most of what there is
+        return value
     if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
         return [_fitted(one, field.type.value_type) for one in value]
     return value
