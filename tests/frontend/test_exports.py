@@ -190,9 +190,7 @@ def test_the_command_is_the_same_export() -> None:
         "  --include-unreviewed \\\n  --output chit-chat-sft.jsonl"
     )
     assert "--split" not in command_for("chit-chat", Wanted("sft", Filters()))
-    assert "--include-withheld" in command_for(
-        "quality", Wanted("diqad", Filters(include_withheld=True))
-    )
+    assert "--include-withheld" in command_for("quality", Wanted("diqad", Filters(include_withheld=True)))
     assert command_for("chit-chat", Wanted("kto", Filters(), "parquet", None, Draws(7, 2, False))) == (
         "python manage.py export_dataset chit-chat \\\n  --format kto \\\n  --file-type parquet \\\n  --seed 7 \\\n"
         "  --epoch 2 \\\n  --no-random \\\n  --output chit-chat-kto.parquet"
