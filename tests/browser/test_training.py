@@ -75,7 +75,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     expect(page.locator("#loss svg.wide .curve").first).to_be_visible(timeout=LOADS_MS)
     expect(page.get_by_text("is there.")).to_be_visible(timeout=LOADS_MS)
     assert Job.objects.get(kind="training").state == JobState.DONE
-    page.keyboard.press("m")
+    page.get_by_role("link", name="To the model").click()
     page.fill("[name=reason]", "Learned from our own words.")
     model = RegisteredModel.objects.get()
     for _attempt in range(5):  # the worker may still be loading it
@@ -88,6 +88,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     assert newest(anns_assignment).model_version == model.version != before
 
     page.get_by_role("link", name="Models", exact=True).first.click()
+    page.wait_for_url("**/models/")
     page.keyboard.press("z")
     expect(page.get_by_text("Rolled back.")).to_be_visible()
     bench.type("Does yours shed too?").submit().stored(3)
@@ -107,6 +108,7 @@ def here(stack: Stack, settings: Settings) -> Iterator[None]:
     """What the test writes lies where the server reads."""
     settings.FILES_ROOT = stack.folder / "files"
     settings.MODELS_ROOT = stack.folder / "files" / "models"
+    shutil.rmtree(settings.MODELS_ROOT, ignore_errors=True)  # of a project of the same name
     yield
     shutil.rmtree(settings.MODELS_ROOT, ignore_errors=True)
 
