@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -46,6 +49,7 @@ from projects.models import Project
 
 PAGE_SIZE = 20
 PROMOTIONS = 20
+FAILED_FOR = timedelta(days=3)
 
 
 # ---- all models ------------------------------------------------------------------------------------------------------
@@ -75,7 +79,7 @@ def _render_list(
         "current": current,
         "page": Paginator(models_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
         "running": runs_of(project).filter(job__state__in=LIVE_STATES),
-        "evaluating": evaluations_of(project).exclude(job__state=JobState.DONE)[:PAGE_SIZE],
+        "evaluating": evaluations_of(project).filter(_recent())[:PAGE_SIZE],
         "first": _firsts(compared),
         "compared": [(key_of(one), one) for one in compared],
         "chosen": chosen,
@@ -87,6 +91,12 @@ def _render_list(
         **(_compared(chosen) if chosen else {}),
     }
     return render(request, "models/list.html", context, status=refusal.status if refusal else 200)
+
+
+def _recent() -> Q:
+    """Evaluations that run, and those that failed lately: nobody else would tell why a model is not compared."""
+    failed = Q(job__state=JobState.FAILED, created_at__gt=timezone.now() - FAILED_FOR)
+    return Q(job__state__in=LIVE_STATES) | failed
 
 
 def key_of(compared: Comparison) -> str:

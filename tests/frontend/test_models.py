@@ -214,6 +214,16 @@ def test_a_model_is_measured_again(erics_browser: Client, snapshot: Snapshot, fi
     assert row.job.state == JobState.CANCELLED
 
 
+def test_an_evaluation_that_failed_is_told_and_can_be_tried_again(
+    erics_browser: Client, project: Project, snapshot: Snapshot, first: RegisteredModel
+) -> None:
+    row = evaluated(project, snapshot, first, 0.5, state=JobState.FAILED, error="There is no memory left.")
+    assert "There is no memory left." in words(erics_browser.get(MODELS))
+    erics_browser.post(f"{EVALUATIONS}{row.pk}/retry/")
+    row.job.refresh_from_db()
+    assert row.job.state == JobState.QUEUED
+
+
 def test_an_evaluation_that_cannot_be_says_why(
     erics_browser: Client, project: Project, first: RegisteredModel
 ) -> None:
