@@ -55,7 +55,7 @@ class SnapshotInput(Strict):
     seed = number_field("Kept with it, for what is drawn from it.")
 
 
-class ColumnSerializer(serializers.Serializer[Any]):
+class CardColumnSerializer(serializers.Serializer[Any]):
     """A column of Table 1 of the paper; shares of the actions are of `had_candidates`."""
 
     split = serializers.ChoiceField(choices=[*Split.values, "total"])
@@ -80,7 +80,7 @@ class CandidatesSerializer(serializers.Serializer[Any]):
 class CardSerializer(serializers.Serializer[Any]):
     """What is in a snapshot; counts by name hold the most frequent names, the empty one for what is not stated."""
 
-    splits = ColumnSerializer(many=True)
+    splits = CardColumnSerializer(many=True)
     candidates = CandidatesSerializer()
     model_versions = serializers.DictField(child=serializers.IntegerField(), help_text="Turns.")
     languages = serializers.DictField(child=serializers.IntegerField(), help_text="Dialogues.")

@@ -218,7 +218,8 @@ def test_how_dialogues_are_written_is_changed(maras_browser: Client, project: Pr
     settings = project.authoring
     fields = [field.name for field in settings._meta.fields if field.name != "project"]
     values = {name: getattr(settings, name) for name in fields}
-    form = {name: value for name, value in values.items() if name not in ("generator", "generate_ahead")}
+    left_out = ("generator", "second_generator", "generate_ahead")
+    form = {name: value for name, value in values.items() if name not in left_out}
     maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 5})
     settings.refresh_from_db()
     assert (settings.candidates, settings.generate_ahead, settings.generator) == (5, False, None)
