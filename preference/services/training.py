@@ -85,7 +85,8 @@ def _stored(
             "snapshot": snapshot,
             "parent": base.parent,
             "base": base.source,
-            "folder": f"{project.slug}-{number}",
+            # A deleted project leaves its files behind: one that takes its name must not find them.
+            "folder": f"{run_id.hex[:12]}/{project.slug}-{number}",
             "created_by": actor,
             **asked,
         },

@@ -337,3 +337,13 @@ def test_only_engineers_and_managers_see_trainings(
 def test_a_person_who_left_is_refused_as_if_there_were_none(eric: User) -> None:
     with pytest.raises(Refusal):
         run_for(eric, uuid4())
+
+
+def test_a_training_of_the_same_number_finds_no_files_of_a_deleted_one(
+    project: Project, local: Generator
+) -> None:
+    old = training(project, None)
+    folder = folder_of_run(old)
+    TrainingRun.objects.filter(pk=old.pk).delete()
+    new = training(project, None)
+    assert (new.number, folder_of_run(new) == folder) == (old.number, False)
