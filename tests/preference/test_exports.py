@@ -15,7 +15,7 @@ from annotation.services.planning import create_project
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, retry_job, run_job, start_job
-from preference.exports import FORMATS, ExportFormat
+from preference.exports import FORMATS, ExportFormat, diamante
 from preference.exports.job import carry_out_export
 from preference.exports.writing import manifest_path
 from preference.models import Export, Shape
@@ -111,7 +111,6 @@ class Interrupted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
         self.pages = 0
         self.do = do
-        self.rows = FORMATS["diamante"].rows
         monkeypatch.setattr("preference.selectors.selection.READ_AT_ONCE", 100)
         changed = dict(FORMATS)
         changed["diamante"] = ExportFormat("diamante", "", "1", "", self)
@@ -121,7 +120,7 @@ class Interrupted:
         self.pages += 1
         if self.pages == 2:
             self.do()
-        return self.rows(selection, page)
+        return diamante.rows(selection, page)
 
 
 def test_a_full_disk_fails_with_a_remedy_leaves_nothing_and_can_be_tried_again(

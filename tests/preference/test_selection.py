@@ -13,6 +13,7 @@ from annotation.services.authoring import take_back
 from dialogues.models import Dialogue, DialogueState, Split
 from jobs.models import Job
 from preference.exports import FORMATS
+from preference.exports.replies import Drawn
 from preference.selectors import selection
 from preference.selectors.selection import Filters, Preview, preview, select
 from preference.selectors.shapes import shapes_of
@@ -94,7 +95,7 @@ def test_a_dialogue_that_is_taken_back_during_an_export_leaves_whole_or_not(
     chosen = select(project, EVERYTHING)
     (page,) = chosen.pages()
     take_back(annotator=ann, assignment_id=Assignment.objects.get(dialogue=taken).pk)
-    exported = list(FORMATS["diamante"].rows(chosen, page))
+    exported = list(FORMATS["diamante"].live_rows(chosen, page, Drawn()))
     assert len(exported) == 1
 
 
@@ -120,7 +121,7 @@ def test_the_queries_of_a_page_do_not_grow_with_it(
     imports(diamante_file(dialogues=60))
     chosen = select(project, EVERYTHING)
     with django_assert_num_queries(queries):
-        list(FORMATS[format].rows(chosen, next(chosen.pages())))
+        list(FORMATS[format].live_rows(chosen, next(chosen.pages()), Drawn()))
 
 
 def test_another_projects_dialogues_stay_there(project: Project, imports: Imports, rows: Rows) -> None:
