@@ -18,7 +18,7 @@ from preference.models import Snapshot, TrainingRun
 from preference.selectors.snapshots import usable_snapshots
 from preference.selectors.training import Base, bases_for, held_out
 from preference.services.training import spelled
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.recipe import CHOICES, LEAST, RECIPES, JointRecipe, changed, with_lora
 from projects.models import Project
 
@@ -266,7 +266,7 @@ def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None
     recipe = with_lora(RECIPES[name]()) if chosen.get("is_lora") else RECIPES[name]()
     try:
         return changed(recipe, spelled(form.changes()) if form.is_bound else [])
-    except Fault:
+    except TrainingError:
         return None
 
 

@@ -17,7 +17,7 @@ from preference.model_files import folder_of_model, folder_of_run
 from preference.models import Snapshot, TrainingRun
 from preference.selectors.frozen import folder_of_snapshot
 from preference.selectors.training import Base, base_named
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.recipe import RECIPES, changed, with_lora
 from projects.models import Project, Protocol
 from projects.transitions import record
@@ -129,8 +129,8 @@ def check_recipe(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: 
     recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
     try:
         changed(recipe, [f"seed={seed}", *spelled(changes)])
-    except Fault as fault:
-        raise Invalid(fault.cause, fault.remedy, field="changes") from fault
+    except TrainingError as error:
+        raise Invalid(error.cause, error.remedy, field="changes") from error
 
 
 def spelled(changes: Mapping[str, Any]) -> list[str]:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from preference.training.faults import Fault
-
-TrainingError = Fault  # what this module, and whatever builds on it, refuses data with
+from preference.training.errors import TrainingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from generation.backends.hf.rendering import LONGEST_TOKEN, TextEncoder
-from preference.training.data import TrainingError
+from preference.training.errors import TrainingError
 
 Tokens = tuple[int, ...]
 KEPT_TEXTS = 1 << 15

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from preference.training.data import TrainingDialogue, read_dialogues
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.output import sha256_of
 
 ALL = "all"
@@ -58,18 +58,18 @@ def parser() -> argparse.ArgumentParser:
 
 
 def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> list[TrainingDialogue]:
-    """Those with a turn to rank. Raises Fault where there is none, saying what there is."""
+    """Those with a turn to rank. Raises TrainingError where there is none, saying what there is."""
     chosen = [one for one in dialogues if split in (ALL, one.split)]
     if not chosen:
         there = Counter(one.split or "none" for one in dialogues)
         counts = ", ".join(f"{name} {count}" for name, count in sorted(there.items()))
-        raise Fault(
+        raise TrainingError(
             f"No dialogue in {data} is of the split {split} (dialogues by split: {counts}).",
             "Name another with --split, or take all with --split all.",
         )
     ranked = [one for one in chosen if one.turns]
     if not ranked:
-        raise Fault(
+        raise TrainingError(
             f"The {len(chosen)} dialogues of the split {split} have no candidates that differ from what people wrote.",
             "Name another split, or use dialogues that were written with candidates shown.",
         )
@@ -77,7 +77,7 @@ def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> l
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """The report. Raises Fault."""
+    """The report. Raises TrainingError."""
     dialogues = of_split(read_dialogues(options.data), options.split, options.data)
     # Here, because PyTorch takes seconds to load, and wrong data shall be told at once.
     import torch
@@ -116,7 +116,7 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Fault(
+        raise TrainingError(
             f"The report cannot be written to {file}: {error.strerror}.", "Name another file."
         ) from error
 
@@ -128,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = json.dumps(report, ensure_ascii=False, indent=2)
         if options.output:
             _write(options.output, text + "\n")
-    except Fault as fault:
-        print(f"{fault.cause}\n{fault.remedy}", file=sys.stderr)
+    except TrainingError as error:
+        print(f"{error.cause}\n{error.remedy}", file=sys.stderr)
         return 1
     if options.json:
         print(text)

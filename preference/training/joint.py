@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.output import Output
 from preference.training.progress import Progress
 from preference.training.recipe import RECIPES, JointRecipe, changed, with_lora
@@ -86,7 +86,7 @@ def _settings() -> str:
 
 
 def recipe_of(options: argparse.Namespace) -> JointRecipe:
-    """Raises Fault where a value cannot be."""
+    """Raises TrainingError where a value cannot be."""
     recipe = RECIPES[options.recipe]()
     if options.lora:
         recipe = with_lora(recipe)
@@ -123,8 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         progress.state("stopped", "Interrupted while the checkpoint was written.")
         return 130
-    except Fault as fault:
-        return _failed(progress if claimed else None, fault.cause, fault.remedy)
+    except TrainingError as error:
+        return _failed(progress if claimed else None, error.cause, error.remedy)
     except Exception as error:
         traceback.print_exc()
         return _failed(progress if claimed else None, f"{type(error).__name__}: {error}", "See the log.")

@@ -20,7 +20,7 @@ from generation.backends.hf.loading import load
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.attention import additive, attend_in_blocks
-from preference.training.data import TrainingError
+from preference.training.errors import TrainingError
 
 ABOUT_FILE = "training.json"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from preference.training import checkpoints
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.progress import replace_json
 from preference.training.recipe import differences
 
@@ -33,7 +33,7 @@ class Output:
         self._lock: IO[str] | None = None
 
     def claim(self, *, resume: bool) -> None:
-        """Make the folder this run's. Raises Fault where it holds anything that would be lost."""
+        """Make the folder this run's. Raises TrainingError where it holds anything that would be lost."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._take_lock()
@@ -42,7 +42,7 @@ class Output:
                 self._clear()
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
-            raise Fault(
+            raise TrainingError(
                 f"The folder {self.folder} cannot be written: {error.strerror}.",
                 "Name another with --output, or correct its permissions.",
             ) from error
@@ -59,7 +59,7 @@ class Output:
         replace_json(self.folder / "training.json", explanation)
 
     def check_same_run(self, explanation: Explanation) -> None:
-        """Raises Fault where the last checkpoint is of another run."""
+        """Raises TrainingError where the last checkpoint is of another run."""
         checkpoint = self.last_checkpoint()
         if checkpoint is not None:
             saved = json.loads((checkpoint / "training.json").read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ class Output:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
-            raise Fault(
+            raise TrainingError(
                 f"Another process is training into {self.folder}.",
                 "Wait until it ends, or name another folder.",
             ) from None
@@ -83,12 +83,12 @@ class Output:
 
     def _refuse_what_is_there(self) -> None:
         if checkpoints.checkpoints(self.checkpoints) or self.finished:
-            raise Fault(
+            raise TrainingError(
                 f"{self.folder} holds another run.", "Continue it with --resume, or name another folder."
             )
         foreign = sorted(path.name for path in self.folder.iterdir() if not self._own(path))
         if foreign:
-            raise Fault(
+            raise TrainingError(
                 f"{self.folder} holds other files ({', '.join(foreign[:3])}).",
                 "Name an empty or a new folder.",
             )
@@ -110,7 +110,7 @@ def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path) -> None
     if mine["base_model"]["version"] != saved["base_model"]["version"]:
         differ.append(f"base model: {saved['base_model']['version']} → {mine['base_model']['version']}")
     if differ:
-        raise Fault(
+        raise TrainingError(
             f"{checkpoint} is of another run: {'; '.join(differ)}.",
             "Resume with the same data, model and recipe, or start anew in another folder.",
         )

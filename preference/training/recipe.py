@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
@@ -126,10 +126,10 @@ def changed(recipe: JointRecipe, settings: Sequence[str]) -> JointRecipe:
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
-        raise Fault(f"{text!r} is no setting.", "Write name=value, for example batch=32.")
+        raise TrainingError(f"{text!r} is no setting.", "Write name=value, for example batch=32.")
     kinds = get_type_hints(JointRecipe)
     if name not in kinds:
-        raise Fault(f"A recipe has no setting {name!r}.", f"It has {', '.join(kinds)}.")
+        raise TrainingError(f"A recipe has no setting {name!r}.", f"It has {', '.join(kinds)}.")
     return name, _value(name, value, kinds[name])
 
 
@@ -149,8 +149,8 @@ def _value(name: str, text: str, kind: Any) -> Any:
         raise _refused(name, repr(text), wanted) from None
 
 
-def _refused(name: str, value: object, wanted: str) -> Fault:
-    return Fault(f"{name} is {value}, and must be {wanted}.", f"Correct it: --set {name}=…")
+def _refused(name: str, value: object, wanted: str) -> TrainingError:
+    return TrainingError(f"{name} is {value}, and must be {wanted}.", f"Correct it: --set {name}=…")
 
 
 def differences(mine: dict[str, Any], saved: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training import checkpoints
 from preference.training.data import TrainingDialogue, read_dialogues
 from preference.training.encoding import Encoder
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, choose_layout
 from preference.training.lora import add_adapters, merge_adapters
@@ -31,7 +31,7 @@ GPU_BUDGET, CPU_BUDGET = 16_384, 1024  # tokens of a micro-batch
 def run(
     options: argparse.Namespace, recipe: JointRecipe, output: Output, progress: Progress, stop: StopRequest
 ) -> None:
-    """Trains and writes output.model. Raises Fault and Stopped."""
+    """Trains and writes output.model. Raises TrainingError and Stopped."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     trainer = prepare(options, recipe, output, progress, stop)
     checkpoint = output.last_checkpoint()
@@ -58,7 +58,7 @@ def run(
 def prepare(
     options: argparse.Namespace, recipe: JointRecipe, output: Output, progress: Progress, stop: StopRequest
 ) -> JointTrainer:
-    """Everything that can be wrong with data, model and folder shows here, before training. Raises Fault."""
+    """Everything that can be wrong with data, model and folder shows here, before training. Raises TrainingError."""
     progress.state("running", "Reading the data.")
     dialogues = learned_from(options.data)
     schedule = Schedule(dialogues, recipe)
@@ -102,22 +102,22 @@ def prepare(
 
 
 def save(model: JointModel, output: Output, about: Explanation) -> None:
-    """Raises Fault where the disk is full; the run can then be resumed."""
+    """Raises TrainingError where the disk is full; the run can then be resumed."""
     try:
         model.save_pretrained(output.model, about=about)
-    except Fault as fault:
+    except TrainingError as error:
         shutil.rmtree(output.model.with_name("model.part"), ignore_errors=True)
-        raise Fault(fault.cause, "Free some disk space, then go on with --resume.") from fault
+        raise TrainingError(error.cause, "Free some disk space, then go on with --resume.") from error
     for file in output.model.iterdir():
         file.chmod((output.model / "config.json").stat().st_mode)  # safetensors lets nobody else read
 
 
 def learned_from(data: Path) -> list[TrainingDialogue]:
-    """The dialogues of the split `train`, and those of no split. Raises Fault."""
+    """The dialogues of the split `train`, and those of no split. Raises TrainingError."""
     found = read_dialogues(data)
     kept = [dialogue for dialogue in found if dialogue.split in ("train", "")]
     if not kept:
-        raise Fault(
+        raise TrainingError(
             f"None of the {len(found)} dialogues in {data} is of the split train.",
             "Take a snapshot that has training dialogues.",
         )
@@ -125,13 +125,15 @@ def learned_from(data: Path) -> list[TrainingDialogue]:
 
 
 def build(source: str, recipe: JointRecipe) -> JointModel:
-    """The model before its first step, on the CPU. Raises Fault."""
+    """The model before its first step, on the CPU. Raises TrainingError."""
     try:
         model = JointModel.from_pretrained(source, seed=recipe.seed)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise Fault(f"The model {source} does not fit into memory.", "Use a smaller model.") from error
+        raise TrainingError(
+            f"The model {source} does not fit into memory.", "Use a smaller model."
+        ) from error
     # Differences of scores do not depend on it: its gradient is rounding alone, which Adam would blow up.
     model.head.bias.requires_grad_(False)
     if recipe.lora_rank:
@@ -145,17 +147,17 @@ def build(source: str, recipe: JointRecipe) -> JointModel:
 
 
 def arguments(device: str, recipe: JointRecipe, output: Output) -> TrainingArguments:
-    """Raises Fault where the device cannot what is asked for."""
+    """Raises TrainingError where the device cannot what is asked for."""
     gpu = torch.cuda.is_available()
     if device == "cuda" and not gpu:
-        raise Fault(
+        raise TrainingError(
             "A GPU is asked for, and PyTorch sees none.",
             "Install PyTorch for CUDA and check `nvidia-smi`, or leave --device out.",
         )
     use_cpu = device == "cpu" or not gpu
     able = not use_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
     if recipe.precision == "bf16" and not use_cpu and not able:
-        raise Fault("This GPU does not compute in bf16.", "Use --set precision=fp32.")
+        raise TrainingError("This GPU does not compute in bf16.", "Use --set precision=fp32.")
     return TrainingArguments(
         output_dir=str(output.checkpoints),
         per_device_train_batch_size=1,

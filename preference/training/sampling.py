@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from preference.training.data import TrainingDialogue, TrainingError, Turn
+from preference.training.data import TrainingDialogue, Turn
+from preference.training.errors import TrainingError
 
 ATTEMPTS = 20  # random draws before every reply is looked at
 

@@ -16,7 +16,7 @@ class Schedule:
     """Steps are counted from 0 over all epochs; every epoch is sampled anew from the recipe's seed and its number."""
 
     def __init__(self, dialogues: Sequence[TrainingDialogue], recipe: JointRecipe) -> None:
-        """Raises Fault where there is nothing to draw from."""
+        """Raises TrainingError where there is nothing to draw from."""
         self._dialogues = dialogues
         self._recipe = recipe
         self._sampler = QuadrupleSampler(dialogues, seed=recipe.seed, similar=recipe.similar)

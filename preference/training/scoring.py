@@ -16,8 +16,9 @@ import torch
 
 from generation.backends.hf import loading
 from generation.backends.hf.scoring import HEAD_FILE
-from preference.training.data import TrainingDialogue, TrainingError, Turn
+from preference.training.data import TrainingDialogue, Turn
 from preference.training.encoding import Encoder
+from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts.choice import why_not_shared
 from preference.training.layouts.rows import ROOT, Row, collate

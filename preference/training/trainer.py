@@ -25,7 +25,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from transformers.trainer import TRAINER_STATE_NAME
 
 from preference.training import checkpoints
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, MicroBatch
 from preference.training.output import Explanation, Output
@@ -50,7 +50,7 @@ class Saving:
 
 
 class JointTrainer(Trainer):
-    """Trains a JointModel by a schedule of optimiser steps. `train` raises Fault and Stopped.
+    """Trains a JointModel by a schedule of optimiser steps. `train` raises TrainingError and Stopped.
 
     lay_out: makes the layout for a token budget; not_saved: why the newest checkpoint is older than it should be.
     """
@@ -158,7 +158,7 @@ class JointTrainer(Trainer):
         return [micro | totals for micro in [*(_idle(mine[-1]) for _ in range(missing)), *mine]]
 
     def _check_losses(self, losses: Tensor) -> None:
-        """Of the whole step, over all processes. Raises Fault where they are no numbers."""
+        """Of the whole step, over all processes. Raises TrainingError where they are no numbers."""
         found = self.accelerator.reduce(losses.clone(), "sum").tolist()
         if not all(map(math.isfinite, found)):
             raise self._not_a_number("loss", found[0])
@@ -170,19 +170,19 @@ class JointTrainer(Trainer):
             raise self._not_a_number("gradient", float(norm))
         return norm
 
-    def _not_a_number(self, what: str, value: float) -> Fault:
+    def _not_a_number(self, what: str, value: float) -> TrainingError:
         checkpoint = self.output.last_checkpoint()
         kept = f"The checkpoint of step {checkpoints.step_of(checkpoint)} is usable." if checkpoint else ""
-        return Fault(
+        return TrainingError(
             f"The {what} of step {self.state.global_step + 1} is {value}, so the step was not made. {kept}".strip(),
             "Resume in fp32 (--resume --set precision=fp32) if it was bf16; else start anew with a lower peak_lr or "
             "clip=1. At step 1, the weights of the base model are damaged.",
         )
 
     def _make_room(self, model: nn.Module) -> None:
-        """Halve the micro-batches. Raises Fault where that was done before, or would leave other processes waiting."""
+        """Halve the micro-batches. Raises TrainingError where that was done before, or would leave others waiting."""
         if self.args.world_size > 1 or self._halvings == HALVINGS:
-            raise Fault(
+            raise TrainingError(
                 f"Memory ran out at step {self.state.global_step + 1} with micro-batches of {self._budget} tokens.",
                 f"Try --set token_budget={self._budget // 2}, --set recompute=true, --lora, a shorter context and "
                 "reply, or a smaller model.",
@@ -282,7 +282,7 @@ class JointTrainer(Trainer):
         mine = _own_weights(self.accelerator.unwrap_model(self.model))
         saved = load_file(Path(resume_from_checkpoint) / WEIGHTS)
         if saved.keys() != mine.keys():
-            raise Fault(
+            raise TrainingError(
                 f"The weights in {resume_from_checkpoint} are not those of this model.", "Start anew."
             )
         with torch.no_grad():

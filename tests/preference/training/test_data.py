@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from preference.training.data import TrainingError, read_dialogues
+from preference.training.data import read_dialogues
+from preference.training.errors import TrainingError
 
 
 def written(path: Path, *rows: Any) -> Path:

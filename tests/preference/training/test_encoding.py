@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from generation.backends.hf.rendering import PlainRenderer
 from generation.protocol import Message
-from preference.training.data import TrainingError
 from preference.training.encoding import Encoder
+from preference.training.errors import TrainingError
 from tests.generation.conftest import build_tokenizer
 
 TOKENIZER = build_tokenizer()

@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from generation.backends.hf import HFBackend
 from generation.backends.hf.scoring import HEAD_FILE
-from preference.training.data import TrainingError
 from preference.training.encoding import Encoder
+from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, why_not_shared
 from preference.training.sampling import quadruples

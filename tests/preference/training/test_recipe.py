@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from preference.training.faults import Fault
+from preference.training.errors import TrainingError
 from preference.training.recipe import (
     LORA_RATE,
     JointRecipe,
@@ -62,7 +62,7 @@ def test_no_warmup_begins_at_the_peak() -> None:
     ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(name: str, value: Any, said: str) -> None:
-    with pytest.raises(Fault) as refused:
+    with pytest.raises(TrainingError) as refused:
         dataclasses.replace(diamante(), **{name: value})
     assert refused.value.cause == said
     assert refused.value.remedy == f"Correct it: --set {name}=…"
@@ -88,7 +88,7 @@ def test_settings_are_read_as_what_they_are() -> None:
     ],
 )
 def test_a_wrong_setting_is_refused_in_a_sentence(setting: str, said: str) -> None:
-    with pytest.raises(Fault) as refused:
+    with pytest.raises(TrainingError) as refused:
         changed(diamante(), [setting])
     assert refused.value.cause == said
     assert refused.value.remedy

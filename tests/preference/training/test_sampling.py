@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preference.training.data import TrainingDialogue, TrainingError, Turn
+from preference.training.data import TrainingDialogue, Turn
+from preference.training.errors import TrainingError
 from preference.training.sampling import (
     Quadruple,
     QuadrupleSampler,

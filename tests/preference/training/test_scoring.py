@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from preference.training.data import TrainingDialogue, TrainingError, read_dialogues
+from preference.training.data import TrainingDialogue, read_dialogues
 from preference.training.encoding import Encoder
+from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.scoring import TurnScores, load_ranker, score_turns
 from tests.preference.training.ranked import rows, tiny_model, write_rows

@@ -1,7 +1,7 @@
 """What a training run tells a person when it cannot go on."""
 
 
-class Fault(Exception):
+class TrainingError(Exception):
     """cause and remedy are whole sentences for a person at a terminal."""
 
     def __init__(self, cause: str, remedy: str = "") -> None:
