@@ -44,7 +44,8 @@ def run(
     try:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     except Stopped as stopped:
-        trainer.save_now()
+        if stop.steps_run:  # before, there is no optimiser yet, and nothing that the last checkpoint lacks
+            trainer.save_now()
         raise Stopped(stopped.signum, f"{stopped.why} {trainer.not_saved}".strip()) from None
     progress.state("running", "Saving the model.")
     finished = trainer.finished_model(partial(build, options.model, recipe))

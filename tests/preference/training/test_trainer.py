@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from preference.training.checkpoints import checkpoints, step_of
 from preference.training.joint_model import JointModel
+from preference.training.stopping import Stopped
 from tests.disks import files_up_to
 from tests.preference.training.conftest import Trains, progress_of, state_of, weights_of
 
@@ -178,3 +180,18 @@ def test_a_model_that_cannot_be_saved_fails_and_is_saved_on_resuming(
     assert not (tmp_path / "model").exists()
     assert trains(tmp_path, "--resume") == 0
     assert (tmp_path / "model" / "config.json").is_file()
+
+
+def test_a_run_stopped_before_its_first_step_is_stopped_and_not_failed(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from preference.training.trainer import JointTrainer
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise Stopped(signal.SIGTERM, "Stopped by SIGTERM.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JointTrainer, "train", stopped)
+        assert trains(tmp_path) == 143
+    assert state_of(tmp_path)["state"] == "stopped"
+    assert trains(tmp_path, "--resume", settings=("epochs=1",)) == 0
