@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,6 +131,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _write(options.output, text + "\n")
     except TrainingError as error:
         print(f"{error.cause}\n{error.remedy}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        # The last two lines are cause and remedy, whatever happens: the page shows them.
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"{cause}\nSee the log above; where memory ran out, use a smaller model.", file=sys.stderr)
         return 1
     if options.json:
         print(text)
