@@ -43,7 +43,8 @@ def run_for(user: User, run_id: UUID) -> TrainingRun:
 
 def held_out(snapshot: Snapshot) -> str:
     """The split that a model trained on it is evaluated on; empty where nothing was held out."""
-    counts = {one["split"]: one["dialogues"] for one in snapshot.card.get("splits", [])}
+    # Dialogues without candidates give nothing to rank.
+    counts = {one["split"]: one.get("replies", one["dialogues"]) for one in snapshot.card.get("splits", [])}
     return next((split for split in (Split.TEST.value, Split.VALID.value) if counts.get(split)), "")
 
 
@@ -161,7 +162,9 @@ def base_named(user: User | None, project: Project, name: str) -> Base:
     if model and (user is None or Capability.TRAIN in capabilities_of(user, model.project)):
         return Base(model, model.base)
     own = base_of_project(project)
-    listed = (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS, *([own.name] if own else []))
+    if own and name == own.name:  # perhaps a trained model of a project that this person is not in
+        return own
+    listed = (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS)
     if user is None or user.is_superuser or name in listed:
         return Base(None, name)
     raise NotFound(

@@ -184,6 +184,18 @@ def test_a_trained_model_is_trained_further(project: Project, eric: User, local:
     assert arguments_in(run)["model"] == generator_of(first).options["model"]
 
 
+def test_the_projects_own_model_may_come_from_a_project_that_one_is_not_in(
+    project: Project, eric: User
+) -> None:
+    elsewhere = trained_model(create_project(slug="elsewhere", preset="diamante", actor=None))
+    with pytest.raises(NotFound):
+        training(project, eric, model=elsewhere.slug)
+    project.authoring.generator = elsewhere.generator
+    project.authoring.save()
+    run = training(project, eric, model=elsewhere.slug)
+    assert (run.parent, run.base) == (elsewhere, elsewhere.base)
+
+
 def test_engineers_begin_from_listed_models_only(
     project: Project, eric: User, settings: Any, joins: Joins
 ) -> None:
