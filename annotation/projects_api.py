@@ -16,7 +16,7 @@ from annotation.presets import PRESETS
 from annotation.selectors.authoring import authoring_of
 from annotation.services.configuring import EDITABLE, update_authoring
 from annotation.services.planning import create_project
-from generation.models import Generator
+from generation.selectors import servable_generators
 from projects import api as projects_api
 from projects.models import DialogueLanguage
 from projects.roles import Capability
@@ -57,13 +57,13 @@ class ProjectsView(projects_api.ProjectsView):
 class AuthoringSerializer(serializers.ModelSerializer[AuthoringSettings]):
     generator = serializers.SlugRelatedField(
         slug_field="slug",
-        queryset=Generator.objects.all(),
+        queryset=servable_generators(),
         allow_null=True,
         help_text="null: the server's own model.",
     )
     second_generator = serializers.SlugRelatedField(
         slug_field="slug",
-        queryset=Generator.objects.all(),
+        queryset=servable_generators(),
         allow_null=True,
         required=False,
         help_text="Writes half of the candidates, so that two models are compared; null: none.",

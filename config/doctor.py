@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 
 from config import embedded
 from embedded.home import EmbeddedError
-from generation.models import Generator
+from generation.selectors import servable_generators
 from jobs.selectors import live_workers
 
 State = Literal["ok", "warning", "problem"]
@@ -175,7 +175,7 @@ def generators() -> Iterable[Finding]:
     try:
         chosen |= {
             _("The model {name}").format(name=row.slug): (row.backend, row.options)
-            for row in Generator.objects.exclude(registered_model__folder="")  # their files were removed
+            for row in servable_generators()
         }
     except DatabaseError:
         yield Finding(

@@ -53,14 +53,20 @@ def request_for(user: User, request_id: UUID) -> CandidateRequest:
 
 
 def generators_for(user: User) -> QuerySet[Generator]:
-    """Every generator, for people who configure a project; NotAllowed for the others."""
+    """Every generator that can serve, for people who configure a project; NotAllowed for the others."""
     roles = [role for role, granted in CAPABILITIES.items() if Capability.CONFIGURE in granted]
     if not user.is_superuser and not user.memberships.filter(roles__overlap=roles).exists():
         raise NotAllowed(
             _("Models are set up by people who configure a project."),
             _("Ask a project's manager for that role."),
         )
-    return Generator.objects.all()
+    return servable_generators()
+
+
+def servable_generators() -> QuerySet[Generator]:
+    """Without trained models whose files were removed."""
+    # By the name of the reverse relation: trained models belong to `preference`, which lies above.
+    return Generator.objects.exclude(registered_model__folder="")
 
 
 def generator_for(user: User, slug: str) -> Generator:

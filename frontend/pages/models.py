@@ -49,6 +49,7 @@ from projects.models import Project
 
 PAGE_SIZE = 20
 PROMOTIONS = 20
+EVALUATIONS = 40  # of one model, the newest
 FAILED_FOR = timedelta(days=3)
 
 
@@ -179,7 +180,7 @@ def _render_model(
     request: HttpRequest, user: User, model: RegisteredModel, refusal: Refusal | None = None
 ) -> HttpResponse:
     project, current = model.project, current_model(model.project)
-    rows = list(evaluations_of(project, model))
+    rows = list(evaluations_of(project, model)[:EVALUATIONS])
     done = [row for row in rows if row.job.state == JobState.DONE]
     asked = request.GET.get("evaluation")
     shown = next((row for row in done if str(row.pk) == asked), next(iter(done), None))

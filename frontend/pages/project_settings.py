@@ -27,6 +27,7 @@ from annotation.services.planning import MAX_OVERLAP, MAX_PLANNED, plan_dialogue
 from frontend.markup import MOST, to_html
 from frontend.pages import signed_in
 from generation.models import CandidateOrder
+from generation.selectors import servable_generators
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of, project_for
@@ -77,6 +78,7 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
             field = self.fields[name]
             if isinstance(field, forms.ModelChoiceField):
                 field.empty_label = nothing
+                field.queryset = servable_generators()
 
 
 class PlanForm(forms.Form):

@@ -21,7 +21,7 @@ class RegisteredModel(models.Model):
     config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last step.
     folder: below MODELS_ROOT; empty once its files were removed. files: bytes by name; sha256: over all of them.
     version: as candidates name it. fault, remedy: why it could not be loaded when it was registered; mostly empty.
-    generator: under which projects use it; None once its files were removed.
+    generator: under which projects use it; it stays when its files are removed, as candidates and promotions name it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="registered_models")

@@ -19,6 +19,7 @@ from projects.selectors import capabilities_of
 
 RELATED = ("project", "parent", "snapshot", "training_run__job", "generator", "created_by")
 LONGEST_LINEAGE = 100
+MOST_COMPARED = 200  # evaluations; a report is some ten thousand characters
 
 
 def models_of(project: Project) -> QuerySet[RegisteredModel]:
@@ -59,7 +60,7 @@ def evaluations_of(project: Project, model: RegisteredModel | None = None) -> Qu
     """The project's evaluations, or those of one model, the newest first."""
     rows = Evaluation.objects.filter(project=project) if model is None else model.evaluations.all()
     related = ("job", "project", "snapshot", "model")
-    return rows.select_related(*related).order_by("-created_at", "-id")
+    return rows.select_related(*related).defer("snapshot__card").order_by("-created_at", "-id")
 
 
 def evaluation_for(user: User, evaluation_id: UUID) -> Evaluation:
@@ -81,8 +82,9 @@ class Comparison:
 
 
 def comparisons_of(project: Project) -> list[Comparison]:
-    """What can be compared fairly, by snapshot and split, the newest snapshot first. One query."""
-    done = evaluations_of(project).filter(job__state=JobState.DONE)
+    """What can be compared fairly, by snapshot and split, the newest snapshot first; of the newest MOST_COMPARED
+    evaluations. One query."""
+    done = evaluations_of(project).filter(job__state=JobState.DONE)[:MOST_COMPARED]
     groups: dict[tuple[UUID, str], dict[str, Evaluation]] = defaultdict(dict)
     for row in done:
         name = row.model.slug if row.model else row.base

@@ -105,7 +105,7 @@ def _servable(model: RegisteredModel) -> Generator:
     """Its generator. Raises Refusal files_gone, cannot_load or still_loading."""
     folder_of_model(model)
     if model.generator is None:
-        raise Refusal("files_gone", _("The files of this model were removed."), _("Train again."), status=410)
+        raise _files_removed()
     if not _loaded_ahead(model.generator, model.version):
         raise _not_loaded(model)
     return model.generator
@@ -161,22 +161,31 @@ def _switch(
     before = settings.generator
     if (before.slug if before else None) != expected_current:
         raise _changed_meanwhile(project, before)
+    _check_there(after)
     if before == after:
         raise Refusal(
             "already_current",
             _("The project's candidates come from this model already."),
             _("Nothing is to be done."),
         )
-    changes: dict[str, Generator | None] = {"generator": after}
-    if after and settings.second_generator_id == after.pk:
-        changes["second_generator"] = None  # the one that was tried beside the other has won
-    update_authoring(project=project, actor=actor, changes=changes)
+    update_authoring(project=project, actor=actor, changes={"generator": after})
     about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
     made = Promotion.objects.create(id=promotion_id, project=project, actor=actor, **about)
     kind = "rolled_back" if undoes else "promoted"
     data = {"before": before.slug if before else None, "after": after.slug if after else None}
     record(made, kind=kind, project=project, actor=actor, reason=reason, data=data)
     return made
+
+
+def _check_there(generator: Generator | None) -> None:
+    """Under the lock that removing a model takes: its files may have gone since they were looked at."""
+    rows = RegisteredModel.objects.select_for_update(of=("self",))
+    if generator and (model := rows.filter(generator=generator).first()) and not model.folder:
+        raise _files_removed()
+
+
+def _files_removed() -> Refusal:
+    return Refusal("files_gone", _("The files of this model were removed."), _("Train again."), status=410)
 
 
 def _changed_meanwhile(project: Project, current: Generator | None) -> Refusal:

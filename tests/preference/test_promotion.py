@@ -246,3 +246,18 @@ def test_the_model_that_was_tried_beside_the_other_becomes_the_only_one(
     promote(first, None)
     project.authoring.refresh_from_db()
     assert (project.authoring.generator, project.authoring.second_generator) == (first.generator, None)
+
+
+def test_a_model_removed_while_it_is_promoted_is_not_chosen(
+    project: Project, first: RegisteredModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at its files and the choice, which may be many seconds apart."""
+
+    def removed(*_: Any) -> bool:
+        remove_model(model=first, actor=None)
+        return True
+
+    monkeypatch.setattr(promotion, "_loaded_ahead", removed)
+    with refused("files_gone"):
+        promote(first, None)
+    assert name_of(project) is None

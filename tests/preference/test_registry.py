@@ -10,6 +10,7 @@ from accounts.errors import NotFound
 from accounts.models import User
 from annotation.services.planning import create_project
 from generation.models import BackendKind, Generator
+from generation.selectors import generators_for
 from jobs.models import Job, JobState
 from preference.model_files import folder_of_model, folder_of_run, sha256_of
 from preference.models import Evaluation, RegisteredModel
@@ -132,6 +133,14 @@ def test_removing_a_model_frees_its_space_and_keeps_its_row(
     assert remove_model(model=model, actor=eric).folder == ""
     with refused("files_gone"):
         folder_of_model(model)
+
+
+def test_a_removed_model_is_no_choice_in_a_projects_settings(project: Project, eric: User) -> None:
+    gone, kept = trained_model(project), trained_model(project)
+    remove_model(model=gone, actor=eric)
+    offered = set(generators_for(eric))
+    assert generator_of(kept) in offered
+    assert generator_of(gone) not in offered
 
 
 def test_a_model_that_a_project_uses_stays(project: Project, eric: User) -> None:
