@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -147,6 +148,8 @@ def _remember(snapshot: Snapshot, made: Any, repo_id: str, *, private: bool) -> 
         "private": private,
         "at": timezone.now().isoformat(),
     }
-    snapshot.pushed = [*snapshot.pushed, pushed]
-    snapshot.save(update_fields=["pushed"])
+    with transaction.atomic():  # two pushes may end at once
+        row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
+        row.pushed = [*row.pushed, pushed]
+        row.save(update_fields=["pushed"])
     return pushed

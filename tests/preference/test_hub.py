@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from accounts.models import User
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import run_job
+from preference.exports.hub import _remember
 from preference.models import Snapshot
 from preference.services.snapshots import push_snapshot, take_snapshot
 from projects.models import Project
@@ -152,3 +154,11 @@ def test_what_is_no_repository_is_refused(snapshot: Snapshot, eric: User, name: 
         push_snapshot(push_id=uuid4(), snapshot=snapshot, actor=eric, repo_id=name)
     assert said.value.remedy
     assert not Job.objects.filter(kind="push").exists()
+
+
+def test_of_two_pushes_that_end_at_once_both_are_kept(snapshot: Snapshot) -> None:
+    stale = [Snapshot.objects.get(pk=snapshot.pk) for _ in range(2)]
+    for row, name in zip(stale, ("us/may", "us/june"), strict=True):
+        _remember(row, SimpleNamespace(repo_url=f"http://hub/{name}", oid="1"), name, private=True)
+    snapshot.refresh_from_db()
+    assert [one["repo_id"] for one in snapshot.pushed] == ["us/may", "us/june"]
