@@ -16,6 +16,13 @@ from preference.exports.writing import Counted
 ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes
 
 TEXT, WHOLE, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+# By the number of the type: a nested type takes longer to look up than its row to write.
+PYTHON: Mapping[int, type | tuple[type, ...]] = {
+    TEXT.id: str,
+    WHOLE.id: int,
+    NUMBER.id: (int, float),
+    TRUTH.id: bool,
+}
 AS_JSON = pa.field("", TEXT, metadata={"json": "1"})
 REST = "other"  # what a row has besides its columns
 MESSAGES = pa.list_(pa.struct([("role", TEXT), ("content", TEXT)]))
@@ -162,10 +169,15 @@ class _Sink:
 
 
 def _fitted(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
-    """The row with the columns of the schema: JSON text where the column says so, the rest of the row in REST."""
+    """The row with the columns of the schema: JSON text where the column says so; what has no column, or does not fit
+    it, in REST."""
     known = [fields.field(place) for place in range(_width(fields))]
-    made = {each.name: _value(row[each.name], each) for each in known if each.name in row}
-    names = {each.name for each in known}
+    made = {
+        each.name: _value(row[each.name], each)
+        for each in known
+        if each.name in row and _fits(row[each.name], each)
+    }
+    names = {each.name for each in known if each.name not in row or each.name in made}
     if REST in names and (
         rest := {key: value for key, value in row.items() if key not in names or key == REST}
     ):
@@ -175,6 +187,12 @@ def _fitted(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
 
 def _width(fields: pa.Schema | pa.StructType) -> int:
     return len(fields) if isinstance(fields, pa.Schema) else cast(int, fields.num_fields)
+
+
+def _fits(value: Any, field: pa.Field) -> bool:
+    """Imported metadata may have a column's name and another type."""
+    wanted = None if field.metadata or value is None else PYTHON.get(field.type.id)
+    return wanted is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)))
 
 
 def _value(value: Any, field: pa.Field) -> Any:

@@ -135,3 +135,15 @@ def test_a_job_writes_it_with_its_manifest(project: Project, written: Written, e
     assert manifest["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (manifest["file_type"], manifest["seed"], manifest["epoch"]) == ("parquet", 9, 1)
     assert parquet.ParquetFile(path).metadata.num_rows == manifest["rows"] == 20
+
+
+def test_metadata_with_a_columns_name_and_another_type_is_kept_among_the_rest(
+    project: Project, imports: Imports, rows: Rows
+) -> None:
+    said = [
+        {"role": "user", "content": "Hello", "source": "web", "action": 5},
+        {"role": "assistant", "content": "Hello, you!", "edit_distance": True},
+    ]
+    imports([{"messages": said}], "messages")
+    table = parquet.read_table(io.BytesIO(parquet_of(project, "diamante")))
+    assert [back(row, SCHEMAS["diamante"]) for row in table.to_pylist()] == dropped(rows("diamante"))
