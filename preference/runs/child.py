@@ -48,7 +48,9 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
             stderr=out,
             start_new_session=True,
         )
-    (folder / PID_FILE).write_text(str(process.pid))
+    # A full disk is the process's to tell: an error here would leave it without anybody who follows it.
+    with contextlib.suppress(OSError):
+        (folder / PID_FILE).write_text(str(process.pid))
     with contextlib.suppress(psutil.Error):  # it may have ended by now
         psutil.Process(process.pid).nice(NICENESS)
     return process
