@@ -14,6 +14,7 @@ from accounts.errors import Refusal
 from accounts.models import User
 from annotation.demo.labelling import cut, judge_quality, make_helpdesk, make_quality
 from annotation.demo.reading import other_candidates, scripts
+from annotation.demo.scripted import make_scripted
 from annotation.demo.writing import id_of, write
 from annotation.models import Assignment
 from annotation.services.planning import create_project, plan_dialogues
@@ -62,7 +63,8 @@ class Command(BaseCommand):
         people = {name: self._person(name, shown, language) for name, shown, language, _roles in PEOPLE}
         project = self._project(people["mara"])
         quality = make_quality(people["mara"], people["eric"])
-        for each in (project, make_helpdesk(people["mara"], people["eric"]), quality):
+        helpdesk, scripted = (make(people["mara"], people["eric"]) for make in (make_helpdesk, make_scripted))
+        for each in (project, helpdesk, quality, scripted):
             for name, _shown, _language, roles in PEOPLE:
                 Membership.objects.get_or_create(project=each, user=people[name], defaults={"roles": roles})
         robots = [self._robot(quality, *ROBOTS[name]) for name in ("cleo", "小禾")]

@@ -1,0 +1,18 @@
+"""A small annotated log for trying “train, compare, promote”: dialogues by scripted annotators, shipped as a file.
+
+`thoughts` says what could be said next, `annotator` what is said, `making` asks the demo model for candidates and
+writes the dialogues. DATA_CARD.md describes the data. `python -m generation.demo_model.demo_log` makes the file anew.
+"""
+
+import gzip
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+FILE: Final = HERE / "demo_log.jsonl.gz"
+DIALOGUES: Final = 400
+
+
+def read_log() -> bytes:
+    """JSON Lines in the format `diamante`."""
+    return gzip.decompress(FILE.read_bytes())

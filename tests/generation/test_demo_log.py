@@ -1,0 +1,116 @@
+"""The demo log of scripted annotators: its rule, and that the shipped file is what the code makes."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from generation.backends.hf import HFBackend
+from generation.backends.replies import reply_key
+from generation.demo_model.corpus import heldout_openings
+from generation.demo_model.demo_log import DIALOGUES, HERE, read_log
+from generation.demo_model.demo_log.annotator import NEAR, say
+from generation.demo_model.demo_log.making import DOMAINS, plan, row, write_log
+from generation.demo_model.demo_log.thoughts import Plan, Thought, said_after, thoughts
+
+PLAN = Plan("test", "en", 12)
+
+
+@pytest.fixture(scope="module")
+def log() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in read_log().splitlines()]
+
+
+def turns(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [turn for row in log for turn in row["conversation"][1:]]
+
+
+def minded(*texts: str) -> list[Thought]:
+    return [Thought(text, f"seed {text}") for text in texts]
+
+
+def test_another_last_seed_is_another_thing_to_say_at_the_same_place() -> None:
+    opening = thoughts(PLAN, [], 1)[0]
+    replies = thoughts(PLAN, [opening.seed], 12)
+    assert len({thought.text for thought in replies}) == len(replies) > 3
+    for thought in replies:
+        assert said_after(PLAN, [opening.seed, thought.seed]) == thought.text
+        assert said_after(PLAN, [opening.seed]) == opening.text
+
+
+def test_a_dialogue_ends() -> None:
+    seeds: list[str] = []
+    while minded := thoughts(PLAN, seeds, 1):
+        seeds.append(minded[0].seed)
+    assert 12 <= len(seeds) <= 20
+
+
+def test_what_no_candidate_says_comes_before_what_one_says() -> None:
+    said = say(minded("Same here.", "I prefer the mountains, though."), ["Same here.", "Goodbye!"])
+    assert (said.text, said.action, said.source) == ("I prefer the mountains, though.", "rewrite", None)
+    assert said.seed == "seed I prefer the mountains, though."
+
+
+def test_a_candidate_is_selected_where_nothing_else_comes_to_mind() -> None:
+    said = say(minded("Same here.", "Me too."), ["Bye!", "me too.", "Same  here."])
+    assert (said.text, said.action, said.source, said.edit_distance) == ("Same  here.", "select", 2, 0)
+
+
+def test_what_is_near_a_candidate_is_a_revision_of_the_nearest() -> None:
+    shown = ["No.", "I like tea.", "I am at home."]
+    said = say(minded("I like black tea."), shown)
+    assert (said.action, said.source, said.edit_distance) == ("revise", 1, 6)
+    assert NEAR == 0.5
+
+
+def test_the_file_is_marked_as_scripted_and_bilingual(log: list[dict[str, Any]]) -> None:
+    assert all(row["scripted"] is True and row["id"].startswith("scripted-") for row in log)
+    assert len(log) == DIALOGUES == len({row["id"] for row in log})
+    assert Counter(row["language"] for row in log) == {"en": DIALOGUES / 2, "zh": DIALOGUES / 2}
+
+
+def test_its_domains_are_few_and_large(log: list[dict[str, Any]]) -> None:
+    domains = Counter(row["domain"] for row in log)
+    assert domains.keys() == set(DOMAINS.values())
+    assert min(domains.values()) >= DIALOGUES / 20
+
+
+def test_every_turn_has_candidates_and_a_model_version(log: list[dict[str, Any]]) -> None:
+    shown = [turn["response_candidates"] for turn in turns(log)]
+    assert Counter(len(texts) for texts in shown).most_common(1)[0][0] == 7
+    assert min(map(len, shown)) >= 4
+    assert all(len({reply_key(text) for text in texts}) == len(texts) for texts in shown)
+    assert len({turn["model_version"] for turn in turns(log)}) == 1
+
+
+def test_actions_say_how_the_text_came_about(log: list[dict[str, Any]]) -> None:
+    for turn in turns(log):
+        shown, source = turn["response_candidates"], turn["source"]
+        is_shown = reply_key(turn["utterance"]) in {reply_key(text) for text in shown}
+        assert is_shown == (turn["action"] == "select")
+        assert (source is None) == (turn["action"] == "rewrite")
+        assert turn["action"] != "select" or shown[source] == turn["utterance"]
+
+
+def test_openings_kept_for_judging_the_model_are_not_in_it(log: list[dict[str, Any]]) -> None:
+    heldout = {text for _, _, text in heldout_openings()}
+    assert not heldout & {turn["utterance"] for row in log for turn in row["conversation"]}
+
+
+def test_the_file_is_small() -> None:
+    assert sum(path.stat().st_size for path in HERE.glob("*.gz")) < 1_500_000
+
+
+@pytest.mark.slow
+def test_the_shipped_dialogues_can_be_made_again(log: list[dict[str, Any]]) -> None:
+    shipped = {row["id"]: row for row in log}
+    backend = HFBackend(str(HERE.parent / "model"), threads=1)
+    for dialogue in write_log([0, 1], backend):
+        made = json.loads(json.dumps(row(dialogue)))
+        assert made == shipped[made["id"]]
+    backend.close()
+
+
+def test_plans_differ() -> None:
+    assert len({plan(number).name for number in range(50)}) == 50
