@@ -14,7 +14,7 @@ from accounts.rest.pagination import NewestByTime, page_of
 from accounts.rest.person import person
 from accounts.rest.shapes import checked_query
 from jobs.models import Job, JobState
-from jobs.selectors import job_for, jobs_of
+from jobs.selectors import job_for, job_to_steer, jobs_of
 from jobs.services import cancel_job, retry_job
 from projects.selectors import project_for
 
@@ -67,7 +67,7 @@ class CancelView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_cancel", request=None, responses={200: JobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask it to stop; a running one stops at its next safe point. Safe to repeat."""
-        job = cancel_job(job=job_for(person(request), pk), actor=person(request))
+        job = cancel_job(job=job_to_steer(person(request), pk), actor=person(request))
         return Response(JobSerializer(job).data)
 
 
@@ -75,7 +75,7 @@ class RetryView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_retry", request=None, responses={200: JobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Put a failed or cancelled job back into the queue. Code: illegal_move (it is done)."""
-        job = retry_job(job=job_for(person(request), pk), actor=person(request))
+        job = retry_job(job=job_to_steer(person(request), pk), actor=person(request))
         return Response(JobSerializer(job).data)
 
 

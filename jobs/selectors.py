@@ -12,10 +12,21 @@ from accounts.models import User
 from jobs.models import Job, Worker
 from projects.models import Project
 from projects.roles import Capability
-from projects.selectors import capabilities_of
+from projects.selectors import capabilities_of, project_for
 
 ALIVE_FOR = timedelta(seconds=15)
 MAY_SEE_JOBS = frozenset({Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE})
+
+# What a job of each kind is about: who may not start one may not stop it, start it again, or open what it made.
+NEEDED = {
+    "import": Capability.IMPORT,
+    "export": Capability.EXPORT,
+    "snapshot": Capability.EXPORT,
+    "push": Capability.EXPORT,
+    "agreement": Capability.READ_STATISTICS,
+    "training": Capability.TRAIN,
+    "evaluation": Capability.TRAIN,
+}
 
 
 def job_for(user: User, job_id: UUID) -> Job:
@@ -23,6 +34,14 @@ def job_for(user: User, job_id: UUID) -> Job:
     job = Job.objects.select_related("project", "created_by").filter(pk=job_id).first()
     if job is None or job.project is None or not MAY_SEE_JOBS & capabilities_of(user, job.project):
         raise NotFound(_("There is no such job."), _("It may belong to a project that you have left."))
+    return job
+
+
+def job_to_steer(user: User, job_id: UUID) -> Job:
+    """The job, for members who may start one of its kind. Raises NotFound, NotAllowed."""
+    job = job_for(user, job_id)
+    if job.project is not None:
+        project_for(user, job.project.slug, NEEDED.get(job.kind, Capability.SEE))
     return job
 
 

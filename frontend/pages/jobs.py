@@ -20,9 +20,8 @@ from accounts.models import User
 from frontend.pages import signed_in
 from frontend.templatetags.jobs import job_title
 from jobs.models import LIVE_STATES, Job, JobState
-from jobs.selectors import job_for, jobs_of, served_queues
+from jobs.selectors import NEEDED, job_for, job_to_steer, jobs_of, served_queues
 from jobs.services import cancel_job, retry_job
-from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
 PAGE_SIZE = 50
@@ -87,7 +86,7 @@ def job_list(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     """With `?part=row` only the line of a list, with `?part=live` only what changes while it runs."""
-    job = _job_in(signed_in(request), slug, job_id)
+    job = _in_project(job_for(signed_in(request), job_id), slug)
     context: dict[str, Any] = {
         "project": job.project,
         "title": job_title(job),
@@ -101,8 +100,7 @@ def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     return render(request, parts.get(request.GET.get("part", ""), "jobs/job.html"), context)
 
 
-def _job_in(user: User, slug: str, job_id: UUID) -> Job:
-    job = job_for(user, job_id)
+def _in_project(job: Job, slug: str) -> Job:
     if job.project is None or job.project.slug != slug:
         raise NotFound(_("There is no such job in this project."), _("Look it up in the list of jobs."))
     return job
@@ -130,22 +128,13 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
 
 
-OPENED_WITH = {
-    "import": Capability.IMPORT,
-    "export": Capability.EXPORT,
-    "snapshot": Capability.EXPORT,
-    "push": Capability.EXPORT,
-    "agreement": Capability.READ_STATISTICS,
-    "training": Capability.TRAIN,
-    "evaluation": Capability.TRAIN,
-}
 # Of jobs whose page is called otherwise than their kind.
 PAGES = {"training": "training_run"}
 
 
 def may_open(user: User, job: Job) -> bool:
     """Whether the person's roles open the page of what the job made."""
-    needed = OPENED_WITH.get(job.kind)
+    needed = NEEDED.get(job.kind)
     return needed is None or job.project is None or needed in capabilities_of(user, job.project)
 
 
@@ -166,7 +155,8 @@ def result_url(job: Job) -> str:
 @require_POST
 @login_required
 def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
-    job = cancel_job(job=_job_in(signed_in(request), slug, job_id), actor=signed_in(request))
+    user = signed_in(request)
+    job = cancel_job(job=_in_project(job_to_steer(user, job_id), slug), actor=user)
     if job.state in LIVE_STATES:
         messages.success(request, _("It stops at the next place where nothing is left half-done."))
     return redirect("job", slug, job_id)
@@ -175,7 +165,8 @@ def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
-    retry_job(job=_job_in(signed_in(request), slug, job_id), actor=signed_in(request))
+    user = signed_in(request)
+    retry_job(job=_in_project(job_to_steer(user, job_id), slug), actor=user)
     messages.success(request, _("It is in the queue again."))
     return redirect("job", slug, job_id)
 

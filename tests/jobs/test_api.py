@@ -73,3 +73,17 @@ def test_who_neither_imports_nor_exports_sees_no_jobs(
 
 def test_there_is_no_such_job(program: Program, eric: User) -> None:
     assert program(eric).get(f"/api/v1/jobs/{uuid4()}/").status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["export", "push", "training"])
+def test_who_may_not_start_such_a_job_may_not_steer_it(
+    program: Program, project: Project, joins: Joins, job: Job, kind: str
+) -> None:
+    """A trainer configures projects and sees their jobs, and moves no data and trains no model."""
+    Job.objects.update(kind=kind)
+    asks = program(joins("tessa", project, Role.TRAINER))
+    assert asks.get(f"/api/v1/jobs/{job.pk}/").status_code == 200
+    for act in ("cancel", "retry"):
+        assert asks.post(f"/api/v1/jobs/{job.pk}/{act}/").status_code == 403
+    job.refresh_from_db()
+    assert job.cancel_requested_at is None
