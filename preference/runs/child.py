@@ -26,14 +26,17 @@ NICENESS = 10  # people who wait for candidates come first
 # Seconds until a process whose worker was killed must have stopped itself; then it is killed.
 ORPHAN_SECONDS = 60.0
 TAIL = 256 * 1024  # bytes that are kept of a log
-SECRETS = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "METRICS_TOKEN", "OIDC_CLIENT_SECRET")
+SECRETS = ("DATABASE_URL", "REDIS_URL")
+# Also the keys of model servers, whatever they are called.
+SECRET_ENDS = ("_KEY", "_SECRET", "_TOKEN", "_PASSWORD")
+HUB_TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable; a base model may need it
 PID_FILE = "process"
 KILLED = (-9, 137)
 
 
 def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
     """`python -m module` with its output appended to a log in `folder`, which exists."""
-    environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
+    environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
     environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
     if settings.TRAINING_THREADS:
         environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
@@ -54,6 +57,10 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
     with contextlib.suppress(psutil.Error):  # it may have ended by now
         psutil.Process(process.pid).nice(NICENESS)
     return process
+
+
+def _is_secret(name: str) -> bool:
+    return name in SECRETS or (name.endswith(SECRET_ENDS) and name != HUB_TOKEN)
 
 
 def follow(

@@ -69,9 +69,11 @@ def test_the_trainer_is_asked_what_was_asked(project: Project, eric: User, local
 
 def test_the_secrets_of_the_server_stay_in_the_worker(fakes: Fakes, tmp_path: Any) -> None:
     fakes.setenv("DATABASE_URL", "postgresql://ours")
+    fakes.setenv("OPENAI_API_KEY", "sk-ours")
     process = child.start("tests.preference.print_environment", [], tmp_path, "log")
     process.wait(20)
     assert "postgresql://ours" not in (tmp_path / "log").read_text()
+    assert "sk-ours" not in (tmp_path / "log").read_text()
     assert "PATH" in (tmp_path / "log").read_text()
 
 
