@@ -27,8 +27,8 @@ NICENESS = 10  # people who wait for candidates come first
 ORPHAN_SECONDS = 60.0
 TAIL = 256 * 1024  # bytes that are kept of a log
 SECRETS = ("DATABASE_URL", "REDIS_URL")
-# Also the keys of model servers, whatever they are called.
 SECRET_ENDS = ("_KEY", "_SECRET", "_TOKEN", "_PASSWORD")
+SERVER_KEYS = "LAPIDARY_KEY_"  # what keys of model servers begin with (generation.generators.KEY_VARIABLE)
 HUB_TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable; a base model may need it
 PID_FILE = "process"
 KILLED = (-9, 137)
@@ -60,7 +60,8 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
 
 
 def _is_secret(name: str) -> bool:
-    return name in SECRETS or (name.endswith(SECRET_ENDS) and name != HUB_TOKEN)
+    named = name.startswith(SERVER_KEYS) or name.endswith(SECRET_ENDS)
+    return name in SECRETS or (named and name != HUB_TOKEN)
 
 
 def follow(

@@ -69,7 +69,8 @@ def test_the_trainer_is_asked_what_was_asked(project: Project, eric: User, local
 
 def test_the_secrets_of_the_server_stay_in_the_worker(fakes: Fakes, tmp_path: Any) -> None:
     fakes.setenv("DATABASE_URL", "postgresql://ours")
-    fakes.setenv("OPENAI_API_KEY", "sk-ours")
+    for name in ("OPENAI_API_KEY", "LAPIDARY_KEY_OTHER"):
+        fakes.setenv(name, "sk-ours")
     process = child.start("tests.preference.print_environment", [], tmp_path, "log")
     process.wait(20)
     assert "postgresql://ours" not in (tmp_path / "log").read_text()
