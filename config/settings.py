@@ -322,7 +322,12 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"filter": True, "displayRequestDuration": True, "defaultModelsExpandDepth": 0},
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "filter": True,
+        "displayRequestDuration": True,
+        "defaultModelsExpandDepth": 0,
+    },
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "JobState": "jobs.models.JobState",

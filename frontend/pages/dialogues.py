@@ -246,10 +246,10 @@ def _neighbour(dialogue: Dialogue, *, order: str, **beyond: int) -> int | None:
 
 def _readable_import(request: HttpRequest, dialogue: Dialogue) -> Job | None:
     """The import that brought it, for those who may see imports."""
-    granted = capabilities_of(signed_in(request), dialogue.project)
-    if dialogue.import_job_id is None or Capability.IMPORT not in granted:
+    user = signed_in(request)
+    if dialogue.import_job_id is None or Capability.IMPORT not in capabilities_of(user, dialogue.project):
         return None
-    return import_for(signed_in(request), dialogue.import_job_id)
+    return import_for(user, dialogue.import_job_id)
 
 
 def shown_of(utterances: list[Utterance]) -> list[Shown]:

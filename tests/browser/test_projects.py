@@ -84,6 +84,7 @@ def test_the_documentation_of_the_api_is_drawn_and_can_be_tried(
     """Under the strict Content-Security-Policy: signs_in fails on any complaint of the console."""
     page = signs_in(mara)
     page.goto("/api/docs/")
+    page.locator(".operation-filter-input").fill("Account")  # it draws only the operations that are in sight
     operation = page.locator("#operations-Account-me_read")
     operation.locator(".opblock-summary-control").click()
     operation.get_by_role("button", name="Try it out").click()

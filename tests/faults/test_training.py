@@ -92,7 +92,8 @@ def test_a_worker_killed_in_training_is_taken_over_and_ends_at_the_same_weights(
     wait_for_step(run, 20)
     trainer = trainer_of(run)
     first.kill()
-    Job.objects.filter(pk=run.job_id).update(heartbeat_at=timezone.now() - LOST_AFTER - timedelta(seconds=1))
+    long_ago = timezone.now() - LOST_AFTER - timedelta(seconds=1)
+    Job.objects.filter(pk=run.job_id).update(heartbeat_at=long_ago, created_at=long_ago)
     assert take_over_lost_jobs() == 1
     worker(stack, "second")
     done = wait_for_end(run)
