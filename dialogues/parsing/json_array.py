@@ -1,6 +1,7 @@
 """One JSON array of objects, read entry by entry: memory stays within one entry however large the file is."""
 
 import codecs
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -25,19 +26,26 @@ def array_reader(convert: Convert) -> Reader:
         text = _Text(stream, limits)
         try:
             text.begin()
-            while text.more():
+            for place in itertools.count():
+                if not text.more():
+                    return
                 line, entry = text.entry()
-                yield _dialogue(convert, entry, line, limits)
+                yield _dialogue(convert, entry, place, line, limits)
         except BadRow as problem:
             yield RowError(text.line, problem.code, problem.params, fatal=True)
 
     return read
 
 
-def _dialogue(convert: Convert, entry: Any, line: int, limits: Limits) -> ParsedDialogue | RowError:
+def _dialogue(
+    convert: Convert, entry: Any, place: int, line: int, limits: Limits
+) -> ParsedDialogue | RowError:
+    """Names the entry too, since a whole array may stand on one line."""
     try:
-        return convert(json_object(entry, "entry"), line, limits)
+        return convert(json_object(entry, ""), line, limits)
     except BadRow as problem:
+        if "path" in problem.params:
+            problem.params["path"] = f"[{place}].{problem.params['path']}".rstrip(".")
         return problem.at(line)
 
 

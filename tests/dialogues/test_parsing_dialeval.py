@@ -1,0 +1,62 @@
+"""One JSON array, read entry by entry: what is wrong is named by line and entry, since all may stand on one line."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dialogues.parsing import ParsedDialogue, RowError
+from tests.dialogues.reading import dialogue, error, read
+
+
+def helpdesk(name: str, *texts: str, **keys: Any) -> dict[str, Any]:
+    turns = [
+        {"sender": "helpdesk" if place % 2 else "customer", "utterances": [text]}
+        for place, text in enumerate(texts)
+    ]
+    return {"id": name, "turns": turns, **keys}
+
+
+def test_a_turn_is_one_utterance_and_its_parts_stay_known() -> None:
+    entry = {"id": "a", "turns": [{"sender": "customer", "utterances": ["No sound.", "Help?"]}]}
+    (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
+    assert (said.speaker, said.text) == ("customer", "No sound.\nHelp?")
+    entry["turns"][0]["utterances"] = ["No\nsound.", "Help?"]  # type: ignore[index]
+    (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
+    assert said.metadata["parts"] == ["No\nsound.", "Help?"]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_bad_entry_is_named_by_its_place_and_the_others_are_read(indent: int | None) -> None:
+    bad: Any = helpdesk("b", "Hi", "Hello")
+    bad["turns"][1]["sender"] = "robot"
+    entries = [helpdesk("a", "Hi"), bad, "no entry", helpdesk("d", "Hi")]
+    first, second, third, fourth = read(json.dumps(entries, indent=indent), "dialeval")
+    assert isinstance(first, ParsedDialogue)
+    assert isinstance(fourth, ParsedDialogue)
+    assert isinstance(second, RowError)
+    assert isinstance(third, RowError)
+    assert second.params["path"] == "[1].turns[1].sender"
+    assert third.params["path"] == "[2]"
+    assert (second.line > 1) == (indent is not None)
+
+
+def test_nuggets_must_be_as_many_as_turns() -> None:
+    entry = helpdesk("a", "Hi", "Hello", annotations=[{"nugget": ["CNUG0"]}])
+    found = error(json.dumps([entry]), "dialeval")
+    assert (found.code, found.params["path"]) == ("wrong_length", "[0].annotations[0].nugget")
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ("{}", "not_array"),
+        ("[{}] []", "after_array"),
+        ('[{"id": "a"', "not_json"),
+        ("[1 2]", "not_json"),
+    ],
+)
+def test_what_is_no_array_ends_the_file(data: str, code: str) -> None:
+    last = read(data, "dialeval")[-1]
+    assert isinstance(last, RowError)
+    assert (last.code, last.fatal) == (code, True)
