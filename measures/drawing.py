@@ -11,14 +11,15 @@ def draw(population: Sequence[int], size: int, seed: int) -> list[int]:
 
 
 def draw_by_class(labels: Sequence[tuple[int, str]], size: int, seed: int) -> list[int]:
-    """The same number of every class, in random order. labels: (item, class).
+    """The same number of every class, at least one, in random order. labels: (item, class).
 
-    A class that is smaller than its share is drawn whole, and the others share what it leaves.
+    A class that is smaller than its share is drawn whole, and the others share what it leaves. A class without a sample
+    would leave the accuracy undefined, so where there are more classes than `size`, one of each is drawn.
     """
     members: dict[str, list[int]] = {}
     for item, label in sorted(labels):
         members.setdefault(label, []).append(item)
-    dice, drawn, left = Random(seed), list[int](), min(size, len(labels))
+    dice, drawn, left = Random(seed), list[int](), min(max(size, len(members)), len(labels))
     # The smallest first, so that what they leave is known when the larger ones are drawn.
     names = sorted(members, key=lambda name: (len(members[name]), name))
     for place, name in enumerate(names):
