@@ -3,7 +3,6 @@
 from annotation.models.authoring import AuthoringSettings, Draft, Topic, Turn
 from annotation.models.batches import (
     APPEAL_MOVES,
-    LIVE_ROUNDS,
     ROUND_MOVES,
     Appeal,
     AppealState,
@@ -62,7 +61,6 @@ from annotation.models.work import (
 
 __all__ = [
     "APPEAL_MOVES",
-    "LIVE_ROUNDS",
     "ROUND_MOVES",
     "Appeal",
     "AppealState",

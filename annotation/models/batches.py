@@ -99,7 +99,6 @@ ROUND_MOVES = {
     RoundState.SEALED: {RoundState.OPEN, RoundState.IN_REVIEW},
     RoundState.IN_REVIEW: {RoundState.ACCEPTED, RoundState.RETURNED},
 }
-LIVE_ROUNDS = (RoundState.OPEN, RoundState.SEALED, RoundState.IN_REVIEW, RoundState.ACCEPTED)
 
 
 class Round(models.Model):

@@ -262,11 +262,15 @@ def characteristic_of(sample: Sample, size: int) -> tuple[PlanPoint, ...]:
 
 
 def confusion_of(drawn: Sequence[Drawn], question: str) -> dict[tuple[str, str], int]:
-    """(class of the label, class that the controller gave) to how many; empty without a question."""
+    """(class of the label, class that counts as right) to how many; empty without a question.
+
+    Right is what the controller gave, or the label itself, where an appeal was upheld.
+    """
     if not question:
         return {}
+    judged = [(one.item.label, one.is_right, one.counted.answers) for one in drawn if one.counted]
     return dict(
-        Counter((one.item.label, class_of(one.counted.answers, question)) for one in drawn if one.counted)
+        Counter((label, label if is_right else class_of(said, question)) for label, is_right, said in judged)
     )
 
 

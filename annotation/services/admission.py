@@ -40,6 +40,7 @@ from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import came_free
 from annotation.services.planning import place_of
+from annotation.services.resolution import on_final
 from dialogues.models import Dialogue, DialogueState
 from projects.models import Membership, Project, Protocol
 from projects.roles import Capability
@@ -196,6 +197,7 @@ def _withhold(project: Project, dialogue: Dialogue) -> tuple[Task, int]:
     withheld = task.open_slots
     if withheld and task.round_id is not None:  # nobody labels it now, and its batch does not wait for it
         Batch.objects.filter(rounds=task.round_id).update(size=F("size") - 1)
+        on_final(task.round_id)
         task.round = None
     task.open_slots = 0
     task.save(update_fields=["open_slots", "round"])

@@ -20,13 +20,13 @@ from annotation.models import (
     ROUND_MOVES,
     Batch,
     FinalLabel,
-    GoldDialogue,
     Relabel,
     Round,
     RoundState,
     Task,
     TaskState,
 )
+from annotation.selectors.admission import live_gold
 from annotation.selectors.batches import plan_of
 from annotation.services.assignment import came_free
 from projects.models import Event, Membership, Project, Protocol, Role
@@ -55,7 +55,7 @@ def cut_batches(
     if project.protocol != Protocol.LABELLING:
         raise Refusal("wrong_protocol", _("Only labelling projects have batches."))
     Project.objects.select_for_update().only("pk").get(pk=project.pk)
-    done = Event.objects.filter(subject_type=CUT, subject_id=str(cut_id)).first()
+    done = Event.objects.filter(project=project, subject_type=CUT, subject_id=str(cut_id)).first()
     if done is not None:
         return list(Batch.objects.filter(pk__in=done.data["batches"]))
     plan = plan_of(project)
@@ -91,9 +91,8 @@ def cut_batches(
 
 def unbatched(project: Project) -> QuerySet[Task]:
     """Tasks that no batch holds. A dialogue of the admission test never gets a label, so no batch waits for it."""
-    gold = GoldDialogue.objects.filter(project=project, retired_at=None).values("dialogue")
     rows = Task.objects.filter(project=project, round=None).exclude(state=TaskState.WITHDRAWN)
-    return rows.exclude(dialogue__in=gold)
+    return rows.exclude(dialogue__in=live_gold(project).values("dialogue"))
 
 
 def _cut(project: Project, parts: Sequence[Sequence[int]], groups: Sequence[str]) -> list[Batch]:
@@ -142,7 +141,7 @@ def seal_round(*, actor: User | None, round_id: int) -> Round:
 
 @transaction.atomic
 def seal_when_complete(*, round_id: int) -> None:
-    """A dialogue got its final label: where it was the last one, the round is sealed."""
+    """A dialogue got its final label, or left the round: where it was the last one, the round is sealed."""
     if Task.objects.filter(round=round_id).exclude(state=TaskState.FINAL).exists():
         return
     row = locked_round(round_id)
@@ -154,8 +153,14 @@ def _seal(row: Round, actor: User | None, *, quietly: bool = False) -> None:
     """Under the round's lock. quietly: where something is missing, it stays open."""
     states = Task.objects.select_for_update().filter(round=row).order_by("pk").values_list("state", flat=True)
     missing = sum(state != TaskState.FINAL for state in states)
-    if missing and quietly:
+    if quietly and (missing or not states):
         return
+    if not states:
+        raise Refusal(
+            "empty",
+            _("No dialogue is left in this batch."),
+            _("They all became gold dialogues of the admission test."),
+        )
     if missing:
         raise Refusal(
             "not_complete",
@@ -182,7 +187,8 @@ def _seal(row: Round, actor: User | None, *, quietly: bool = False) -> None:
 def unseal_round(*, actor: User, round_id: int, reason: str) -> Round:
     """Open a sealed round for corrections, as long as no sample was drawn."""
     row = locked_round(round_id)
-    if not reason.strip():
+    reason = reason.replace("\0", "").strip()
+    if not reason:
         raise Invalid(_("Say why the batch is opened again."), field="reason")
     if row.state == RoundState.IN_REVIEW:
         raise Refusal(
@@ -190,13 +196,16 @@ def unseal_round(*, actor: User, round_id: int, reason: str) -> Round:
             _("A sample of this batch is being judged, so nothing in it may change."),
             _("Wait for the verdict."),
         )
-    move(row, to=RoundState.OPEN, moves=ROUND_MOVES, project=row.project, actor=actor, reason=reason.strip())
+    move(row, to=RoundState.OPEN, moves=ROUND_MOVES, project=row.project, actor=actor, reason=reason)
     return row
 
 
 @transaction.atomic
 def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
-    """Give what is still to be labelled of an open round to another group; empty: to anybody. Safe to repeat."""
+    """Give what is still to be labelled of an open round to another group; empty: to anybody. Safe to repeat.
+
+    Who holds a dialogue of it keeps it; given back, it is the other group's.
+    """
     row = locked_round(round_id)
     if row.state != RoundState.OPEN:
         raise Refusal(
@@ -205,7 +214,7 @@ def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
     check_group(group, groups_of(row.project))
     if row.group != group:
         Round.objects.filter(pk=row.pk).update(group=group)
-        Task.objects.filter(round=row, open_slots__gt=0).update(group=group)
+        Task.objects.filter(round=row).exclude(state=TaskState.FINAL).update(group=group)
         came_free(row.project)
         Event.objects.create(
             project=row.project,
@@ -239,24 +248,32 @@ def open_next(row: Round, group: str | None = None) -> Round:
         batch=row.batch, project=row.project, number=row.number + 1, group=chosen
     )
     before = Task.objects.filter(round=row).order_by("pk")
-    Task.objects.bulk_create(
-        (
-            Task(
-                project_id=row.project_id,
-                dialogue_id=task.dialogue_id,
-                overlap=task.overlap,
-                open_slots=task.overlap,
-                priority=task.priority,
-                place=task.place,
-                group=chosen,
-                round=following,
-            )
-            for task in before
-        ),
+    gold = live_gold(row.project).filter(dialogue__tasks__round=row)
+    withheld = set(gold.values_list("dialogue", flat=True))
+    made = Task.objects.bulk_create(
+        [_once_more(task, following, is_withheld=task.dialogue_id in withheld) for task in before],
         batch_size=AT_ONCE,
     )
+    for task in made:
+        if task.round is None:
+            live_gold(row.project).filter(dialogue=task.dialogue_id).update(task=task, withheld=task.overlap)
+    Batch.objects.filter(pk=row.batch_id).update(size=len(made) - len(withheld))
     came_free(row.project)
     return following
+
+
+def _once_more(task: Task, following: Round, *, is_withheld: bool) -> Task:
+    """A task for the same dialogue. is_withheld: it is gold, so nobody is given it and no batch waits for it."""
+    return Task(
+        project_id=task.project_id,
+        dialogue_id=task.dialogue_id,
+        overlap=task.overlap,
+        open_slots=0 if is_withheld else task.overlap,
+        priority=task.priority,
+        place=task.place,
+        group=following.group,
+        round=None if is_withheld else following,
+    )
 
 
 def next_group(row: Round) -> str:

@@ -83,9 +83,14 @@ def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
         number=number,
         is_right=is_same(schema_of(item.final.schema), item.sample.question, item.final.answers, answers),
         answers=answers,
-        reason=sent.reason.replace("\0", "").strip()[:MAX_REASON],
+        reason=_words(sent.reason),
         active_ms=sent.active_ms,
     )
+
+
+def _words(text: str) -> str:
+    """As it is stored: PostgreSQL refuses NUL."""
+    return text.replace("\0", "").strip()[:MAX_REASON]
 
 
 def _locked_item(item_id: int) -> SampleItem:
@@ -160,10 +165,10 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
     """Accept a batch whose sample passes: its labels may leave. The same decision_id again changes nothing.
 
     Before all of the sample is judged only where the rest cannot change the verdict, which is recorded as early.
-    Raises Refusal: not_decided, fails, open_appeals, not_in_review.
+    Raises Refusal: not_decided, fails, open_appeals, not_in_review, id_in_use.
     """
     row = locked_round(round_id)
-    if row.decision_id == decision_id:
+    if _is_given(row, RoundState.ACCEPTED, decision_id):
         return row
     standing = _decided(row)
     if standing.decision is Decision.RETURN:
@@ -172,7 +177,7 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
             _("The sample does not pass, so the batch cannot be accepted."),
             _("Return it, or let a trainer settle an appeal against a correction."),
         )
-    _end(row, RoundState.ACCEPTED, controller, decision_id, reason, standing)
+    _end(row, RoundState.ACCEPTED, controller, decision_id, _words(reason), standing)
     return row
 
 
@@ -185,9 +190,10 @@ def return_round(
     group: who labels it anew; None: as the plan says. Returns the next round; the same decision_id again finds it.
     """
     row = locked_round(round_id)
-    if row.decision_id == decision_id:
+    if _is_given(row, RoundState.RETURNED, decision_id):
         return Round.objects.select_related("batch", "project").get(batch=row.batch, number=row.number + 1)
-    if not reason.strip():
+    reason = _words(reason)
+    if not reason:
         raise Invalid(_("Say why the batch goes back: its annotators read it."), field="reason")
     standing = _decided(row)
     if standing.decision is Decision.ACCEPT:
@@ -199,6 +205,14 @@ def return_round(
     _end(row, RoundState.RETURNED, controller, decision_id, reason, standing)
     withdraw(row)
     return open_next(row, group)
+
+
+def _is_given(row: Round, verdict: RoundState, decision_id: UUID) -> bool:
+    """Whether this very verdict was stored before."""
+    given = Round.objects.filter(decision_id=decision_id).values_list("pk", "state").first()
+    if given not in (None, (row.pk, verdict)):
+        raise Refusal("id_in_use", _("This id belongs to another verdict."), _("Send it with a new one."))
+    return given is not None
 
 
 def _decided(row: Round) -> Standing:
@@ -241,15 +255,15 @@ def _end(
         moves=ROUND_MOVES,
         project=row.project,
         actor=controller,
-        reason=reason.strip(),
+        reason=reason,
         data=figures,
         ended_at=timezone.now(),
         ended_by=controller,
         decision_id=decision_id,
         figures=figures,
     )
-    Round.objects.filter(pk=row.pk).update(reason=reason.strip()[:MAX_REASON])
-    row.reason = reason.strip()[:MAX_REASON]
+    Round.objects.filter(pk=row.pk).update(reason=reason)
+    row.reason = reason
 
 
 # ---- appeals ---------------------------------------------------------------------------------------------------------
@@ -267,7 +281,8 @@ def raise_appeal(*, by: User, item_id: int, appeal_id: UUID, reason: str) -> App
         if stored.item_id != item.pk or stored.by_id != by.pk:
             raise Refusal("id_in_use", _("This id belongs to another appeal."), _("Send it with a new one."))
         return stored
-    if not reason.strip():
+    reason = _words(reason)
+    if not reason:
         raise Invalid(_("Say why the label was right."), field="reason")
     judged = Judgement.objects.filter(item=item, superseded_at=None, number=1).first()
     if judged is None or judged.is_right:
@@ -278,7 +293,7 @@ def raise_appeal(*, by: User, item_id: int, appeal_id: UUID, reason: str) -> App
             _("Somebody has disputed this correction already."),
             _("A trainer settles it, or has settled it."),
         )
-    made = Appeal.objects.create(id=appeal_id, item=item, by=by, reason=reason.strip()[:MAX_REASON])
+    made = Appeal.objects.create(id=appeal_id, item=item, by=by, reason=reason)
     Event.objects.create(
         project=item.sample.round.project,
         subject_type=made._meta.label_lower,
@@ -288,6 +303,12 @@ def raise_appeal(*, by: User, item_id: int, appeal_id: UUID, reason: str) -> App
         reason=made.reason,
     )
     return made
+
+
+def _took_part(person: User, item: SampleItem) -> bool:
+    judged = Judgement.objects.filter(item=item, controller=person)
+    labelled = Submission.objects.filter(task=item.task_id, annotator=person)
+    return item.final.decided_by_id == person.pk or judged.exists() or labelled.exists()
 
 
 @transaction.atomic
@@ -301,12 +322,13 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
     to = AppealState.UPHELD if upheld else AppealState.REJECTED
     if appeal.state == to and appeal.settled_by_id == trainer.pk:
         return appeal
-    if not settlement.strip():
+    settlement = _words(settlement)
+    if not settlement:
         raise Invalid(_("Give the reason: it is what people learn from."), field="settlement")
-    if appeal.by_id == trainer.pk or Judgement.objects.filter(item=item, controller=trainer).exists():
+    if appeal.by_id == trainer.pk or _took_part(trainer, item):
         raise Refusal(
             "own_case",
-            _("You raised this appeal, or judged the dialogue yourself."),
+            _("You raised this appeal, or labelled, decided or judged the dialogue yourself."),
             _("Let another trainer settle it."),
         )
     move(
@@ -315,9 +337,9 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
         moves=APPEAL_MOVES,
         project=item.sample.round.project,
         actor=trainer,
-        reason=settlement.strip(),
+        reason=settlement,
         settled_by=trainer,
         settled_at=timezone.now(),
-        settlement=settlement.strip()[:MAX_REASON],
+        settlement=settlement,
     )
     return appeal

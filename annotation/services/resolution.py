@@ -139,7 +139,7 @@ def _conclude(
 
 
 def on_final(round_id: int) -> None:
-    """The label of a batch's dialogue is final: where it was the last one, the batch is sealed, after this commit."""
+    """A batch waits for one dialogue less: where it was the last one, the batch is sealed, after this commit."""
     # robust: what was submitted is stored, whatever becomes of the seal; the page offers it again.
     transaction.on_commit(lambda: seal_when_complete(round_id=round_id), robust=True)
 

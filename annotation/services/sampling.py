@@ -23,8 +23,8 @@ SEED_BITS = 63
 def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int | None = None) -> Sample:
     """Draw a round's one sample; the round is in review from now on. The same sample_id again returns it.
 
-    Raises Refusal: already_drawn (by somebody else meanwhile: judge that one), not_sealed, own_work (the controller
-    labelled all of it).
+    Raises Refusal: already_drawn (by somebody else meanwhile: judge that one), id_in_use, not_sealed, own_work (the
+    controller labelled all of it).
     """
     row = locked_round(round_id)
     drawn = Sample.objects.filter(round=row).first()
@@ -36,6 +36,8 @@ def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int |
             _("The sample of this batch is drawn already."),
             _("Judge that one; several controllers can share it."),
         )
+    if Sample.objects.filter(pk=sample_id).exists():
+        raise Refusal("id_in_use", _("This id belongs to another sample."), _("Send it with a new one."))
     if row.state != RoundState.SEALED:
         raise Refusal(
             "not_sealed",

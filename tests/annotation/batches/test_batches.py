@@ -3,15 +3,18 @@
 from uuid import uuid4
 
 import pytest
+from django.test import TestCase
 
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import Batch, FinalLabel, Round, RoundState, Sample, Submission, Task, TaskState
-from annotation.services.admission import make_gold
+from annotation.services.admission import make_gold, retire_gold
+from annotation.services.assignment import release
 from annotation.services.batches import cut_batches, regroup_round, seal_round, unseal_round
+from annotation.services.claiming import claim_next_task
 from annotation.services.judging import accept_round, return_round
 from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.planning import plan_labelling
+from annotation.services.planning import create_project, plan_labelling
 from annotation.services.sampling import draw_sample
 from projects.models import Event, Project, Role
 from projects.services import set_group
@@ -175,3 +178,75 @@ def test_batches_need_labels_to_be_cut_from(quality: Project) -> None:
     with pytest.raises(Refusal):
         cut_batches(project=quality, actor=None, cut_id=uuid4())
     assert not Batch.objects.exists()
+
+
+def test_what_was_held_when_a_batch_changed_hands_goes_to_the_other_group(
+    quality: Project, anna: User, mara: User, joins: Joins
+) -> None:
+    """Else it would go back to a group in which nobody may be left."""
+    bela = joins("bela", quality, Role.ANNOTATOR)
+    set_group(project=quality, actor=None, user=anna, group="east")
+    set_group(project=quality, actor=None, user=bela, group="west")
+    batch = cut(quality, 1, groups=["east"])
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    regroup_round(actor=mara, round_id=round_of(batch).pk, group="west")
+    release(annotator=anna, assignment_id=held.pk)
+    assert claim_next_task(annotator=bela, project=quality, claim_id=uuid4()).task_id == held.task_id
+
+
+def test_a_cut_of_another_project_is_not_this_ones(quality: Project, mara: User) -> None:
+    other, cut_id = create_project(slug="other", preset="diqad", actor=mara), uuid4()
+    for project in (quality, other):
+        imported(project, 2)
+        plan_labelling(project=project, actor=None, plan_id=uuid4())
+    [first] = cut_batches(project=quality, actor=None, cut_id=cut_id)
+    [second] = cut_batches(project=other, actor=None, cut_id=cut_id)
+    assert (first.project, second.project) == (quality, other)
+
+
+def gold(project: Project, trainer: User, task: Task) -> None:
+    make_gold(
+        trainer=trainer,
+        project=project,
+        dialogue_id=task.dialogue_id or 0,
+        answers=says(2),
+        explanation="It names the step.",
+    )
+
+
+def test_a_dialogue_that_became_gold_is_not_labelled_in_the_next_round(
+    quality: Project, anna: User, carla: User, tina: User, drawn: Sample
+) -> None:
+    task = drawn.round.tasks.latest("rank")
+    gold(quality, tina, task)
+    judges_all(carla, drawn, wrong=4)
+    following = return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.")
+    following.batch.refresh_from_db()
+    assert (following.tasks.count(), following.batch.size) == (7, 7)
+    label(quality, anna, [2] * 7)
+    with pytest.raises(Refusal, match="done"):
+        claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    following.refresh_from_db()
+    assert following.state == RoundState.SEALED
+    retire_gold(trainer=tina, project=quality, dialogue_id=task.dialogue_id or 0)
+    claimed = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    assert claimed.dialogue_id == task.dialogue_id
+
+
+def test_the_last_missing_dialogue_leaves_and_the_batch_is_sealed(
+    quality: Project, anna: User, tina: User
+) -> None:
+    batch = cut(quality, 2)
+    label(quality, anna, [2])
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        gold(quality, tina, Task.objects.get(round__batch=batch, state=TaskState.OPEN))
+    assert round_of(batch).state == RoundState.SEALED
+
+
+def test_a_batch_of_which_nothing_is_left_is_not_sealed(quality: Project, tina: User) -> None:
+    batch = cut(quality, 1)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        gold(quality, tina, Task.objects.get(round__batch=batch))
+    with pytest.raises(Refusal) as refused:
+        seal_round(actor=None, round_id=round_of(batch).pk)
+    assert refused.value.code == "empty"

@@ -6,7 +6,17 @@ import pytest
 
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
-from annotation.models import BatchPlan, Judgement, Round, RoundState, Sample, SampleItem, Task, TaskState
+from annotation.models import (
+    BatchPlan,
+    FinalLabel,
+    Judgement,
+    Round,
+    RoundState,
+    Sample,
+    SampleItem,
+    Task,
+    TaskState,
+)
 from annotation.selectors.accuracy import corrected, judged_work
 from annotation.selectors.batches import (
     confusion_of,
@@ -311,3 +321,56 @@ def test_a_crash_between_verdict_and_withdrawal_leaves_neither(
         return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.")
     assert Round.objects.get(pk=drawn.round_id).state == RoundState.IN_REVIEW
     assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}
+
+
+def test_the_id_of_one_verdict_is_no_other_ones(
+    quality: Project, anna: User, drawn: Sample, carla: User
+) -> None:
+    judges_all(carla, drawn, wrong=4)
+    used = uuid4()
+    following = return_round(controller=carla, round_id=drawn.round_id, decision_id=used, reason="Wrong.")
+    with pytest.raises(Refusal) as refused:
+        accept_round(controller=carla, round_id=drawn.round_id, decision_id=used)
+    assert code(refused) == "id_in_use"
+    label(quality, anna, [2] * 8)
+    with pytest.raises(Refusal) as refused:
+        draw_sample(controller=carla, round_id=following.pk, sample_id=drawn.pk)
+    assert code(refused) == "id_in_use"
+    again = draw_sample(controller=carla, round_id=following.pk, sample_id=uuid4())
+    judges_all(carla, again)
+    with pytest.raises(Refusal) as refused:
+        accept_round(controller=carla, round_id=following.pk, decision_id=used)
+    assert code(refused) == "id_in_use"
+
+
+def test_the_matrix_follows_an_upheld_appeal(drawn: Sample, anna: User, carla: User, tina: User) -> None:
+    judges_all(carla, drawn, wrong=1)
+    appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="It names the step.")
+    settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=True, settlement="It does.")
+    counted = confusion_of(drawn_of(drawn), "quality")
+    assert sum(n for (label, right), n in counted.items() if label == right) == standing_of(drawn).right == 4
+
+
+def test_who_decided_the_label_settles_no_appeal_about_it(
+    drawn: Sample, anna: User, carla: User, tina: User
+) -> None:
+    judges_all(carla, drawn, wrong=2)
+    item = items(drawn)[0]
+    FinalLabel.objects.filter(pk=item.final_id).update(decided_by=tina)
+    appeal = raise_appeal(by=anna, item_id=item.pk, appeal_id=uuid4(), reason="No.")
+    with pytest.raises(Refusal) as refused:
+        settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=True, settlement="I said so.")
+    assert code(refused) == "own_case"
+
+
+def test_a_small_sample_by_class_is_judged_before_it_is_returned(
+    quality: Project, anna: User, carla: User
+) -> None:
+    BatchPlan.objects.update(is_stratified=True, sample_size=2)
+    batch = cut(quality, 6)
+    label(quality, anna, [2, 2, 2, 1, 1, 0])
+    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
+    assert standing_of(sample).decision is Decision.OPEN
+    assert sorted(item.label for item in items(sample)) == ["0", "1", "2"]
+    judges_all(carla, sample)
+    assert standing_of(sample).decision is Decision.ACCEPT
