@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 
 from accounts.models import User
-from annotation.models import Appeal, AppealState, Judgement, SampleItem, Submission
+from annotation.models import Appeal, AppealState, Judgement, Round, RoundState, SampleItem, Submission
 from annotation.selectors.batches import is_same, with_judgements
 from annotation.selectors.schemas import schema_of
 from projects.models import Project
@@ -19,13 +19,17 @@ COUNTED = 2000  # judged dialogues, the newest, that a person's accuracy is coun
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A judged dialogue that the person labelled: what they said, what was found right, why; nobody's name."""
+    """A judged dialogue that the person labelled: what they said, what was found right, why; nobody's name.
+
+    label_was_wrong: the final label, which others may have made; only a correction of it can be disputed.
+    """
 
     item: SampleItem
     own: Mapping[str, Any]
     right: Mapping[str, Any]
     reason: str
     was_right: bool
+    label_was_wrong: bool
 
 
 def judged_work(user: User, project: Project) -> QuerySet[SampleItem]:
@@ -49,8 +53,17 @@ def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
             continue
         right = item.final.answers if one.is_upheld else judged.answers
         was_right = is_same(schema_of(item.final.schema), item.sample.question, own[item.task_id], right)
-        found.append(Corrected(item, own[item.task_id], right, judged.reason, was_right))
+        found.append(
+            Corrected(item, own[item.task_id], right, judged.reason, was_right, one.is_right is False)
+        )
     return found
+
+
+def returned_to(user: User, project: Project) -> QuerySet[Round]:
+    """Returned rounds of the batches that the person labels or labelled, the newest first: why they came back."""
+    mine = Submission.objects.filter(annotator=user, task__round__batch=OuterRef("batch"))
+    rows = Round.objects.filter(Exists(mine), project=project, state=RoundState.RETURNED)
+    return rows.select_related("batch").order_by("-ended_at")
 
 
 @dataclass(frozen=True, slots=True)

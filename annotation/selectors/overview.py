@@ -27,9 +27,6 @@ from dialogues.models import Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
 
-# Of tasks: in no batch, or in one that was accepted.
-ACCEPTED = Q(round=None) | Q(round__state=RoundState.ACCEPTED)
-
 
 @dataclass(frozen=True, slots=True)
 class Overview:
@@ -88,10 +85,12 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             tasks=Count("id"),
             free=Count("id", filter=Q(open_slots__gt=0)),
             disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),
-            labelled=Count("id", filter=Q(state=TaskState.FINAL) & ACCEPTED),
+            labelled=Count("id", filter=Q(state=TaskState.FINAL, round__state=RoundState.ACCEPTED)),
+            unbatched=Count("id", filter=Q(state=TaskState.FINAL, round=None)),
         ),
         _by_project(
             Round.objects.filter(project__in=projects),
+            rounds=Count("id"),
             to_judge=Count("id", filter=Q(state__in=[RoundState.SEALED, RoundState.IN_REVIEW])),
         ),
         _by_project(mine.filter(TO_CONFIRM), to_confirm=Count("id")),
@@ -114,7 +113,10 @@ def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int
 
 
 def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, Any]:
-    return {name: n for one in counted for name, n in one.get(project, {}).items()}
+    found = {name: n for one in counted for name, n in one.get(project, {}).items()}
+    unbatched, rounds = found.pop("unbatched", 0), found.pop("rounds", 0)
+    # Once there are batches, only what is in an accepted one leaves.
+    return found | {"labelled": found.get("labelled", 0) + (0 if rounds else unbatched)}
 
 
 class Step(StrEnum):

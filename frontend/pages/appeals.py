@@ -9,10 +9,11 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Case, Value, When
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,12 +21,22 @@ from accounts.errors import NotFound, Refusal
 from annotation.labelling_api import labelling_project
 from annotation.models import Appeal, AppealState, Judgement, SampleItem
 from annotation.schemas import Question
-from annotation.selectors.accuracy import Corrected, Counted, corrected, counted_of, judged_work
+from annotation.selectors.accuracy import (
+    Corrected,
+    Counted,
+    corrected,
+    counted_of,
+    judged_work,
+    returned_to,
+)
 from annotation.selectors.judging import appeals_for, corrections, disputable_item
 from annotation.selectors.schemas import newest_version, schema_of
 from annotation.services.judging import raise_appeal, settle_appeal
+from frontend import plots
+from frontend.answers import Answer, Cell, as_file
 from frontend.labels import words_of
 from frontend.pages import signed_in
+from frontend.pages.batch_boards import mark, percent
 from frontend.paging import keyset_page, number_in
 from measures.proportion import Proportion, proportion
 from projects.models import Project
@@ -33,6 +44,7 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 SHOWN = 30
+CAME_BACK = 5  # the newest returned batches, with why
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +168,27 @@ def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
         "title": _("My accuracy"),
         "page": page,
         "cases": [(one, _example(one, said)) for one in corrected(user, page.rows)],
-        "overall": proportion(sum(one.was_right for one in counted), len(counted)),
+        "came_back": returned_to(user, project)[:CAME_BACK],
+        "overall": _share([one.was_right for one in counted]),
         "is_cut": is_cut,
         "wrong": len(wrong),
         "shows_all": shows_all,
-        "classes": _by_class(project, counted),
+        "answer": _by_class(project, counted),
     }
     return render(request, "batches/accuracy.html", context)
+
+
+@login_required
+@require_safe
+def accuracy_file(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
+    """One's own accuracy as CSV or SVG."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.ANNOTATE)
+    counted, _is_cut = counted_of(user, project)
+    answer = _by_class(project, counted)
+    if name != answer.name:
+        raise Http404
+    return as_file(answer, f"{slug}-accuracy", suffix)
 
 
 def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
@@ -170,17 +196,29 @@ def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
     return Correction(one.item, own, right, one.reason, said.get(one.item.pk), uuid4())
 
 
-def _by_class(project: Project, counted: Sequence[Counted]) -> list[tuple[str, Proportion]]:
-    """By what the person answered, in words; nothing where every compared answer is checked."""
+def _by_class(project: Project, counted: Sequence[Counted]) -> Answer:
+    """Over all, and by what the person answered, in words; only over all where every compared answer is checked."""
     row = newest_version(project)
     known = schema_of(row).by_key if row else {}
     verdicts: dict[tuple[str, str], list[bool]] = {}
     for one in sorted((one for one in counted if one.question), key=lambda one: (one.question, one.own)):
         verdicts.setdefault((one.question, one.own), []).append(one.was_right)
-    return [
-        (class_name(known.get(question), own), proportion(sum(rights), len(rights)))
-        for (question, own), rights in verdicts.items()
+    names = [_("All"), *(class_name(known.get(question), own) for question, own in verdicts)]
+    parts = [_share([one.was_right for one in counted]), *(_share(rights) for rights in verdicts.values())]
+    question, n = _("How often are my answers right?"), len(counted)
+    note = ngettext("n = %(n)d judged answer", "n = %(n)d judged answers", n) % {"n": n}
+    head = [_("You answered"), _("right"), _("judged"), "%", _("95 % from"), _("95 % to")]
+    rows: list[list[Cell]] = [
+        [name, part.count, part.n, *(percent(value) for value in (part.share, part.low, part.high))]
+        for name, part in zip(names, parts, strict=True)
     ]
+    marks = [mark(name, part) for name, part in zip(names, parts, strict=True)]
+    svg = plots.estimates(names, marks, x=_("right (%)"), description=question)
+    return Answer("classes", question, f"{note} · {_('lines: 95 % intervals')}", head, rows, svg)
+
+
+def _share(rights: Sequence[bool]) -> Proportion:
+    return proportion(sum(rights), len(rights))
 
 
 def class_name(question: Question | None, name: str) -> str:
@@ -193,5 +231,6 @@ urlpatterns = [
     path("p/<slug:slug>/appeals/", appeals, name="appeals"),
     path("p/<slug:slug>/appeals/<uuid:pk>/", settle, name="appeal_settle"),
     path("p/<slug:slug>/accuracy/", accuracy, name="accuracy"),
+    path("p/<slug:slug>/accuracy/<slug:name>.<str:suffix>", accuracy_file, name="accuracy_file"),
     path("p/<slug:slug>/samples/<int:pk>/appeal/", appeal, name="appeal"),
 ]

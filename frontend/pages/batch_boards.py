@@ -43,7 +43,7 @@ def rounds(boards: Boards) -> Answer:
     if more.share is not None:
         note += " · " + _("more than one round: %(share)s") % {"share": _spelled(more)}
     rows: list[list[Cell]] = [
-        [label, n, _percent(n / more.n)] for label, n in zip(labels, counts.values(), strict=True)
+        [label, n, percent(n / more.n)] for label, n in zip(labels, counts.values(), strict=True)
     ]
     return Answer("rounds", question, note, [x, _("batches"), "%"], rows, svg)
 
@@ -52,7 +52,7 @@ def groups(boards: Boards) -> Answer:
     counted = boards.by_group()
     names = [name or _("Everybody") for name in counted]
     question = _("Whose batches are accepted?")
-    marks = [_mark(name, part) for name, part in zip(names, counted.values(), strict=True)]
+    marks = [mark(name, part) for name, part in zip(names, counted.values(), strict=True)]
     x = _("accepted rounds (%)")
     svg = plots.estimates(names, marks, x=x, description=question) if counted else ""
     return _shares(
@@ -65,7 +65,7 @@ def course(boards: Boards) -> Answer:
     question = _("Are more batches accepted over time?")
     labels = [f"{at:%Y-%m}" if unit == "month" else f"{at:%m-%d}" for at, _part in counted]
     marks = [
-        _mark(label, part) if part.n else None for label, (_at, part) in zip(labels, counted, strict=True)
+        mark(label, part) if part.n else None for label, (_at, part) in zip(labels, counted, strict=True)
     ]
     x = _("month") if unit == "month" else _("week")
     svg = plots.lines(labels, [marks], x=x, y="%", description=question) if counted else ""
@@ -93,7 +93,7 @@ def _shares(
     n = sum(part.n for part in parts)
     note = ngettext("n = %(n)d round with a verdict", "n = %(n)d rounds with a verdict", n) % {"n": n}
     rows: list[list[Cell]] = [
-        [label, part.count, part.n, _percent(part.share), _percent(part.low), _percent(part.high)]
+        [label, part.count, part.n, percent(part.share), percent(part.low), percent(part.high)]
         for label, part in zip(labels, parts, strict=True)
     ]
     head = [key, _("accepted"), _("rounds"), "%", _("95 % from"), _("95 % to")]
@@ -111,9 +111,9 @@ def load(boards: Boards) -> Answer:
             one.name,
             one.samples,
             one.judged,
-            _percent(one.wrong.share),
-            _percent(one.wrong.low),
-            _percent(one.wrong.high),
+            percent(one.wrong.share),
+            percent(one.wrong.low),
+            percent(one.wrong.high),
             round(one.seconds, 1),
         ]
         for one in people
@@ -135,7 +135,7 @@ def load(boards: Boards) -> Answer:
 ANSWERS = {"states": states, "rounds": rounds, "groups": groups, "course": course, "load": load}
 
 
-def _mark(where: str, part: Proportion) -> Mark:
+def mark(where: str, part: Proportion) -> Mark:
     share, low, high = (100 * (value or 0.0) for value in (part.share, part.low, part.high))
     return Mark(share, f"{where}: {_spelled(part)}, n = {part.n}", (low, high))
 
@@ -145,7 +145,7 @@ def _spelled(part: Proportion) -> str:
     return f"{share:.1f} % ({low:.1f}–{high:.1f})"
 
 
-def _percent(share: float | None) -> float | None:
+def percent(share: float | None) -> float | None:
     return None if share is None else round(share * 100, 1)
 
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
-from annotation.models import BatchPlan, Round, Sample
+from annotation.models import BatchPlan, Round, RoundState, Sample
 from annotation.selectors.batch_boards import Boards
 from annotation.selectors.batches import (
     Drawn,
@@ -81,19 +81,25 @@ class CutForm(forms.Form):
 @never_cache
 @require_safe
 def batches(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every round, the newest batch first; for who configures the project, cutting and the plan."""
+    """Every round, the newest first, or those of one state; for who configures the project, cutting and the plan."""
     user = signed_in(request)
     return _render_list(request, user, batched_project(user, slug))
 
 
 def _render_list(request: HttpRequest, user: User, project: Project, **bound: Any) -> HttpResponse:
     granted = capabilities_of(user, project)
-    plan = plan_of(project)
+    plan, counts, rows = plan_of(project), Boards(project).by_state(), rounds_of(project)
+    state = request.GET.get("state", "")
+    if state in RoundState:
+        rows = rows.filter(state=state)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Batches"),
-        "page": keyset_page(rounds_of(project), request.GET.get("before"), SHOWN),
-        "counts": Boards(project).by_state(),
+        "page": keyset_page(rows, request.GET.get("before"), SHOWN),
+        "counts": counts,
+        "is_cut": any(counts.values()),
+        "state": state,
+        "states": RoundState.choices,
         "plan": plan,
         "configures": Capability.CONFIGURE in granted,
         "judges": Capability.REVIEW in granted,

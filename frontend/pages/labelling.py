@@ -91,8 +91,9 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
 
 
 def submitted_by(user: User, project: Project) -> int:
+    """Without what was withdrawn with its batch, which is to be labelled anew."""
     own = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
-    return own.count()
+    return own.exclude(task__state=TaskState.WITHDRAWN).count()
 
 
 def dialogues_for_one(settings: LabellingSettings) -> int:

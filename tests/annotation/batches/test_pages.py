@@ -1,5 +1,6 @@
 """Pages of batches: cutting, the plan, one batch with its verdict, corrections and appeals, boards."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -7,12 +8,25 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.models import Appeal, AppealState, Batch, BatchPlan, Judgement, Round, RoundState, Sample
-from annotation.services.judging import return_round
+from annotation.models import (
+    Appeal,
+    AppealState,
+    Batch,
+    BatchPlan,
+    Judgement,
+    Round,
+    RoundState,
+    Sample,
+    Submission,
+)
+from annotation.selectors.overview import overviews
+from annotation.services.batches import cut_batches
+from annotation.services.judging import accept_round, return_round
 from annotation.services.planning import plan_labelling
-from projects.models import Project
-from tests.annotation.batches.conftest import cut, items, judges, judges_all
-from tests.annotation.conftest import imported
+from frontend.pages.labelling import submitted_by
+from projects.models import Project, Role
+from tests.annotation.batches.conftest import cut, items, judges, judges_all, label, says
+from tests.annotation.conftest import Joins, imported
 
 LIST, BATCH = "/p/quality/batches/", "/p/quality/batches/1/"
 
@@ -111,8 +125,8 @@ def test_a_sample_in_review_tells_no_label(client: Client, drawn: Sample, carla:
         judges(carla, item, right=item.place != 0)
     shown = page(client, carla, BATCH)
     judged = {item.label for item in items(drawn)[:-1]}
-    for label in drawn.classes:
-        assert (f'dir="auto">{label} · ' in shown) == (label in judged)
+    for name in drawn.classes:
+        assert (f'dir="auto">{name} · ' in shown) == (name in judged)
     assert "mistaken" not in shown
     assert "Look again." not in shown
 
@@ -240,3 +254,76 @@ def test_accuracy_says_when_only_the_newest_are_counted(
     shown = page(client, anna, "/p/quality/accuracy/")
     assert "The newest 3 are counted." in shown
     assert "of 3 right" in shown
+
+
+@pytest.mark.parametrize("reason", ["\0", "Read\0 twice."])
+def test_a_reason_with_what_postgresql_refuses(
+    client: Client, failed: Sample, carla: User, reason: str
+) -> None:
+    address = f"/p/quality/rounds/{failed.round_id}/return/"
+    answer = post(client, carla, address, request_id=uuid4(), reason=reason, group="plan")
+    kept = Round.objects.get(number=1)
+    if reason == "\0":
+        assert (answer.status_code, kept.state) == (400, RoundState.IN_REVIEW)
+    else:
+        assert (answer.status_code, kept.reason) == (302, "Read twice.")
+
+
+def test_batches_are_listed_by_state(client: Client, returned: Round, carla: User) -> None:
+    def rounds(query: str) -> list[str]:
+        return re.findall(r'<td class="num">(\d+)</td>\s*<td dir', page(client, carla, LIST + query))
+
+    assert rounds("") == ["2", "1"]
+    assert rounds("?state=returned") == ["1"]
+    assert rounds("?state=open") == ["2"]
+    assert rounds("?state=nonsense") == ["2", "1"]
+    assert "No batch is in this state." in page(client, carla, f"{LIST}?state=sealed")
+
+
+def test_anna_reads_why_her_batch_came_back(
+    client: Client, returned: Round, anna: User, joins: Joins
+) -> None:
+    assert "Read twice." in page(client, anna, "/p/quality/accuracy/")
+    bela = joins("bela", returned.project, Role.ANNOTATOR)
+    assert "Read twice." not in page(client, bela, "/p/quality/accuracy/")
+    label(returned.project, bela, [1])
+    assert "Read twice." in page(client, bela, "/p/quality/accuracy/")
+
+
+def test_only_a_corrected_label_can_be_disputed(
+    client: Client, drawn: Sample, anna: User, carla: User
+) -> None:
+    """Anna was outvoted: the label is right, her own answer is not."""
+    judges_all(carla, drawn)
+    first = items(drawn)[0]
+    Submission.objects.filter(task=first.task_id).update(answers=says(0))
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    shown = page(client, anna, "/p/quality/accuracy/")
+    assert "3 of 4 right" in shown
+    assert f"/samples/{first.pk}/appeal/" not in shown
+
+
+def test_ones_own_accuracy_as_files(client: Client, returned: Round, anna: User) -> None:
+    assert "How often are my answers right?" in page(client, anna, "/p/quality/accuracy/")
+    numbers = page(client, anna, "/p/quality/accuracy/classes.csv")
+    assert "All,2,4,50.0" in numbers
+    assert page(client, anna, "/p/quality/accuracy/classes.svg").startswith("<svg")
+    assert client.get("/p/quality/accuracy/nonsense.csv").status_code == 404
+
+
+def test_what_was_withdrawn_is_not_done(client: Client, returned: Round, anna: User) -> None:
+    assert submitted_by(anna, returned.project) == 0
+    label(returned.project, anna, [1, 1])
+    assert submitted_by(anna, returned.project) == 2
+
+
+def test_only_what_is_accepted_is_said_to_leave(quality: Project, anna: User, mara: User) -> None:
+    imported(quality, 4)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    label(quality, anna, [2, 2])
+    assert overviews(mara, [quality])[quality.pk].labelled == 2
+    cut_batches(project=quality, actor=None, cut_id=uuid4(), size=3, with_rest=False)
+    label(quality, anna, [2, 2])
+    assert overviews(mara, [quality])[quality.pk].labelled == 0
+    Round.objects.update(state=RoundState.ACCEPTED)
+    assert overviews(mara, [quality])[quality.pk].labelled == 3
