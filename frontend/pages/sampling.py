@@ -68,6 +68,7 @@ def data_of(user: User, drawn: Sample) -> dict[str, Any]:
             row["time"] = row["time"].isoformat() if hasattr(row["time"], "isoformat") else row["time"]
     return {
         "sample": str(drawn.pk),
+        "me": user.pk,
         "question": drawn.question,
         "isBlind": drawn.is_blind,
         "isDouble": drawn.is_double,

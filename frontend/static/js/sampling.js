@@ -30,7 +30,8 @@ const data = JSON.parse(byId("workbench").textContent ?? "");
 const { words, urls, isBlind } = data;
 const form = /** @type {HTMLFormElement} */ (byId("sending"));
 const reason = /** @type {HTMLTextAreaElement} */ (byId("reason"));
-const keptAs = `lapidary-sample:${data.sample}`;
+// By person too: whoever signs in next in this tab must not send what another one judged.
+const keptAs = `lapidary-sample:${data.sample}:${data.me}`;
 
 /** @type {import("./standing.js").Progress} */
 let progress = data.progress;
