@@ -71,7 +71,8 @@ class _Mixture:
     def __init__(self, request: ReplyRequest) -> None:
         self._request = request
         self._shares = shares(request.count, request.seed)
-        self._coin = Random(request.seed)
+        # Not the seed alone, which also draws the places: who keeps a text must not tell where others stand.
+        self._coin = Random(f"coin {request.seed}")
         self._kept: tuple[dict[str, Reply], dict[str, Reply]] = ({}, {})
         self._reasons: list[str] = []
         self._errors: list[BackendError] = []

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from generation.mixing import SAME_TEXT, Answer, Made, mixed, shares
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet
 from generation.selectors import describe, latest_request
-from generation.worker import drain
+from generation.worker import displayed, drain
 from projects.models import Project
 from tests.asking import ask, dialogue_in, scripted, unsay
 
@@ -38,6 +39,14 @@ class Writer:
         at = one.seed % len(self.texts)
         turned = [*self.texts[at:], *self.texts[:at]]
         return ReplySet(tuple(Reply(text, one.seed + n, 1) for n, text in enumerate(turned[: one.count])))
+
+
+class Opener(Writer):
+    """One whose first text is always the same."""
+
+    def _answer(self, one: ReplyRequest) -> ReplySet:
+        others = super()._answer(replace(one, count=one.count - 1)).replies
+        return ReplySet((Reply("same", one.seed, 1), *others))
 
 
 def failing(requests: Sequence[ReplyRequest]) -> tuple[str, Sequence[Answer]]:
@@ -117,6 +126,19 @@ def test_the_coin_is_fair(count: int) -> None:
     assert owners.total() == 400
     assert 160 <= owners["old"] <= 240  # five standard deviations are 50
     assert all(isinstance(one, Made) and len(one.replies) == count for one in answers)
+
+
+def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None:
+    """The places are drawn from the request's seed: the coin must be another draw."""
+    kept, first = Counter[str](), Counter[str]()
+    for seed in range(0, 4000, 2):  # the first model writes four
+        (one,) = mixed([request(seed)], (Opener("old", texts("o", 20)), Opener("new", texts("n", 20))))
+        assert isinstance(one, Made)
+        _order, shown = displayed(CandidateRequest(seed=seed), one)
+        (place,) = (place for place, row in enumerate(shown) if row["text"] == "same")
+        kept[shown[place]["model_version"]] += 1
+        first[shown[place]["model_version"]] += place == 0
+    assert all(0.12 < first[model] / kept[model] < 0.17 for model in ("old", "new")), (first, kept)
 
 
 def test_two_models_that_know_but_one_text_say_so() -> None:
