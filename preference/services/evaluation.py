@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from accounts.errors import Invalid
 from accounts.models import User
 from dialogues.models import Split
+from jobs.models import JobState
 from jobs.services import start_job
 from preference.model_files import folder_of_model
 from preference.models import Evaluation, RegisteredModel, Snapshot
@@ -111,6 +112,7 @@ def evaluate_trained(
         return []
     made = [_stored(ids[0], model.project, actor, snapshot, split, model, "", enqueue)]
     before = Evaluation.objects.filter(snapshot=snapshot, split=split, model=model.parent)
+    before = before.exclude(job__state__in=(JobState.FAILED, JobState.CANCELLED))
     if model.parent is None:
         before = before.filter(base=model.base)
     if not before.exists():

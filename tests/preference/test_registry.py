@@ -196,6 +196,15 @@ def test_what_a_model_began_from_is_evaluated_once(project: Project) -> None:
     assert sorted(names) == ["/models/plato", first.slug, again.slug, further.slug]
 
 
+def test_what_a_model_began_from_is_evaluated_again_where_that_failed(project: Project) -> None:
+    first = trained_model(project)
+    evaluate_trained(model=first, ids=(uuid4(), uuid4()))
+    Job.objects.filter(evaluation__model=None).update(state=JobState.FAILED)
+    again = trained_model(project, snapshot=first.snapshot)
+    made = evaluate_trained(model=again, ids=(uuid4(), uuid4()))
+    assert [row.base for row in made] == ["", "/models/plato"]
+
+
 def test_the_same_evaluation_is_made_once(project: Project, eric: User) -> None:
     model, number = trained_model(project), uuid4()
     asked: dict[str, Any] = {
