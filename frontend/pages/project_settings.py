@@ -79,6 +79,8 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
             if isinstance(field, forms.ModelChoiceField):
                 field.empty_label = nothing
                 field.queryset = servable_generators()
+                # A promotion changes it elsewhere: a page that was open meanwhile must not take that back.
+                field.show_hidden_initial = True
 
 
 class PlanForm(forms.Form):
@@ -201,7 +203,8 @@ def authoring(request: HttpRequest, slug: str) -> HttpResponse:
     form = AuthoringForm(request.POST, instance=authoring_of(project))
     if not form.is_valid():
         return _render(request, user, project, authoring_form=form)
-    update_authoring(project=project, actor=user, changes=form.cleaned_data)
+    changes = {name: form.cleaned_data[name] for name in form.changed_data}
+    update_authoring(project=project, actor=user, changes=changes)
     messages.success(request, _("Saved. It holds from the next turn on."))
     return redirect("project_settings", slug)
 

@@ -10,7 +10,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Assignment, Task
+from annotation.services.configuring import update_authoring
 from frontend.markup import to_html
+from generation.models import BackendKind, Generator
 from jobs.services import beat
 from projects.models import Event, Membership, Project, Role
 from projects.roles import Capability
@@ -220,11 +222,29 @@ def test_how_dialogues_are_written_is_changed(maras_browser: Client, project: Pr
     values = {name: getattr(settings, name) for name in fields}
     left_out = ("generator", "second_generator", "generate_ahead")
     form = {name: value for name, value in values.items() if name not in left_out}
+    form["initial-generator"] = settings.generator_id
     maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 5})
     settings.refresh_from_db()
     assert (settings.candidates, settings.generate_ahead, settings.generator) == (5, False, None)
     refused = maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 50})
     assert refused.status_code == 422
+
+
+def test_a_settings_page_that_was_open_during_a_promotion_does_not_take_it_back(
+    maras_browser: Client, project: Project
+) -> None:
+    settings = project.authoring
+    fields = [field.name for field in settings._meta.fields if field.name != "project"]
+    shown = {name: getattr(settings, name) for name in fields if getattr(settings, name) is not None}
+    seen = settings.generator_id
+    promoted = Generator.objects.create(slug="promoted", backend=BackendKind.SCRIPTED)
+    update_authoring(project=project, actor=None, changes={"generator": promoted})
+    form = {**shown, "generator": seen, "initial-generator": seen, "initial-second_generator": ""}
+    maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 5})
+    settings.refresh_from_db()
+    assert (settings.candidates, settings.generator) == (5, promoted)
+    page = text_of(maras_browser.get(reverse("project_settings", args=["chit-chat"])))
+    assert f'name="initial-generator" value="{promoted.pk}"' in page
 
 
 def test_planning_twice_with_one_form_plans_once(maras_browser: Client, project: Project) -> None:
