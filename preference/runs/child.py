@@ -119,13 +119,14 @@ def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
         process.wait()
 
 
-def wait_for_orphan(folder: Path, progress: Progress, lock: str, seconds: float = ORPHAN_SECONDS) -> None:
+def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
     """Return when no process of an earlier attempt writes into the folder any more.
 
     Such a process notices within seconds that its worker was killed, and stops after a checkpoint; one that does not is
     killed. Raises Refusal still_running for one on another machine.
     """
-    kill_at, give_up_at = time.monotonic() + seconds, time.monotonic() + 2 * seconds + 5
+    kill_at = time.monotonic() + ORPHAN_SECONDS
+    give_up_at = kill_at + ORPHAN_SECONDS + 5
     while _is_locked(folder / lock):
         progress.check()
         if time.monotonic() > kill_at:
