@@ -219,7 +219,9 @@ def pairs(report: Figures) -> Answer:
 
 def group(report: Figures, name: str) -> Answer:
     """P@1 by domain, language or action."""
-    groups, question = report.get(name, {}), str(GROUPS[name])
+    # The largest first again: the database keeps no order of names.
+    ordered = sorted(report.get(name, {}).items(), key=lambda one: -(one[1].get("n_turns") or 0))
+    groups, question = dict(ordered), str(GROUPS[name])
     names = [_group_name(name, key) for key in groups]
     svg = _dots(names, list(groups.values()), ("p_at_1",), "P@1", question)
     rows: list[list[Cell]] = [

@@ -46,17 +46,24 @@ def _share(n: int, of: int) -> float | None:
 
 def tables(card: Card) -> list[Answer]:
     """What it is of: models, candidates a turn, languages, domains, licences; the most frequent first."""
-    by_number = {ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in
-                 card["candidates"]["by_number"].items()}  # fmt: skip
+    numbers = sorted(card["candidates"]["by_number"].items(), key=lambda one: int(one[0]))
+    by_number = {
+        ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in numbers
+    }
     turns, dialogues = _("Turns"), _("Dialogues")
     made = [
-        ("models", _("Which models wrote the candidates?"), turns, card["model_versions"]),
+        ("models", _("Which models wrote the candidates?"), turns, _by_count(card["model_versions"])),
         ("candidates", _("How many candidates had a turn?"), turns, by_number),
-        ("languages", _("Which languages?"), dialogues, card["languages"]),
-        ("domains", _("Which domains?"), dialogues, card["domains"]),
-        ("licences", _("Which licences?"), dialogues, card["licences"]),
+        ("languages", _("Which languages?"), dialogues, _by_count(card["languages"])),
+        ("domains", _("Which domains?"), dialogues, _by_count(card["domains"])),
+        ("licences", _("Which licences?"), dialogues, _by_count(card["licences"])),
     ]
     return [_counted(name, question, unit, counts) for name, question, unit, counts in made if counts]
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """The largest first again: the database keeps no order of names."""
+    return dict(sorted(counts.items(), key=lambda one: -one[1]))
 
 
 def _counted(name: str, question: str, unit: str, counts: Mapping[str, int]) -> Answer:
@@ -69,6 +76,7 @@ def gaps(card: Card) -> list[str]:
     texts = {
         "unreviewed": _("%(n)s dialogues were judged by no expert."),
         "imported": _("%(n)s dialogues were imported; their file says who wrote them and among which candidates."),
+        "scripted": _("%(n)s dialogues are marked as scripted: a program wrote and chose in them, no person."),
         "without_candidates": _("%(n)s dialogues have no candidates at all."),
         "no_action": _("In %(n)s turns with candidates the action is unknown."),
         "empty_candidates": _("In %(n)s turns a candidate is empty."),

@@ -90,7 +90,7 @@ class CardSerializer(serializers.Serializer[Any]):
     )
     gaps = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Dialogues: unreviewed, imported, without_candidates; turns: no_action, empty_candidates, "
+        help_text="Dialogues: unreviewed, imported, scripted, without_candidates; turns: no_action, empty_candidates, "
         "repeated_candidates.",
     )
     longest = serializers.IntegerField(help_text="Utterances of the longest dialogue.")

@@ -85,6 +85,7 @@ class CardCounts:
     def _add_names(self, dialogue: Dialogue, row: Mapping[str, Any]) -> None:
         licence = next((row[key] for key in ("license", "licence") if isinstance(row.get(key), str)), "")
         self.gaps["imported"] += dialogue.origin == "imported"
+        self.gaps["scripted"] += bool(row.get("scripted"))
         self.gaps["unreviewed"] += dialogue.review_state == "unreviewed"
         self.gaps["without_candidates"] += not any(one["response_candidates"] for one in row["conversation"])
         for name, value in (
@@ -220,6 +221,7 @@ def _gaps(card: Mapping[str, Any]) -> list[str]:
 _GAP_TEXTS = {
     "unreviewed": "{n} dialogues were judged by no expert.",
     "imported": "{n} dialogues were imported: who wrote them, and among which candidates, is what their file says.",
+    "scripted": "{n} dialogues are marked as scripted: a program wrote and chose in them, no person.",
     "without_candidates": "{n} dialogues have no candidates at all.",
     "no_action": "In {n} turns with candidates the action is unknown.",
     "empty_candidates": "In {n} turns a candidate is empty.",

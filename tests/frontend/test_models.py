@@ -12,6 +12,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
+from frontend.model_answers import group
 from jobs.models import JobState
 from preference.models import Evaluation, Promotion, RegisteredModel, Snapshot
 from preference.selectors.registry import current_model
@@ -183,6 +184,13 @@ def test_a_model_shows_all_of_its_report(
     whole = json.loads(html(erics_browser.get(f"{EVALUATIONS}{row.pk}/report.json")))
     assert whole == row.report
     assert erics_browser.get(f"{EVALUATIONS}{row.pk}/nothing.csv").status_code == 404
+
+
+def test_the_largest_group_comes_first(project: Project, snapshot: Snapshot, first: RegisteredModel) -> None:
+    """The database keeps no order of names."""
+    evaluated(project, snapshot, first, 0.6)
+    groups = group(Evaluation.objects.get().report, "by_domain")
+    assert [str(row[0]).split(",")[0] for row in groups.rows] == ["pets", "pets", "food", "food"]
 
 
 def test_a_model_without_a_preference_head_is_shown_by_probability_alone(

@@ -14,6 +14,7 @@ import preference.tasks  # noqa: F401  registers what carries a snapshot out
 from accounts.models import User
 from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState, Split
+from frontend import snapshot_answers
 from frontend.pages.snapshots import command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
@@ -107,6 +108,14 @@ def test_the_card_is_shown_with_hash_and_gaps(taken: Taken, erics_browser: Clien
                  "Download", "quadruples", "Push to the Hub", "May &lt;b&gt;"):  # fmt: skip
         assert text in page, text
     assert "The split “Test” is empty." in page
+
+
+def test_what_is_most_frequent_comes_first(taken: Taken) -> None:
+    """The database keeps no order of names."""
+    taken()
+    Snapshot.objects.update(card=Snapshot.objects.get().card | {"domains": {"pets": 2, "leisure": 9, "": 5}})
+    tables = {one.name: one.rows for one in snapshot_answers.tables(Snapshot.objects.get().card)}
+    assert tables["domains"] == [["leisure", 9], ["not stated", 5], ["pets", 2]]
 
 
 def test_its_files_are_downloaded(taken: Taken, erics_browser: Client) -> None:

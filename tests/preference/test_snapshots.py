@@ -91,6 +91,13 @@ def test_the_card_has_table_one_and_what_is_missing(
     assert snapshot.sha256 in card
 
 
+def test_the_card_says_what_no_person_wrote(imports: Imports, taken: Taken, project: Project) -> None:
+    imports([{**diamante_file(1)[0], "id": "robot", "scripted": True}, *diamante_file(2)[1:]])
+    snapshot = taken(include_unreviewed=True)
+    assert snapshot.card["gaps"]["scripted"] == 1
+    assert "1 dialogues are marked as scripted" in (folder(snapshot) / "README.md").read_text()
+
+
 def test_the_card_says_of_markup_that_it_is_text(project: Project, written: Written, taken: Taken) -> None:
     written(PASS)
     Dialogue.objects.update(domain="<img src=x>|`pets`")
