@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Line = dict[str, Any]
+from preference.selectors.training import Line, line_of
 
 
 @dataclass(slots=True)
@@ -31,9 +31,9 @@ class Tail:
             file.seek(self._offset)
             whole, end, _rest = file.read().rpartition(b"\n")
         self._offset += len(whole) + len(end)
-        last = whole.rpartition(b"\n")[2]
-        if last:
-            self.newest = json.loads(last)
+        self.newest = next(
+            (line for text in reversed(whole.splitlines()) if (line := line_of(text))), self.newest
+        )
         return self.newest
 
 

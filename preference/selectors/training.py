@@ -22,6 +22,7 @@ from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
+Line = dict[str, Any]
 MOST_POINTS = 400
 AVERAGED = ("loss", "nll", "ranking")
 
@@ -81,7 +82,7 @@ def curve_of(run: TrainingRun, *, after: int = 0, most: int = MOST_POINTS) -> Cu
     return Curve(points, lines[-1]["steps"], lines[-1].get("eta_seconds"))
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Line]:
     """Whole lines; the last one may be half-written."""
     if not path.is_file():
         return
@@ -89,10 +90,20 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         for line in file:
             if not line.endswith("\n"):
                 return
-            yield json.loads(line)
+            if told := line_of(line):
+                yield told
 
 
-def _point(lines: Sequence[dict[str, Any]]) -> Point:
+def line_of(text: str | bytes) -> Line:
+    """Empty where it cannot be read: after a while with a full disk, half of a line stands before the next one."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _point(lines: Sequence[Line]) -> Point:
     last = lines[-1]
     means = {name: sum(line[name] for line in lines) / len(lines) for name in AVERAGED}
     about = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}

@@ -55,8 +55,8 @@ def start_training(
             _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
         )
     folder_of_snapshot(snapshot)
-    settings = dict(changes or {})
-    check_recipe(recipe, settings, is_lora=is_lora, seed=seed)
+    settings = checked_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
+    seed = settings.pop("seed", seed)
     base = base_named(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
@@ -116,8 +116,11 @@ def check_trainable(project: Project) -> None:
         )
 
 
-def check_recipe(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> None:
-    """Raises Invalid for a recipe that does not exist and for settings that it cannot have."""
+def checked_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
+    """The changes as the recipe keeps them: a command line sends "32" for 32.
+
+    Raises Invalid for a recipe that does not exist and for settings that it cannot have.
+    """
     if name not in RECIPES:
         raise Invalid(
             _("There is no training recipe “%(name)s”.") % {"name": name[:40]},
@@ -128,9 +131,10 @@ def check_recipe(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: 
         raise Invalid(_("These are more settings than a recipe has."), field="changes")
     recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
     try:
-        changed(recipe, [f"seed={seed}", *spelled(changes)])
+        whole = changed(recipe, [f"seed={seed}", *spelled(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
+    return {name.strip(): getattr(whole, name.strip()) for name in changes}
 
 
 def spelled(changes: Mapping[str, Any]) -> list[str]:

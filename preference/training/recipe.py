@@ -61,6 +61,8 @@ class JointRecipe:
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise _refused(name, value, f"at least {least}")
+        if self.clip == math.inf:  # which no JSON holds
+            raise _refused("clip", self.clip, "finite; 0 does not clip")
         for name in POSITIVE:
             if not 0 < getattr(self, name) < math.inf:
                 raise _refused(name, getattr(self, name), "greater than 0, and finite")

@@ -15,6 +15,7 @@ from jobs.services import run_job
 from preference.model_files import folder_of_run
 from preference.models import Evaluation, RegisteredModel, TrainingRun
 from preference.runs import child
+from preference.runs.curve import Tail
 from preference.selectors.training import bases_for, curve_of, log_of, run_for, runs_of
 from preference.services.registry import remove_model
 from preference.services.training import remove_run_files, resume_training
@@ -132,6 +133,7 @@ def test_trainings_of_a_project_are_numbered(project: Project, eric: User, local
         ({"changes": {"batch": 0}}, "changes"),
         ({"changes": {"batchsize": 3}}, "changes"),
         ({"changes": {"peak_lr": "fast"}}, "changes"),
+        ({"changes": {"clip": "inf"}}, "changes"),
         ({"changes": {f"n{number}": 1 for number in range(50)}}, "changes"),
         ({"seed": -1}, "changes"),
     ],
@@ -143,6 +145,14 @@ def test_a_recipe_that_cannot_be_is_refused_at_once(
         training(project, eric, **asked)
     assert said.value.details["field"] == field
     assert not Job.objects.filter(kind="training").exists()
+
+
+def test_settings_are_kept_as_the_recipe_has_them(project: Project, eric: User, local: Generator) -> None:
+    """A command line sends texts, and the next forecast computes with what was sent."""
+    sent = {"batch": "32", " peak_lr": "1e-4", "similar": "none", "recompute": "true", "seed": "5"}
+    run = training(project, eric, changes=sent)
+    assert run.changes == {"batch": 32, "peak_lr": 1e-4, "similar": None, "recompute": True}
+    assert run.seed == 5
 
 
 def test_a_snapshot_of_another_project_is_refused(project: Project, eric: User, local: Generator) -> None:
@@ -337,6 +347,20 @@ def test_a_long_curve_is_told_in_means(project: Project, eric: User, local: Gene
     assert (len(curve.points), curve.steps) == (100, 1000)
     assert (curve.points[0].first, curve.points[0].step, curve.points[0].loss) == (1, 10, 5.5)
     assert [point.step for point in curve_of(run, after=998).points] == [999, 1000]
+
+
+def test_half_a_line_before_the_next_one_is_left_out(project: Project, eric: User, local: Generator) -> None:
+    """What a disk leaves that was full for a while."""
+    run = carried_out(training(project, eric))
+    path = folder_of_run(run) / "progress.jsonl"
+    first, second, third, *_rest = path.read_text().splitlines(keepends=True)
+    path.write_text(first + second[:20] + third)
+    assert [point.step for point in curve_of(run).points] == [1]
+    tail = Tail(path)
+    assert tail.look()["step"] == 1
+    with path.open("a") as file:
+        file.write(third)
+    assert tail.look()["step"] == 3
 
 
 def test_only_engineers_and_managers_see_trainings(
