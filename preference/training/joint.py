@@ -2,9 +2,13 @@
 
     python -m preference.training.joint --data SNAPSHOT --model FOLDER_OR_ID --output DIR
 
-trains with the paper's settings. Several GPUs or machines: the same after `torchrun --nproc-per-node N -m` or
-`accelerate launch -m` (whose configuration also chooses FSDP or DeepSpeed); the result is the same, as a step's
-quadruples are divided among the processes.
+trains with the paper's settings, on the dialogues of the split train and on those of no split. DIR/model is then an
+ordinary Hugging Face folder, its preference head beside it, without a chat template. Also in DIR: checkpoints/,
+training.json (recipe, data, base model, layout, versions), progress.jsonl, state.json and tensorboard/.
+
+Several GPUs: the same after `torchrun --nproc-per-node N -m` or `accelerate launch -m`, whose configuration also
+chooses FSDP or DeepSpeed; several machines too, where they share DIR. The result is the same, as a step's quadruples
+are divided among the processes.
 
 SIGTERM or Ctrl-C writes a checkpoint and ends the run (exit 143 or 130); --resume goes on from the last one, and
 ends at the same weights as a run that was never stopped. Exit 1: state.json and stderr name cause and remedy.
@@ -48,7 +52,12 @@ def parser() -> argparse.ArgumentParser:
     add("--output", type=Path, required=True, help="new or empty folder, or that of the run to --resume")
     add("--recipe", choices=sorted(RECIPES), default="diamante", help="default: diamante, the paper's")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; may be repeated")
-    add("--lora", action="store_true", help="train adapters and the head only; they are merged in the end")
+    add(
+        "--lora",
+        action="store_true",
+        help="train the head and adapters of rank 16 only, at a peak_lr of 1e-4 unless the recipe's is higher; "
+        "they are merged in the end",
+    )
     add("--seed", type=int, help="of sampling, order, and new weights; the same as --set seed=…")
     add("--resume", action="store_true", help="go on from the last checkpoint in --output, if there is one")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
@@ -58,6 +67,12 @@ def parser() -> argparse.ArgumentParser:
         type=at_least_one,
         metavar="N",
         help="default: every minute, or rarer where that costs > 5 %%",
+    )
+    add(
+        "--save-as",
+        choices=("fp32", "bf16"),
+        default="fp32",
+        help="weights of the finished model; bf16 takes half the space, on a GPU that serves it too (default: fp32)",
     )
     add("--keep", type=at_least_one, default=2, metavar="N", help="checkpoints to keep (default: the last 2)")
     add("--parent", type=int, metavar="PID", help="stop as on SIGTERM when this process has ended")
@@ -129,7 +144,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         return _failed(progress if claimed else None, f"{type(error).__name__}: {error}", "See the log.")
     finally:
-        progress.close()
         output.release()
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from preference.training.events import Events, append
+
 LINE_EVERY = 3.0  # seconds between two lines for a person
 STATE_EVERY = 1.0
 RECENT = 50  # steps whose mean duration tells how long the rest will take
@@ -44,7 +46,7 @@ class Progress:
         self._before = 0.0  # seconds of earlier sessions
         self._started = self._last_step = time.monotonic()
         self._last_line = self._last_state = float("-inf")
-        self._events: Any = None
+        self._events: Events | None = None
 
     def begin(self, *, done: int, steps: int, epochs: int) -> None:
         """Training starts after `done` of `steps` steps; what a killed run told of later ones is forgotten."""
@@ -52,7 +54,7 @@ class Progress:
         self._started = self._last_step = time.monotonic()
         if self.main:
             self._forget_after(done)
-            self._open_events()
+            self._try(self._open_events)
             self.state("running")
 
     def step(self, made: Step) -> None:
@@ -115,10 +117,6 @@ class Progress:
         if self.main and not self.quiet:
             print(text, flush=True)
 
-    def close(self) -> None:
-        if self._events is not None:
-            self._try(self._events.close)
-
     def _left(self) -> float:
         return (self.steps - self.done) * sum(self._durations) / len(self._durations)
 
@@ -138,18 +136,15 @@ class Progress:
         self._try(lambda: _replace(path, text))
 
     def _append(self, line: dict[str, Any]) -> None:
-        with (self.folder / "progress.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        append(self.folder / "progress.jsonl", json.dumps(line).encode() + b"\n")
 
     def _open_events(self) -> None:
-        from tensorboardX import SummaryWriter
-
-        purge = self.done + 1 if self.done else None
-        self._events = SummaryWriter(logdir=str(self.folder / "tensorboard"), purge_step=purge)
+        self._events = Events(self.folder / "tensorboard", done=self.done)
 
     def _to_events(self, made: Step) -> None:
-        for name in ("loss", "nll", "ranking", "lr"):
-            self._events.add_scalar(f"train/{name}", getattr(made, name), made.step)
+        if self._events:
+            values = {f"train/{name}": getattr(made, name) for name in ("loss", "nll", "ranking", "lr")}
+            self._events.add(made.step, values)
 
     def _try(self, write: Callable[[], object]) -> None:
         with contextlib.suppress(OSError):
