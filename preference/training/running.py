@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,15 @@ from preference.training.progress import Progress
 from preference.training.recipe import JointRecipe
 from preference.training.schedule import Schedule
 from preference.training.stopping import Stopped, StopRequest
-from preference.training.trainer import JointTrainer, Saving, is_out_of_memory
+from preference.training.trainer import JointTrainer, Saving, is_out_of_memory, told_of_memory
 
 GPU_BUDGET, CPU_BUDGET = 16_384, 1024  # tokens of a micro-batch
+# Accelerate's ways to load the weights in one process, or none of them whole. What a model can do is found out by
+# trying it in every process, before training.
+LOADED_WHOLE = {"FSDP_CPU_RAM_EFFICIENT_LOADING": "false", "ACCELERATE_DEEPSPEED_ZERO3_INIT": "false"}
 
 
+@told_of_memory()
 def run(
     options: argparse.Namespace, recipe: JointRecipe, output: Output, progress: Progress, stop: StopRequest
 ) -> None:
@@ -49,9 +54,12 @@ def run(
         raise Stopped(stopped.signum, f"{stopped.why} {trainer.not_saved}".strip()) from None
     progress.state("running", "Saving the model.")
     finished = trainer.finished_model(partial(build, options.model, recipe))
-    if trainer.args.should_save:
+    if finished is not None:
         merge_adapters(finished.backbone)
-        save(finished, output, trainer.explanation | {"step": trainer.state.global_step})
+        if options.save_as == "bf16":
+            finished.backbone.to(torch.bfloat16)
+        about = {"step": trainer.state.global_step, "saved_as": options.save_as}
+        save(finished, output, trainer.explanation | about)
     progress.state("done")
     progress.say(f"Done: {output.model}")
 
@@ -159,6 +167,9 @@ def arguments(device: str, recipe: JointRecipe, output: Output) -> TrainingArgum
     able = not use_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
     if recipe.precision == "bf16" and not use_cpu and not able:
         raise TrainingError("This GPU does not compute in bf16.", "Use --set precision=fp32.")
+    half = recipe.precision == "bf16" or (recipe.precision == "auto" and able)
+    # The recipe's precision also where the launcher has another.
+    os.environ.update(LOADED_WHOLE, ACCELERATE_MIXED_PRECISION="bf16" if half else "no")
     return TrainingArguments(
         output_dir=str(output.checkpoints),
         per_device_train_batch_size=1,
@@ -166,7 +177,7 @@ def arguments(device: str, recipe: JointRecipe, output: Output) -> TrainingArgum
         max_grad_norm=recipe.clip,
         seed=recipe.seed,
         use_cpu=use_cpu,
-        bf16=recipe.precision == "bf16" or (recipe.precision == "auto" and able),
+        bf16=half,
         save_strategy="no",
         logging_strategy="no",
         report_to="none",
@@ -200,3 +211,8 @@ def tell(progress: Progress, about: Explanation, model: JointModel) -> None:
     )
     for note in about["layout"]["notes"]:
         progress.say(note)
+    there = torch.cuda.device_count() if about["device"] == "cuda" else 0
+    if about["processes"] == 1 < there:
+        progress.say(
+            f"One of {there} GPUs is used; for all: torchrun --nproc-per-node {there} -m preference.training.joint …"
+        )

@@ -11,7 +11,7 @@ import contextlib
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
@@ -36,6 +37,7 @@ from preference.training.stopping import StopRequest
 
 WEIGHTS = "weights.safetensors"
 HALVINGS = 3  # of the token budget, when memory runs out
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
 # Without a fixed distance: a minute apart, or as far as keeps the share of time for checkpoints below this.
 SAVE_EVERY = 60.0  # seconds
 SAVE_SHARE = 0.05
@@ -224,7 +226,7 @@ class JointTrainer(Trainer):
         problem = ""
         try:
             self._write_checkpoint(checkpoints.partial_of(final))
-        except checkpoints.WRITE_ERRORS as error:
+        except (*checkpoints.WRITE_ERRORS, CheckpointException) as error:  # the last of FSDP, no Exception
             problem = checkpoints.reason(error)
         failed = self._anywhere(bool(problem))
         if not failed and self.args.should_save:
@@ -264,15 +266,25 @@ class JointTrainer(Trainer):
         told = torch.tensor([here], dtype=torch.long, device=self.args.device)
         return bool(self.accelerator.gather(told).any())
 
-    def finished_model(self, build: Callable[[], JointModel]) -> JointModel:
-        """With the trained weights. build: makes the model anew, where its weights are spread over processes."""
+    def finished_model(self, build: Callable[[], JointModel]) -> JointModel | None:
+        """With the trained weights; None in a process that does not save it.
+
+        build: makes the model anew, where its weights are spread over processes. Raises TrainingError.
+        """
         if not (self.is_fsdp_enabled or self.is_deepspeed_enabled):
             trained: JointModel = self.accelerator.unwrap_model(self.model_wrapped)
-            return trained
+            return trained if self.args.should_save else None
         weights = self.accelerator.get_state_dict(self.model_wrapped)
+        if not self.args.should_save:
+            return None
         model = build()
-        if self.args.should_save:
-            model.load_state_dict(weights, strict=False)
+        # A tied weight may come under one of its names only.
+        missing = model.load_state_dict(weights, strict=False).missing_keys
+        if lost := sorted(dict(model.named_parameters()).keys() & set(missing)):
+            raise TrainingError(
+                f"{len(lost)} of the trained weights did not come back from all processes, for example {lost[0]}.",
+                "Train with another setting of FSDP or DeepSpeed, or without.",
+            )
         return model
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
@@ -320,6 +332,21 @@ def _idle(micro: MicroBatch) -> MicroBatch:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA says it by class, a CPU's allocator in words."""
+    """CUDA says it mostly by class, its libraries and a CPU's allocator in words."""
     known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
-    return known or "not enough memory" in str(error) or "can't allocate memory" in str(error)
+    return known or any(words in str(error) for words in NO_MEMORY)
+
+
+@contextlib.contextmanager
+def told_of_memory() -> Iterator[None]:
+    """Raises TrainingError where weights, gradients or the optimiser's state do not fit: smaller rows do not help."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise TrainingError(
+            "The weights, their gradients and the optimiser's state do not fit into memory: "
+            "16 bytes a trained weight, 4 a frozen one.",
+            "Use --lora or a smaller model, or spread them over several GPUs (FSDP, by `accelerate config`).",
+        ) from error

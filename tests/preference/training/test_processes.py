@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -41,3 +42,24 @@ def test_two_processes_give_the_loss_curve_of_one(
     assert state_of(two)["state"] == "done"
     mine, theirs = weights_of(one), weights_of(two)
     assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
+
+
+@pytest.mark.slow
+def test_every_process_has_the_weights_whole_whatever_the_launcher_asks_for(
+    trains: Trains, dialogues: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """`accelerate config` for FSDP lets one process load them; the others could not find out what the model can do."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    words = [*launch, "-m", "preference.training.joint", *command(dialogues, tiny_model, tmp_path)]
+    asked = {
+        "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_FSDP": "true",
+        "FSDP_CPU_RAM_EFFICIENT_LOADING": "true",
+        "ACCELERATE_MIXED_PRECISION": "bf16",
+    }
+    done = subprocess.run(
+        words, env=os.environ | asked, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    about = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert (about["layout"]["name"], about["precision"]) == ("trees", "fp32")

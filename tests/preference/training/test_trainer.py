@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
+from traceback import StackSummary
 from typing import Any
 
 import pytest
 import torch
+from torch.distributed.checkpoint.api import CheckpointException
 
 from preference.training.checkpoints import checkpoints, step_of
 from preference.training.joint_model import JointModel
@@ -195,3 +197,62 @@ def test_a_run_stopped_before_its_first_step_is_stopped_and_not_failed(
         assert trains(tmp_path) == 143
     assert state_of(tmp_path)["state"] == "stopped"
     assert trains(tmp_path, "--resume", settings=("epochs=1",)) == 0
+
+
+def test_weights_that_do_not_fit_beside_the_optimiser_are_told_with_what_helps(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its state is allocated at the first step, where smaller micro-batches do not help."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.AcceleratorError("CUDA error: out of memory")
+
+    monkeypatch.setattr(torch.optim.Adam, "step", full)
+    assert trains(tmp_path) == 1
+    told = state_of(tmp_path)
+    assert told["state"] == "failed"
+    assert "do not fit into memory" in told["message"]
+    assert "--lora" in told["remedy"]
+    assert told["message"] in capfd.readouterr().err
+
+
+def test_a_sharded_checkpoint_that_finds_no_room_does_not_end_the_run(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch's distributed checkpoints fail with what is no Exception."""
+    from preference.training.trainer import JointTrainer
+
+    def without_room(*_: Any) -> None:
+        raise CheckpointException("write", {0: (OSError(28, "No space left on device"), StackSummary())})
+
+    monkeypatch.setattr(JointTrainer, "_write_checkpoint", without_room)
+    assert trains(tmp_path, "--checkpoint-steps", "2") == 0
+    assert state_of(tmp_path)["state"] == "done"
+
+
+def test_weights_that_do_not_come_back_from_all_processes_are_no_finished_model(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the model that training began from would be saved as the trained one."""
+    from preference.training.trainer import JointTrainer
+
+    def spread(self: JointTrainer, **_: Any) -> None:
+        self.is_fsdp_enabled = True
+        model: Any = self.model
+        weights = {f"wrapped.{name}": weight for name, weight in model.state_dict().items()}
+        self.accelerator.get_state_dict = lambda *_: weights
+
+    monkeypatch.setattr(JointTrainer, "train", spread)
+    assert trains(tmp_path) == 1
+    assert "did not come back from all processes" in state_of(tmp_path)["message"]
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_finished_model_may_be_saved_in_half_precision(trains: Trains, tmp_path: Path) -> None:
+    assert trains(tmp_path, "--save-as", "bf16", settings=("epochs=1",)) == 0
+    weights = weights_of(tmp_path)
+    assert weights.pop("weight").dtype == weights.pop("bias").dtype == torch.float32  # of the head
+    assert {weight.dtype for weight in weights.values()} == {torch.bfloat16}
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["dtype"] == "bfloat16"
+    JointModel.from_pretrained(tmp_path / "model")
