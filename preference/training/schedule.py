@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
 
 from preference.training.data import TrainingDialogue
 from preference.training.recipe import JointRecipe
@@ -21,23 +19,18 @@ class Schedule:
         self._recipe = recipe
         self._sampler = QuadrupleSampler(dialogues, seed=recipe.seed, similar=recipe.similar)
         self._epoch = lru_cache(maxsize=2)(self._planned)
-        drawn = [self._sampler.epoch(epoch) for epoch in range(recipe.epochs)]
-        self.quadruples = len(drawn[0])
-        # An epoch may be a little shorter than another: a turn may find no random reply that differs.
-        self._ends = list(accumulate(-(-len(epoch) // recipe.batch) for epoch in drawn))
-
-    @property
-    def steps(self) -> int:
-        return self._ends[-1]
+        # The same in every epoch: which turns find no random reply does not depend on chance.
+        self.quadruples = len(self._sampler.epoch(0))
+        self._an_epoch = -(-self.quadruples // recipe.batch)  # steps
+        self.steps = recipe.epochs * self._an_epoch
 
     def epoch_of(self, step: int) -> int:
         """Counted from 0."""
-        return bisect_right(self._ends, step)
+        return step // self._an_epoch
 
     def step(self, step: int) -> list[Quadruple]:
-        epoch = self.epoch_of(step)
-        start = self._ends[epoch - 1] if epoch else 0
-        return self._epoch(epoch)[step - start]
+        epoch, place = divmod(step, self._an_epoch)
+        return self._epoch(epoch)[place]
 
     def share(self, step: int, process: int, processes: int) -> list[Quadruple]:
         """What one of several processes takes of a step: whole dialogues, about the same amount of text each."""

@@ -108,12 +108,14 @@ def score_turns(
         share_contexts = not why_not_shared(model, encoder.context_limit + encoder.reply_limit)
     rows = list(_trees(dialogues, asked, encoder) if share_contexts else _chains(dialogues, asked, encoder))
     found: dict[tuple[int, int], tuple[float, float, int]] = {}
-    was_training = model.training
+    was_training, done = model.training, 0
     model.eval()
     try:
         for group in grouped([Unit([row]) for row in rows], token_budget):
-            found |= _scored(model, [row for unit in group for row in unit.rows], encoder.pad)
-            progress(sum(number == HUMAN for _, number in found), len(asked))
+            scored = _scored(model, [row for unit in group for row in unit.rows], encoder.pad)
+            found |= scored
+            done += sum(number == HUMAN for _, number in scored)
+            progress(done, len(asked))
     finally:
         model.train(was_training)
     return [_turn_scores(one, found) for one in asked]
