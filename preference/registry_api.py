@@ -69,8 +69,18 @@ class ModelInput(Strict):
     note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
 
 
+class AncestorSerializer(ModelSerializer):
+    """What may be known of a model by whom its project is closed to."""
+
+    class Meta(ModelSerializer.Meta):
+        fields = [
+            "slug", "project", "parent", "base", "snapshot", "training", "code_version", "sha256", "version",
+            "has_files", "created_at",
+        ]  # fmt: skip
+
+
 class LineageSerializer(serializers.Serializer[Any]):
-    models = ModelSerializer(many=True, help_text="From this one back to the first.")
+    models = AncestorSerializer(many=True, help_text="From this one back to the first.")
     base = serializers.CharField(help_text="What the first one was trained from.")
 
 

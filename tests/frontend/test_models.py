@@ -12,6 +12,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
+from annotation.services.planning import create_project
 from frontend.model_answers import group
 from jobs.models import JobState
 from preference.models import Evaluation, Promotion, RegisteredModel, Snapshot
@@ -250,6 +251,20 @@ def test_the_lineage_is_shown_from_the_base_model_on(
     said = words(erics_browser.get(f"{MODELS}{second.slug}/"))
     assert re.search(f"the demo model base model {first.slug} on “First snapshot” {second.slug}", said)
     assert second.slug in words(erics_browser.get(f"{MODELS}{first.slug}/")), "what was trained from it"
+
+
+def test_models_of_other_projects_are_named_without_a_link(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    theirs = trained_model(create_project(slug="elsewhere", preset="diamante", actor=None))
+    project.authoring.generator = theirs.generator
+    project.authoring.save()
+    ours = trained_model(project, None, snapshot)
+    run = f"/p/chit-chat/trainings/{ours.training_run_id}/"
+    for address in (MODELS, f"{MODELS}{ours.slug}/", run):
+        answer = erics_browser.get(address)
+        assert theirs.slug in words(answer)
+        assert f"/models/{theirs.slug}/" not in html(answer), "there it is not"
 
 
 def test_a_model_is_renamed_and_noted(
