@@ -128,6 +128,8 @@ def preload(generator_id: int | None) -> None:
 
 
 def warm_up() -> None:
-    """Load the model that was asked last, so that the first annotator does not wait for it."""
+    """Load the model that was asked last, or both, so that the first annotator does not wait for it."""
     latest = CandidateRequest.objects.order_by("-created_at").first()
     preload(latest.generator_id if latest else None)
+    if latest and latest.second_generator_id:
+        preload(latest.second_generator_id)

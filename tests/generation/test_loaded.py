@@ -10,7 +10,8 @@ from generation.protocol import BackendError
 from generation.selectors import workers_holding
 from jobs import tasks as heartbeat
 from jobs.services import beat
-from tests.asking import scripted
+from projects.models import Project
+from tests.asking import ask, dialogue_in, scripted
 from tests.generation.odd_backends import CLOSING, Closing
 
 
@@ -91,3 +92,10 @@ def test_a_worker_says_what_it_holds(db: None) -> None:
 def test_a_model_that_was_deleted_is_not_loaded(db: None) -> None:
     loaded.preload(4711)
     assert heartbeat.details == {}
+
+
+def test_a_worker_that_starts_loads_both_models_that_were_asked_last(project: Project) -> None:
+    one, two = local("one"), local("two")
+    ask(dialogue_in(project, "Hello"), one, second=two)
+    loaded.warm_up()
+    assert heartbeat.details["models"] == ["closing@one", "closing@two"]
