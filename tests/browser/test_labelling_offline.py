@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotation.models import Assignment, Submission
 from annotation.services.label_drafts import save_label_draft
-from projects.models import Project
+from projects.models import Membership, Project, Role
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
 from tests.browser.test_composing import press_enter
@@ -145,19 +145,13 @@ def test_a_refused_submission_comes_back_with_its_answers(
     bench = LabelBench.open(signs_in(ann), labelled)
     first = bench.shown
 
-    def refuse(route: object) -> None:
-        body = {
-            "code": "invalid",
-            "detail": "These answers do not fit.",
-            "remedy": "Open it and answer again.",
-        }
-        route.fulfill(status=409, json=body)  # type: ignore[attr-defined]
-
-    bench.page.route("**/submissions/", refuse)
-    bench.press("n").with_ahead().press("5", "Alt+n").type("Why.").submit()
-    expect(bench.notices).to_contain_text("These answers do not fit. Open it and answer again.")
+    bench.press("n").with_ahead()
+    roles = Membership.objects.filter(user=ann, project=labelled)
+    roles.update(roles=[])
+    bench.press("5", "Alt+n").type("Why.").submit()
+    expect(bench.notices).to_contain_text("You are no longer an annotator of this project")
     expect(bench.badge).to_have_text("1 not stored")
-    bench.page.unroute("**/submissions/")
+    roles.update(roles=[Role.ANNOTATOR])
     bench.reload()
     bench.notices.get_by_role("button", name="Open it").click()
     expect(bench.note).to_have_value("Why.")
