@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Generator, Iterator
+from typing import Final
 
 import pytest
 from django.conf import settings
@@ -38,6 +39,9 @@ EXPECTED = re.compile(
 
 # A machine that also does other work is slower, not wrong: what fails waits this long, what passes does not wait.
 expect.set_options(timeout=15_000)
+
+# For signs_in(), where a test answers requests itself: what falls through a service worker may pass a route by.
+ROUTED: Final = {"service_workers": "block"}
 
 SignedIn = Callable[..., Page]
 FAILED = pytest.StashKey[bool]()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Stage, Submission, TaskState
 from tests.browser.bench import ARRIVES_MS
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     LabelBench,
     annotator,
@@ -96,7 +96,7 @@ def test_dialogues_by_keyboard_only(
 def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara, count=3)
     ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann), project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
     assert Assignment.objects.filter(annotator=ann).count() == 1  # who only looks takes nothing from others
     bench.press("y").with_ahead()
     first = bench.shown

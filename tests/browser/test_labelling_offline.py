@@ -9,7 +9,7 @@ from accounts.models import User
 from annotation.models import Assignment, Submission
 from annotation.services.label_drafts import save_label_draft
 from projects.models import Membership, Project, Role
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
 from tests.browser.test_composing import press_enter
 
@@ -66,7 +66,7 @@ def test_an_answer_that_is_lost_on_its_way_back_stores_nothing_twice(
 ) -> None:
     project = planned("diqad", mara, count=3)
     ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann), project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
     answers: list[int] = []
 
     def store_and_lose(route: object) -> None:
@@ -105,7 +105,7 @@ def test_what_a_reload_cut_off_while_it_was_sent_is_no_other_device(
 ) -> None:
     project = planned("diqad", mara)
     ann = annotator("ann", project)
-    desk = LabelBench.open(signs_in(ann), project)
+    desk = LabelBench.open(signs_in(ann, **ROUTED), project)
     own = Assignment.objects.get(pk=desk.shown)
     desk.page.route("**/draft/", lambda route: route.abort())
     with desk.page.expect_request("**/draft/") as cut_off:

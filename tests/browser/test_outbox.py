@@ -15,7 +15,7 @@ from annotation.services.assignment import reap_expired_leases
 from annotation.services.authoring import Outcome
 from projects.models import Project
 from tests.browser.bench import Bench, turns_sent, utterances
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 from tests.processes import Running, Stack
 
 Eventually = Callable[[Callable[[], bool], str], None]
@@ -94,7 +94,7 @@ def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
 def test_what_waits_is_sent_from_any_page(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, stack: Stack, eventually: Eventually
 ) -> None:
-    page = signs_in(ann)
+    page = signs_in(ann, **ROUTED)
     bench = Bench.open(page, anns_assignment)
     page.route("**/turns/", lambda route: route.abort())
     bench.type(OPENING).submit()
@@ -111,7 +111,7 @@ def test_what_waits_is_sent_from_any_page(
 def test_an_answer_that_is_lost_on_its_way_back_stores_nothing_twice(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    page = signs_in(ann)
+    page = signs_in(ann, **ROUTED)
     bench = Bench.open(page, anns_assignment)
     answers: list[int] = []
 

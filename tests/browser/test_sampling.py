@@ -19,7 +19,7 @@ from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.browser.bench import ARRIVES_MS
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
 
@@ -291,7 +291,7 @@ def answer_all(page: Page) -> None:
 
 def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
-    page = opened(signs_in(carla), sample)
+    page = opened(signs_in(carla, **ROUTED), sample)
     page.route("**/judgements/", lambda route: route.abort())
     press(page, "y", "y")
     expect(page.locator("#notices")).to_contain_text("No connection.")
