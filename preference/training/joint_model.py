@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear, logsigmoid
+from torch.nn.functional import cross_entropy, logsigmoid
 from transformers.utils.generic import ModelOutput
 
 from generation.backends.hf.loading import load
@@ -128,7 +128,8 @@ class JointModel(nn.Module):
         """In single precision: differences of scores are small, and half precision would round them off."""
         with torch.autocast(hidden.device.type, enabled=False):
             # Not by calling the head: FSDP may hold it in half precision.
-            return linear(hidden.float(), self.head.weight.float(), self.head.bias.float())[:, 0]
+            scores: Tensor = hidden.float() @ self.head.weight[0].float() + self.head.bias.float()
+        return scores
 
     def save_pretrained(self, folder: str | Path, about: Mapping[str, Any] | None = None) -> None:
         """An ordinary Hugging Face folder, the head, and `about` as training.json.
