@@ -7,6 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from dialogues.models import Split
 from frontend.model_answers import Value
 from frontend.training_form import source_name
 from generation.models import Generator
@@ -24,6 +25,12 @@ def base_name(source: str) -> str:
 def generator_name(generator: Generator | None) -> str:
     """None: what projects that name none are served with."""
     return generator.slug if generator else _("the server's own model")
+
+
+@register.filter
+def split_name(split: str) -> str:
+    """Of a data set's part, also where it is `all` or one that was named elsewhere."""
+    return str(Split(split).label) if split in Split.values else split
 
 
 @register.simple_tag

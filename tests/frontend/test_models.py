@@ -217,6 +217,7 @@ def test_a_model_is_measured_again(erics_browser: Client, snapshot: Snapshot, fi
     assert answer.headers["Location"] == reverse("evaluation", args=["chit-chat", row.pk])
     assert (row.model, row.split) == (first, "test")
     assert f"Evaluation of {first.slug}" in words(erics_browser.get(MODELS))
+    assert "0 rows" not in words(erics_browser.get(MODELS)), "an evaluation counts none"
     assert "Every reply of every turn is scored" in words(erics_browser.get(answer.headers["Location"]))
     erics_browser.post(f"{EVALUATIONS}{row.pk}/cancel/")
     row.job.refresh_from_db()

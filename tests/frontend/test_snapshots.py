@@ -110,6 +110,11 @@ def test_the_card_is_shown_with_hash_and_gaps(taken: Taken, erics_browser: Clien
     assert "The split “Test” is empty." in page
 
 
+def test_the_list_names_splits_in_words(taken: Taken, erics_browser: Client) -> None:
+    taken(splits=["train", "test"])
+    assert "Train, Test ·" in words(html(erics_browser.get(reverse("snapshots", args=["chit-chat"]))))
+
+
 def test_what_is_most_frequent_comes_first(taken: Taken) -> None:
     """The database keeps no order of names."""
     taken()
