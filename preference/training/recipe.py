@@ -31,9 +31,10 @@ class JointRecipe:
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
     clip: largest norm of the gradient, 0 does not clip. precision: auto is bf16 where the GPU has it, fp32 elsewhere.
     layout: how rows are made of quadruples; auto takes the fastest that gives the same gradient.
-    token_budget: tokens of a micro-batch, None lets the device decide. recompute: activations in the backward
-    pass, for a third more time and much less memory.
-    lora_rank: 0 trains all weights; otherwise adapters of that rank on every linear layer, and the head.
+    token_budget: tokens of a micro-batch, None is 16384 on a GPU and 1024 on a CPU; halved where memory runs out, in a
+    run of one process. recompute: activations in the backward pass, for a third more time and much less memory.
+    lora_rank: 0 trains all weights; otherwise adapters of that rank on every linear layer, and the head. They want a
+    higher peak_lr than all weights do: --lora sets both.
     """
 
     context: int = 384

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from preference.training.checkpoints import newest
 from tests.preference.training.conftest import (
     Trains,
     command,
     dialogue,
     progress_of,
+    save_tiny,
     state_of,
     weights_of,
     write_dialogues,
@@ -29,11 +30,7 @@ def test_two_processes_give_the_loss_curve_of_one(
     data = write_dialogues(tmp_path / "data.jsonl", [dialogue(n, turns=4 + n % 3) for n in range(7)])
     one, two = tmp_path / "one", tmp_path / "two"
     settings = ("batch=13",)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    words = [*launch, "-m", "preference.training.joint", *command(data, tiny_model, two, settings=settings)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
+    torchrun("preference.training.joint", *command(data, tiny_model, two, settings=settings))
 
     assert trains(one, data=data, settings=settings) == 0
     for name in ("loss", "nll", "ranking"):
@@ -45,21 +42,41 @@ def test_two_processes_give_the_loss_curve_of_one(
 
 
 @pytest.mark.slow
-def test_every_process_has_the_weights_whole_whatever_the_launcher_asks_for(
-    trains: Trains, dialogues: Path, tiny_model: Path, tmp_path: Path
+def test_weights_spread_by_fsdp_learn_what_whole_ones_do(
+    trains: Trains, dialogues: Path, tmp_path: Path
 ) -> None:
-    """`accelerate config` for FSDP lets one process load them; the others could not find out what the model can do."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    words = [*launch, "-m", "preference.training.joint", *command(dialogues, tiny_model, tmp_path)]
-    asked = {
-        "OMP_NUM_THREADS": "1",
-        "ACCELERATE_USE_FSDP": "true",
-        "FSDP_CPU_RAM_EFFICIENT_LOADING": "true",
-        "ACCELERATE_MIXED_PRECISION": "bf16",
-    }
-    done = subprocess.run(
-        words, env=os.environ | asked, capture_output=True, text=True, timeout=180, check=False
+    """Also where the launcher wants them loaded by one process only: the others could not try what the model can do."""
+    model = save_tiny(tmp_path / "model", "qwen3")  # with tied embeddings
+    whole, spread = tmp_path / "whole", tmp_path / "spread"
+    torchrun(
+        "tests.preference.training.sharded", *command(dialogues, model, spread, "--checkpoint-steps", "2")
     )
+    assert (newest(spread / "checkpoints") or spread).joinpath("pytorch_model_fsdp_0").is_dir()
+
+    assert trains(whole, model=model) == 0
+    losses = [[line["loss"] for line in progress_of(output)] for output in (whole, spread)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    mine, theirs = weights_of(whole), weights_of(spread)
+    assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
+
+
+@pytest.mark.slow
+def test_the_recipes_precision_is_that_of_the_run_whatever_the_launcher_has(
+    dialogues: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trains: Trains
+) -> None:
+    assert trains(tmp_path / "one") == 0
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    torchrun("preference.training.joint", *command(dialogues, tiny_model, tmp_path / "two"))
+    one, two = ([line["loss"] for line in progress_of(tmp_path / name)] for name in ("one", "two"))
+    assert two == pytest.approx(one, abs=1e-5)
+
+
+def torchrun(module: str, *arguments: str) -> None:
+    """In two processes."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launch, "-m", module, *arguments],
+        env=environment, capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    about = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert (about["layout"]["name"], about["precision"]) == ("trees", "fp32")
