@@ -236,6 +236,7 @@ def test_a_removed_training_still_says_what_it_was(
     erics_browser.post(reverse("training_remove", args=["chit-chat", run.pk]))
     said = page_of(erics_browser, run)
     assert "The files of this training were removed." in said
+    assert "No step was made." not in said
     assert "First snapshot" in said
     remove_run_files(run=run, actor=eric)
 
