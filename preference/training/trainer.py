@@ -288,11 +288,20 @@ class JointTrainer(Trainer):
         return model
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
-        if self.is_fsdp_enabled or self.is_deepspeed_enabled:
+        spread, weights = (
+            self.is_fsdp_enabled or self.is_deepspeed_enabled,
+            Path(resume_from_checkpoint) / WEIGHTS,
+        )
+        if spread == weights.is_file():
+            raise TrainingError(
+                f"{resume_from_checkpoint} was written {'without' if spread else 'by'} FSDP or DeepSpeed.",
+                "Resume with the launcher and the configuration that it was written with.",
+            )
+        if spread:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
             return
         mine = _own_weights(self.accelerator.unwrap_model(self.model))
-        saved = load_file(Path(resume_from_checkpoint) / WEIGHTS)
+        saved = load_file(weights)
         if saved.keys() != mine.keys():
             raise TrainingError(
                 f"The weights in {resume_from_checkpoint} are not those of this model.", "Start anew."

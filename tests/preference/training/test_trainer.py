@@ -256,3 +256,16 @@ def test_a_finished_model_may_be_saved_in_half_precision(trains: Trains, tmp_pat
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     assert config["dtype"] == "bfloat16"
     JointModel.from_pretrained(tmp_path / "model")
+
+
+def test_a_checkpoint_of_fsdp_is_resumed_under_fsdp_only(
+    trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(JointModel, "save_pretrained", lambda *_, **__: 1 / 0)
+        assert trains(tmp_path, "--checkpoint-steps", "3") == 1
+    (tmp_path / "checkpoints" / "checkpoint-3" / "weights.safetensors").unlink()
+    assert trains(tmp_path, "--resume") == 1
+    told = state_of(tmp_path)
+    assert told["message"].endswith("checkpoint-3 was written by FSDP or DeepSpeed.")
+    assert told["remedy"]
