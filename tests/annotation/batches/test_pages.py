@@ -286,7 +286,7 @@ def test_anna_reads_why_her_batch_came_back(
     assert "Read twice." in page(client, anna, "/p/quality/accuracy/")
     bela = joins("bela", returned.project, Role.ANNOTATOR)
     assert "Read twice." not in page(client, bela, "/p/quality/accuracy/")
-    label(returned.project, bela, [1])
+    label(returned.project, bela, [1] * 8)  # the next round
     assert "Read twice." in page(client, bela, "/p/quality/accuracy/")
 
 
