@@ -34,6 +34,7 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "epochs": gettext_lazy("Epochs"),
     "batch": gettext_lazy("Quadruples per step"),
     "peak_lr": gettext_lazy("Learning rate at its peak"),
+    "head_lr": gettext_lazy("Learning rate of the preference head at its peak"),
     "warmup": gettext_lazy("Warm-up (steps)"),
     "context": gettext_lazy("Context at most (tokens)"),
     "reply": gettext_lazy("Reply at most (tokens)"),
@@ -56,7 +57,8 @@ VALUES: Final = {
     "packed": gettext_lazy("packed: the context once per turn"),
     "trees": gettext_lazy("trees: the dialogue once"),
 }
-FLOATS: Final = ("peak_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
+UNSET: Final = {"similar": gettext_lazy("of all"), "head_lr": gettext_lazy("as of the model")}
+FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
 ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")
 
 
@@ -169,7 +171,7 @@ def defaults_of(name: str) -> str:
 def shown(name: str, value: Any) -> str:
     """A setting's value in words."""
     if value is None:
-        return _("of all") if name == "similar" else _("automatic")
+        return str(UNSET.get(name, _("automatic")))
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     return str(VALUES.get(value, value)) if isinstance(value, str) else f"{value:g}"

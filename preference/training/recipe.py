@@ -29,7 +29,8 @@ class JointRecipe:
     context, reply: tokens, the oldest utterances are dropped first. batch: quadruples an optimiser step.
     similar: the model's response is drawn among that many candidates least similar to the human's, None: among all.
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
-    clip: largest norm of the gradient, 0 does not clip. precision: auto is bf16 where the GPU has it, fp32 elsewhere.
+    head_lr: the peak for the preference head, None is peak_lr: a new head learns nothing at a rate that leaves a small
+    model's replies as they are. clip: largest norm of the gradient, 0 does not clip. precision: auto is bf16 where the GPU has it, fp32 elsewhere.
     layout: how rows are made of quadruples; auto takes the fastest that gives the same gradient.
     token_budget: tokens of a micro-batch, None is 16384 on a GPU and 1024 on a CPU; halved where memory runs out, in a
     run of one process. recompute: activations in the backward pass, for a third more time and much less memory.
@@ -43,6 +44,7 @@ class JointRecipe:
     batch: int = 168
     epochs: int = 5
     peak_lr: float = 2e-6
+    head_lr: float | None = None
     warmup: int = 500
     beta1: float = 0.9
     beta2: float = 0.999
@@ -65,8 +67,9 @@ class JointRecipe:
         if self.clip == math.inf:  # which no JSON holds
             raise _refused("clip", self.clip, "finite; 0 does not clip")
         for name in POSITIVE:
-            if not 0 < getattr(self, name) < math.inf:
-                raise _refused(name, getattr(self, name), "greater than 0, and finite")
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise _refused(name, value, "greater than 0, and finite")
         for name in SHARES:
             if not 0 <= getattr(self, name) < 1:
                 raise _refused(name, getattr(self, name), "at least 0 and less than 1")
@@ -96,7 +99,7 @@ LEAST = {
     "lora_rank": 0,
     "lora_alpha": 1,
 }
-POSITIVE = ("peak_lr", "epsilon")
+POSITIVE = ("peak_lr", "head_lr", "epsilon")
 SHARES = ("beta1", "beta2", "lora_dropout")
 CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS}
 
@@ -108,7 +111,8 @@ def diamante() -> JointRecipe:
 
 def quick() -> JointRecipe:
     """Minutes on two cores with the demo model and a few hundred dialogues."""
-    return JointRecipe(context=256, reply=64, batch=32, epochs=3, peak_lr=5e-4, warmup=20, clip=1.0)
+    sizes: dict[str, Any] = {"context": 256, "reply": 64, "batch": 32, "epochs": 3}
+    return JointRecipe(**sizes, peak_lr=2e-4, head_lr=1e-2, warmup=20, clip=1.0)
 
 
 RECIPES = {"diamante": diamante, "quick": quick}

@@ -94,6 +94,20 @@ class JointTrainer(Trainer):
         numbers: Any = range(self.schedule.steps)
         return DataLoader(numbers, batch_size=1, collate_fn=lambda steps: {"step": steps[0]})
 
+    def create_optimizer(self, *given: Any) -> Any:
+        adam: Any = super().create_optimizer(*given)
+        if self.recipe.head_lr is not None:
+            self._set_apart(adam, self.recipe.head_lr)
+        return adam
+
+    def _set_apart(self, adam: torch.optim.Optimizer, rate: float) -> None:
+        """Give the head a rate of its own."""
+        named: Any = self.model.named_parameters()
+        head = {id(weight): weight for name, weight in named if name.startswith("head.")}
+        for group in adam.param_groups:
+            group["params"] = [weight for weight in group["params"] if id(weight) not in head]
+        adam.add_param_group({"params": list(head.values()), "lr": rate})
+
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         adam: Any = optimizer or self.optimizer
         self.lr_scheduler = LambdaLR(adam, lambda done: self.recipe.rate_factor(done + 1))

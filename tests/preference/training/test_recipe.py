@@ -54,6 +54,7 @@ def test_no_warmup_begins_at_the_peak() -> None:
         ("clip", -1.0, "clip is -1.0, and must be at least 0."),
         ("clip", math.nan, "clip is nan, and must be at least 0."),
         ("peak_lr", 0.0, "peak_lr is 0.0, and must be greater than 0, and finite."),
+        ("head_lr", 0.0, "head_lr is 0.0, and must be greater than 0, and finite."),
         ("peak_lr", math.inf, "peak_lr is inf, and must be greater than 0, and finite."),
         ("beta2", 1.0, "beta2 is 1.0, and must be at least 0 and less than 1."),
         ("lora_dropout", 1.5, "lora_dropout is 1.5, and must be at least 0 and less than 1."),

@@ -16,7 +16,7 @@ import torch
 from preference.training.checkpoints import newest
 from tests.preference.training.conftest import Trains, command, progress_of, weights_of
 
-LONG = ("epochs=12",)  # 36 steps
+LONG = ("epochs=12", "head_lr=0.02")  # 36 steps
 EVERY = ("--checkpoint-steps", "3")
 
 

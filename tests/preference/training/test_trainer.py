@@ -51,6 +51,18 @@ def test_how_a_step_is_cut_into_micro_batches_does_not_matter(trains: Trains, tm
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
 
 
+def test_the_head_has_a_rate_of_its_own_where_one_is_set(
+    trains: Trains, tmp_path: Path, tiny_model: Path
+) -> None:
+    assert trains(tmp_path, settings=("peak_lr=1e-9", "head_lr=0.05")) == 0
+    before, after = JointModel.from_pretrained(tiny_model), JointModel.from_pretrained(tmp_path / "model")
+    for name, weight in before.backbone.named_parameters():
+        torch.testing.assert_close(after.backbone.get_parameter(name), weight, atol=1e-6, rtol=0)
+    # Adam's first steps are as long as the rate: 6 of at most 0.05.
+    moved = (after.head.weight - before.head.weight).abs().max().item()
+    assert 0.05 < moved <= 0.3
+
+
 def test_only_dialogues_of_the_training_split_are_learned_from(
     trains: Trains, tmp_path: Path, dialogues: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
