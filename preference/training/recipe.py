@@ -30,7 +30,8 @@ class JointRecipe:
     similar: the model's response is drawn among that many candidates least similar to the human's, None: among all.
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
     head_lr: the peak for the preference head, None is peak_lr: a new head learns nothing at a rate that leaves a small
-    model's replies as they are. clip: largest norm of the gradient, 0 does not clip. precision: auto is bf16 where the GPU has it, fp32 elsewhere.
+    model's replies as they are. clip: largest norm of the gradient, 0 does not clip.
+    precision: auto is bf16 where the GPU has it, fp32 elsewhere.
     layout: how rows are made of quadruples; auto takes the fastest that gives the same gradient.
     token_budget: tokens of a micro-batch, None is 16384 on a GPU and 1024 on a CPU; halved where memory runs out, in a
     run of one process. recompute: activations in the backward pass, for a third more time and much less memory.
