@@ -102,8 +102,8 @@ class JointTrainer(Trainer):
 
     def _set_apart(self, adam: torch.optim.Optimizer, rate: float) -> None:
         """Give the head a rate of its own."""
-        named: Any = self.model.named_parameters()
-        head = {id(weight): weight for name, weight in named if name.startswith("head.")}
+        model: Any = self.model
+        head = {id(weight): weight for name, weight in model.named_parameters() if name.startswith("head.")}
         for group in adam.param_groups:
             group["params"] = [weight for weight in group["params"] if id(weight) not in head]
         adam.add_param_group({"params": list(head.values()), "lr": rate})
