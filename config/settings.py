@@ -295,7 +295,7 @@ CONTENT_SECURITY_POLICY = {
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "accounts.rest.authentication.ApiTokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "accounts.rest.authentication.PageAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.rest.permissions.ScopedAccess"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -26,3 +26,19 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> Any:
         return self.keyword
+
+
+class PageAuthentication(authentication.SessionAuthentication):
+    """The session of a page. `X-Lapidary-User` is the number of whom the page was made for: what somebody did there is
+    not sent in the name of who signed in meanwhile, in another tab of the same browser."""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        found = super().authenticate(request)
+        meant = request.headers.get("X-Lapidary-User", "")
+        if found and meant and meant != str(found[0].pk):
+            raise exceptions.AuthenticationFailed(
+                _("This page is another person's than the one who is signed in now: %(name)s.")
+                % {"name": found[0].shown_name},
+                code="other_person",
+            )
+        return found

@@ -4,6 +4,7 @@ import re
 from inspect import getdoc
 from typing import Any, Literal
 
+from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
@@ -40,6 +41,10 @@ class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         said = "A token from your profile or from POST /api/v1/tokens/. Its scopes never exceed its owner's roles."
         return {"type": "http", "scheme": "bearer", "bearerFormat": "lap_…", "description": said}
+
+
+class PageScheme(SessionScheme):  # type: ignore[no-untyped-call]
+    target_class = "accounts.rest.authentication.PageAuthentication"
 
 
 class ProblemSchema(AutoSchema):

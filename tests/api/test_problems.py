@@ -42,6 +42,15 @@ def test_a_token_that_is_none_is_refused(client: Client, header: str) -> None:
     )
 
 
+def test_a_page_sends_nothing_in_the_name_of_who_signed_in_meanwhile(ann: User, bob: User) -> None:
+    client = Client()
+    client.force_login(bob)
+    assert client.get("/api/v1/me/", headers={"X-Lapidary-User": str(bob.pk)}).status_code == 200
+    refused = problem_of(client.get("/api/v1/me/", headers={"X-Lapidary-User": str(ann.pk)}), 401)
+    assert refused["code"] == "other_person"
+    assert bob.shown_name in refused["detail"]
+
+
 def test_a_revoked_token_stops_working_at_once(ann: User) -> None:
     token, plain = create_token(user=ann, name="x", scopes=["read"])
     headers = {"Authorization": f"Bearer {plain}"}

@@ -19,9 +19,10 @@ from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.browser.bench import ARRIVES_MS
-from tests.browser.conftest import ROUTED, SignedIn
+from tests.browser.conftest import ROUTED, SignedIn, session_of
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
+from tests.processes import Stack
 
 Eventually = Callable[[Callable[[], bool], str], None]
 KEYS = {2: "5", 1: "4", 0: "3"}  # of the preset's options
@@ -299,6 +300,22 @@ def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually
     page.reload()
     eventually(lambda: len(judgements(sample)) == 2, "what waited")
     expect(page.locator("#place")).to_have_text("3 of 4")
+
+
+def test_what_one_judged_is_not_sent_as_anothers(
+    mara: User, signs_in: SignedIn, stack: Stack, eventually: Eventually
+) -> None:
+    """Somebody else signs in in another tab while the page is open."""
+    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
+    page = opened(signs_in(carla), sample)
+    cleo = controller("cleo", sample.round.project)
+    page.context.add_cookies([session_of(cleo, stack.url)])  # type: ignore[list-item]
+    press(page, "y")
+    expect(page.locator("#notices")).to_contain_text("You are signed out.")
+    assert judgements(sample) == []
+    page.context.add_cookies([session_of(carla, stack.url)])  # type: ignore[list-item]
+    eventually(lambda: len(judgements(sample)) == 1, "what waited")
+    assert judgements(sample)[0].controller == carla
 
 
 @pytest.mark.parametrize("utterances", [1, 2000])

@@ -28,6 +28,9 @@ export function isSignedOut(error) {
   return error.status === 401 || (error.status === 403 && error.code !== "not_allowed");
 }
 
+// Whom the page was made for: somebody else may sign in meanwhile, in another tab.
+const person = document.getElementById("outbox")?.dataset.user ?? "";
+
 /** Made anew at every call: signing in changes it. */
 function csrfToken() {
   return /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
@@ -45,7 +48,12 @@ export async function call(method, path, body, signal) {
   const answer = await fetch(BASE + path, {
     method,
     body: body === undefined ? undefined : JSON.stringify(body),
-    headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrfToken() },
+    headers: {
+      Accept: "application/json",
+      "Content-Type": "application/json",
+      "X-CSRFToken": csrfToken(),
+      "X-Lapidary-User": person,
+    },
     signal: signal ? AbortSignal.any([signal, patience]) : patience,
     credentials: "same-origin",
   });
