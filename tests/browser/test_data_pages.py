@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
 from dialogues.models import Dialogue
 from projects.models import Project
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 
 ROWS = [
     {"conversation": [{"utterance": "你好 <b>hi</b>"}, {"utterance": "Hello", "response_candidates": ["Hello", "Hm"]}]},
@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(project: Project, eric: User, signs_in: SignedIn) -> Page:
-    page = signs_in(eric, accept_downloads=True)
+    page = signs_in(eric, accept_downloads=True, **ROUTED)
     page.goto(f"/p/{project.slug}/imports/")
     return page
 
@@ -53,6 +53,18 @@ def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: 
 def test_another_format_says_at_once_what_would_be_wrong(page: Page, file: Path) -> None:
     page.set_input_files("[name=file]", file)
     page.select_option("[name=format]", "csv")
+    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+
+
+def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path) -> None:
+    held: list[Route] = []
+    page.route(re.compile("/look/.*format=guess"), lambda route: held.append(route))
+    page.set_input_files("[name=file]", file)
+    page.select_option("[name=format]", "csv")
+    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+    with page.expect_response(lambda answer: answer.url.endswith("format=guess")):
+        held[0].continue_()
+    page.wait_for_timeout(100)
     expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
 
 

@@ -27,7 +27,7 @@ def test_a_training_in_the_foreground(project: Project) -> None:
     asked = ["--snapshot", snapshot.name, "--model", "/models/base", "--recipe", "quick", "--set", "batch=4"]
     assert "chit-chat-1" in said("train", "chit-chat", *asked)
     run = TrainingRun.objects.get()
-    assert (run.job.state, run.changes, run.base) == (JobState.DONE, {"batch": "4"}, "/models/base")
+    assert (run.job.state, run.changes, run.base) == (JobState.DONE, {"batch": 4}, "/models/base")
 
 
 def test_a_failed_training_says_why_and_goes_on_later(project: Project, fakes: pytest.MonkeyPatch) -> None:

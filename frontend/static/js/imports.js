@@ -28,7 +28,11 @@ function isTooLarge() {
   return size > Number(form.dataset.most);
 }
 
+let looks = 0;
+
 async function lookInside() {
+  looks += 1;
+  const own = looks;
   const chosen = file.files?.[0];
   look.replaceChildren();
   complain(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
@@ -40,9 +44,10 @@ async function lookInside() {
     headers: { "X-CSRFToken": token.value, "Content-Type": "application/octet-stream" },
   }).catch(() => null);
   // The look is a help: where it fails the import itself says what is wrong.
-  if (!answer?.ok || answer.redirected || file.files?.[0] !== chosen) return;
+  if (!answer?.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  look.replaceChildren(...page.body.childNodes);
+  // Answers may come in another order than they were asked for.
+  if (own === looks) look.replaceChildren(...page.body.childNodes);
 }
 
 /** @param {number} percent */
