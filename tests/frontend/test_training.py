@@ -131,7 +131,9 @@ def test_a_link_chooses_snapshot_and_model(
 
 
 def test_it_says_what_a_training_takes(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
-    query = f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&recipe=quick&seed=1&batch=9"
+    query = (
+        f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&recipe=quick&seed=1&batch=9&epochs=3"
+    )
     said = words(erics_browser.get(query))
     assert "9 dialogues , 36 turns with candidates" in said.replace("dialogues,", "dialogues ,")
     assert "3 dialogues of the split “test”" in said

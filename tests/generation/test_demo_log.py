@@ -10,7 +10,7 @@ from generation.backends.hf import HFBackend
 from generation.backends.replies import reply_key
 from generation.demo_model.corpus import heldout_openings
 from generation.demo_model.demo_log import DIALOGUES, HERE, read_log
-from generation.demo_model.demo_log.annotator import NEAR, say
+from generation.demo_model.demo_log.annotator import NEAR, Said, particularity, say
 from generation.demo_model.demo_log.making import DOMAINS, plan, row, write_log
 from generation.demo_model.demo_log.thoughts import Plan, Thought, said_after, thoughts
 
@@ -46,21 +46,37 @@ def test_a_dialogue_ends() -> None:
     assert 12 <= len(seeds) <= 20
 
 
-def test_what_no_candidate_says_comes_before_what_one_says() -> None:
-    said = say(minded("Same here.", "I prefer the mountains, though."), ["Same here.", "Goodbye!"])
-    assert (said.text, said.action, said.source) == ("I prefer the mountains, though.", "rewrite", None)
-    assert said.seed == "seed I prefer the mountains, though."
+def said(minded: list[Thought], *shown: str) -> Said:
+    return say(minded, shown, "en")
+
+
+def test_what_is_seldom_heard_is_particular() -> None:
+    common, rare = particularity("I see.", "en"), particularity("My boat leaks.", "en")
+    assert 0 < common < rare
+    # A mean of its sentences: saying more is not better as such.
+    assert particularity("I see. My boat leaks.", "en") == pytest.approx((common + rare) / 2)
+    assert particularity("?!", "en") == 0
+
+
+def test_it_prefers_what_no_candidate_says() -> None:
+    one = said(minded("Same here.", "I prefer the mountains, though."), "Same here.", "Goodbye!")
+    assert (one.text, one.action, one.source) == ("I prefer the mountains, though.", "rewrite", None)
+    assert one.seed == "seed I prefer the mountains, though."
+
+
+def test_of_its_own_things_it_says_the_most_particular_one() -> None:
+    one = said(minded("I see.", "The attic is full of bees.", "Same here."), "Goodbye!")
+    assert one.text == "The attic is full of bees."
 
 
 def test_a_candidate_is_selected_where_nothing_else_comes_to_mind() -> None:
-    said = say(minded("Same here.", "Me too."), ["Bye!", "me too.", "Same  here."])
-    assert (said.text, said.action, said.source, said.edit_distance) == ("Same  here.", "select", 2, 0)
+    one = said(minded("Same here.", "I am from Brno."), "Bye!", "i am from Brno.", "Same  here.")
+    assert (one.text, one.action, one.source, one.edit_distance) == ("i am from Brno.", "select", 1, 0)
 
 
 def test_what_is_near_a_candidate_is_a_revision_of_the_nearest() -> None:
-    shown = ["No.", "I like tea.", "I am at home."]
-    said = say(minded("I like black tea."), shown)
-    assert (said.action, said.source, said.edit_distance) == ("revise", 1, 6)
+    one = said(minded("I like black tea."), "No.", "I like tea.", "I am at home.")
+    assert (one.action, one.source, one.edit_distance) == ("revise", 1, 6)
     assert NEAR == 0.5
 
 

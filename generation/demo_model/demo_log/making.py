@@ -55,7 +55,7 @@ class Dialogue:
             self.is_over = True
             return
         opening = Said(minded[0].text, minded[0].seed, "", None, None)
-        self.said.append(say(minded, shown.texts) if shown else opening)
+        self.said.append(say(minded, shown.texts, self.plan.language) if shown else opening)
         self.shown.append(shown)
 
 
