@@ -155,7 +155,7 @@ def test_the_forecast_follows_the_choices(run: TrainingRun, eric: User, signs_in
     page = signs_in(eric)
     page.goto(f"/p/{run.project.slug}/trainings/new/")
     page.keyboard.press("Tab")
-    expect(page.locator("#forecast")).to_contain_text("30 steps")
+    expect(page.locator("#forecast")).to_contain_text("40 steps")
     page.get_by_label("diamante").check()
     expect(page.locator("#forecast")).to_contain_text("10 steps")
     expect(page.locator("#forecast")).to_contain_text("end within its warm-up")

@@ -27,7 +27,7 @@ from tests.preference.learning import snapshot_of
 from tests.processes import Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
-CHANGES = {"batch": 2, "epochs": 8, "warmup": 5}
+CHANGES = {"batch": 2, "epochs": 4, "warmup": 5}
 Begins = Callable[[], TrainingRun]
 
 
