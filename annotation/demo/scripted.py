@@ -6,7 +6,7 @@ from uuid import uuid5
 
 from accounts.models import User
 from annotation.demo.writing import NAMESPACE
-from annotation.services.planning import create_project
+from annotation.services.planning import create_project, plan_dialogues
 from dialogues.models import Dialogue, ReviewState
 from dialogues.services.imports import start_import
 from generation.demo_model.demo_log import read_log
@@ -15,6 +15,7 @@ from jobs.services import run_job
 from projects.models import Project
 
 SLUG: Final = "scripted"
+PLANNED: Final = 20  # that are left for people
 DESCRIPTION: Final = (
     "A log to train a first model on: export it, train, compare, promote. "
     "用来训练第一个模型的标注日志：导出、训练、对比、启用。\n\n"
@@ -25,7 +26,8 @@ DESCRIPTION: Final = (
 
 
 def make_scripted(manager: User, engineer: User) -> Project:
-    """The dialogues count as reviewed, so that exports and trainings take them. Safe to repeat."""
+    """The dialogues count as reviewed, so that exports and trainings take them; some more are planned, to be written
+    with what was trained. Safe to repeat."""
     project = Project.objects.filter(slug=SLUG).first() or create_project(
         slug=SLUG,
         preset="diamante",
@@ -45,4 +47,5 @@ def make_scripted(manager: User, engineer: User) -> Project:
     if job.state == JobState.QUEUED:
         run_job(job_id=job.pk)
         Dialogue.objects.filter(import_job=job).update(review_state=ReviewState.PASSED)
+    plan_dialogues(project=project, actor=manager, count=PLANNED, plan_id=uuid5(NAMESPACE, "scripted plan"))
     return project

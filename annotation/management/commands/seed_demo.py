@@ -61,9 +61,10 @@ class Command(BaseCommand):
         if settings.PRODUCTION:
             raise CommandError("The demo logins are public; this is refused with PRODUCTION=1.")
         people = {name: self._person(name, shown, language) for name, shown, language, _roles in PEOPLE}
+        scripted = make_scripted(people["mara"], people["eric"])  # first: lists begin with the newest
         project = self._project(people["mara"])
         quality = make_quality(people["mara"], people["eric"])
-        helpdesk, scripted = (make(people["mara"], people["eric"]) for make in (make_helpdesk, make_scripted))
+        helpdesk = make_helpdesk(people["mara"], people["eric"])
         for each in (project, helpdesk, quality, scripted):
             for name, _shown, _language, roles in PEOPLE:
                 Membership.objects.get_or_create(project=each, user=people[name], defaults={"roles": roles})
