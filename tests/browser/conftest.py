@@ -139,7 +139,7 @@ def signs_in(
         context.set_default_timeout(10_000)
         contexts.append(context)
         if person is not None:
-            context.add_cookies([session_of(person, stack.url)])  # type: ignore[list-item]
+            take_over(context, person, stack.url)
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -172,11 +172,12 @@ def is_quiet() -> bool:
     return True
 
 
-def session_of(person: User, url: str) -> dict[str, str]:
+def take_over(context: BrowserContext, person: User, url: str) -> None:
+    """Have the browser signed in as this person from now on."""
     client = Client()
     client.force_login(person)
     name = settings.SESSION_COOKIE_NAME
-    return {"name": name, "value": client.cookies[name].value, "url": url}
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
 
 
 @pytest.fixture

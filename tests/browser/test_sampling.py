@@ -19,7 +19,7 @@ from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.browser.bench import ARRIVES_MS
-from tests.browser.conftest import ROUTED, SignedIn, session_of
+from tests.browser.conftest import ROUTED, SignedIn, take_over
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
 from tests.processes import Stack
@@ -309,11 +309,11 @@ def test_what_one_judged_is_not_sent_as_anothers(
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
     page = opened(signs_in(carla), sample)
     cleo = controller("cleo", sample.round.project)
-    page.context.add_cookies([session_of(cleo, stack.url)])  # type: ignore[list-item]
+    take_over(page.context, cleo, stack.url)
     press(page, "y")
     expect(page.locator("#notices")).to_contain_text("You are signed out.")
     assert judgements(sample) == []
-    page.context.add_cookies([session_of(carla, stack.url)])  # type: ignore[list-item]
+    take_over(page.context, carla, stack.url)
     eventually(lambda: len(judgements(sample)) == 1, "what waited")
     assert judgements(sample)[0].controller == carla
 

@@ -18,10 +18,13 @@ def helpdesk(name: str, *texts: str, **keys: Any) -> dict[str, Any]:
 
 
 def test_a_turn_is_one_utterance_and_its_parts_stay_known() -> None:
-    entry = {"id": "a", "turns": [{"sender": "customer", "utterances": ["No sound.", "Help?"]}]}
+    entry: dict[str, Any] = {
+        "id": "a",
+        "turns": [{"sender": "customer", "utterances": ["No sound.", "Help?"]}],
+    }
     (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
     assert (said.speaker, said.text) == ("customer", "No sound.\nHelp?")
-    entry["turns"][0]["utterances"] = ["No\nsound.", "Help?"]  # type: ignore[index]
+    entry["turns"][0]["utterances"] = ["No\nsound.", "Help?"]
     (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
     assert said.metadata["parts"] == ["No\nsound.", "Help?"]
 
