@@ -61,7 +61,7 @@ def submit(page: Page, keys: list[str]) -> float:
 def run(preset: str, submissions: int) -> dict[str, Any]:
     from accounts.models import User
     from tests import chromium
-    from tests.browser.conftest import FLAGS, session_of
+    from tests.browser.conftest import FLAGS, take_over
     from tests.browser.labelling import annotator, planned
     from tests.processes import Stack
 
@@ -75,11 +75,11 @@ def run(preset: str, submissions: int) -> dict[str, Any]:
         sync_playwright() as playwright,
     ):
         project = planned(preset, User.objects.create(username="mara"), count=submissions + 2, utterances=20)
-        session = session_of(annotator("ann", project), stack.url)
+        ann = annotator("ann", project)
         stack.web()
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
         context = browser.new_context(base_url=stack.url)
-        context.add_cookies([session])  # type: ignore[list-item]
+        take_over(context, ann, stack.url)
         page = context.new_page()
         weight = cold_weight(page, f"/p/{project.slug}/label/")
         page.keyboard.press("Shift")  # work begins: the next dialogue is claimed
