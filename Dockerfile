@@ -35,9 +35,11 @@ VOLUME /var/lib/lapidary
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-m", "config.probe", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
-# More than one core: raise WEB_CONCURRENCY.
+# More than one core: raise WEB_CONCURRENCY. Idle connections stay open longer than those of the usual proxies, which
+# answer 502 where the server closes first; a process that is busy for some seconds is not killed with all its requests.
 CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", "--lifespan", "off", \
-     "--timeout-graceful-shutdown", "20", "--proxy-headers", "--forwarded-allow-ips", "*"]
+     "--timeout-graceful-shutdown", "20", "--timeout-keep-alive", "75", "--timeout-worker-healthcheck", "60", \
+     "--proxy-headers", "--forwarded-allow-ips", "*"]
 
 FROM base AS worker
 COPY --from=worker-packages /opt/venv /opt/venv

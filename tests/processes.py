@@ -126,7 +126,8 @@ class Stack:
     def web(self, workers: int = 1) -> Running:
         """uvicorn; returns when it answers."""
         at = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", str(workers)]
-        made = self._run("web", "uvicorn", "config.asgi:application", *at, "--log-level", "warning")
+        patient = ["--timeout-keep-alive", "75", "--timeout-worker-healthcheck", "60"]  # as in the Dockerfile
+        made = self._run("web", "uvicorn", "config.asgi:application", *at, *patient, "--log-level", "warning")
         self.wait_for_web()
         return made
 

@@ -6,7 +6,6 @@ torchrun --nproc-per-node 2 -m tests.preference.training.sharded --data …
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from accelerate.state import AcceleratorState  # type: ignore[import-untyped]
@@ -37,6 +36,6 @@ def shard_on_a_cpu() -> None:
 if __name__ == "__main__":
     os.environ.update(ASKED)
     shard_on_a_cpu()
-    from preference.training.joint import main
+    from preference.training.joint import leave, main
 
-    sys.exit(main())
+    leave(main())
