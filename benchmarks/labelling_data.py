@@ -106,7 +106,6 @@ def child(what: str, slug: str, file: Path) -> dict[str, Any]:
 
 
 def imported(slug: str, file: Path) -> dict[str, Any]:
-    import dialogues.tasks  # noqa: F401  registers what carries an import out
     from dialogues.services.imports import start_import
     from jobs.models import JobState
     from jobs.services import run_job

@@ -5,3 +5,10 @@ from django.utils.translation import gettext_lazy as _
 class DialoguesConfig(AppConfig):
     name = "dialogues"
     verbose_name = _("Dialogues")
+
+    def ready(self) -> None:
+        from dialogues.services.imports import KIND, carry_out_import
+        from jobs.registry import register
+        from projects.roles import Capability
+
+        register(KIND, carry_out_import, needs=Capability.IMPORT)

@@ -1,24 +1,46 @@
-"""Which function carries out which kind of job. Apps register theirs in their `tasks.py`."""
+"""The kinds of jobs. Apps register theirs when ready, so that pages, workers and commands know the same ones."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from accounts.errors import Refusal
 from jobs.models import Job
 from jobs.progress import Progress
+from projects.roles import Capability
 
 Work = Callable[[Job, Progress], dict[str, Any]]
-_WORK: dict[str, Work] = {}
 
 
-def carries_out(kind: str) -> Callable[[Work], Work]:
-    """Register `function(job, progress) -> result` for jobs of `kind`. It must be safe to run again after a kill."""
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """work: must be safe to run again after a kill; needs: who may not start such a job may not steer it either."""
 
-    def register(function: Work) -> Work:
-        _WORK[kind] = function
-        return function
+    work: Work
+    needs: Capability
 
-    return register
+
+_KINDS: dict[str, JobKind] = {}
+
+
+def register(kind: str, work: Work, *, needs: Capability) -> None:
+    """Called by an app when it is ready. needs: for starting, stopping and repeating it, and opening what it made."""
+    _KINDS[kind] = JobKind(work, needs)
 
 
 def work_for(kind: str) -> Work:
-    return _WORK[kind]
+    """Raises Refusal for a kind of another release."""
+    if kind not in _KINDS:
+        raise Refusal(
+            "unknown_kind",
+            _("This worker's release knows no jobs of the kind “%(kind)s”.") % {"kind": kind},
+            _("Run web server and workers from the same release, then start it again."),
+        )
+    return _KINDS[kind].work
+
+
+def needed_for(kind: str) -> Capability:
+    """What a person needs to steer jobs of this kind; to configure the project where it is of another release."""
+    return _KINDS[kind].needs if kind in _KINDS else Capability.CONFIGURE

@@ -10,23 +10,13 @@ from django.utils.translation import gettext as _
 from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from jobs.models import Job, Worker
+from jobs.registry import needed_for
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
 ALIVE_FOR = timedelta(seconds=15)
 MAY_SEE_JOBS = frozenset({Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE})
-
-# What a job of each kind is about: who may not start one may not stop it, start it again, or open what it made.
-NEEDED = {
-    "import": Capability.IMPORT,
-    "export": Capability.EXPORT,
-    "snapshot": Capability.EXPORT,
-    "push": Capability.EXPORT,
-    "agreement": Capability.READ_STATISTICS,
-    "training": Capability.TRAIN,
-    "evaluation": Capability.TRAIN,
-}
 
 
 def job_for(user: User, job_id: UUID) -> Job:
@@ -41,7 +31,7 @@ def job_to_steer(user: User, job_id: UUID) -> Job:
     """The job, for members who may start one of its kind. Raises NotFound, NotAllowed."""
     job = job_for(user, job_id)
     if job.project is not None:
-        project_for(user, job.project.slug, NEEDED.get(job.kind, Capability.SEE))
+        project_for(user, job.project.slug, needed_for(job.kind))
     return job
 
 

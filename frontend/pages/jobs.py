@@ -20,7 +20,8 @@ from accounts.models import User
 from frontend.pages import signed_in
 from frontend.templatetags.jobs import job_title
 from jobs.models import LIVE_STATES, Job, JobState
-from jobs.selectors import NEEDED, job_for, job_to_steer, jobs_of, served_queues
+from jobs.registry import needed_for
+from jobs.selectors import job_for, job_to_steer, jobs_of, served_queues
 from jobs.services import cancel_job, retry_job
 from projects.selectors import capabilities_of, project_for
 
@@ -134,8 +135,7 @@ PAGES = {"training": "training_run"}
 
 def may_open(user: User, job: Job) -> bool:
     """Whether the person's roles open the page of what the job made."""
-    needed = NEEDED.get(job.kind)
-    return needed is None or job.project is None or needed in capabilities_of(user, job.project)
+    return job.project is None or needed_for(job.kind) in capabilities_of(user, job.project)
 
 
 def result_url(job: Job) -> str:

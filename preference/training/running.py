@@ -51,11 +51,11 @@ def run(
     except Stopped as stopped:
         if stop.steps_run:  # before, there is no optimiser yet, and nothing that the last checkpoint lacks
             trainer.save_now()
-        trainer.end()
+        trainer.accelerator.end_training()
         raise Stopped(stopped.signum, f"{stopped.why} {trainer.not_saved}".strip()) from None
     progress.state("running", "Saving the model.")
     finished = trainer.finished_model(partial(build, options.model, recipe))
-    trainer.end()  # in all processes at once, which NCCL asks for
+    trainer.accelerator.end_training()  # in all processes at once, which NCCL asks for
     if finished is not None:
         merge_adapters(finished.backbone)
         if options.save_as == "bf16":

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-import dialogues.tasks  # noqa: F401  registers what carries an import out
 from accounts.models import User
 from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
 from annotation.services.planning import create_project

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 
-import annotation.tasks  # noqa: F401 - registers what carries the job out
 from accounts.models import User
 from annotation.models import FinalLabel, LabelOrigin, LabelStatistics, Submission
 from annotation.selectors import label_statistics as numbers_of

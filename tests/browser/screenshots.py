@@ -54,7 +54,6 @@ def fill() -> World:
     from dialogues.models import Dialogue
     from jobs.models import Job
     from jobs.services import run_job
-    from preference import tasks as _exports  # noqa: F401  registers what carries the export out
     from preference.services.exports import start_export
     from preference.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role

@@ -9,7 +9,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-import preference.tasks  # noqa: F401  registers what carries a snapshot out
 from accounts.models import User
 from dialogues.models import CandidateSet, Dialogue, Split, Utterance
 from jobs.services import run_job

@@ -58,3 +58,9 @@ def test_the_web_server_can_do_without_a_pool() -> None:
 def test_workers_and_commands_have_no_pool(code: str) -> None:
     """Celery forks, and a pool's connections and threads do not survive that."""
     assert pool_of(code, DATABASE_POOL="7") == "None"
+
+
+def test_every_process_knows_every_kind_of_job() -> None:
+    """Commands and pages too, not only the workers that Celery has import their tasks."""
+    found = python("import django; django.setup(); from jobs import registry; print(*sorted(registry._KINDS))")
+    assert found.split() == ["agreement", "evaluation", "export", "import", "push", "snapshot", "training"]

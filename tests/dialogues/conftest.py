@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-import dialogues.tasks  # noqa: F401  registers what carries imports out
 from dialogues.services.imports import start_import
 from jobs.models import Job
 from jobs.services import run_job

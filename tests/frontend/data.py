@@ -10,8 +10,6 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-import dialogues.tasks  # noqa: F401 - registers what carries imports out
-import preference.tasks  # noqa: F401 - and exports
 from accounts.models import User
 from dialogues.services.imports import start_import
 from jobs.models import Job

@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-import preference.tasks  # noqa: F401  registers what carries a snapshot out
 from accounts.models import User
 from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState, Split

@@ -23,6 +23,7 @@ from jobs.services import (
     start_job,
     take_over_lost_jobs,
 )
+from projects.roles import Capability
 from tests.asking import forget_messages, waiting_messages
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,8 @@ KIND = "test"
 def works(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What jobs of the kind `test` do: works["do"] is called with the job and its progress."""
     does: dict[str, Any] = {"do": lambda job, progress: {"n": 1}}
-    monkeypatch.setitem(registry._WORK, KIND, lambda job, progress: does["do"](job, progress))
+    kind = registry.JobKind(lambda job, progress: does["do"](job, progress), Capability.EXPORT)
+    monkeypatch.setitem(registry._KINDS, KIND, kind)
     return does
 
 
@@ -196,3 +198,12 @@ def test_a_job_is_kept_while_the_broker_is_away(monkeypatch: pytest.MonkeyPatch)
     nobody.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     monkeypatch.setattr("jobs.services.current_app", nobody)
     assert state_of(job(enqueue=True)) == JobState.QUEUED
+
+
+def test_a_job_of_a_newer_release_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = job()
+    monkeypatch.delitem(registry._KINDS, KIND)
+    run_job(job_id=one.pk)
+    assert state_of(one) == JobState.FAILED
+    assert "knows no jobs of the kind “test”" in one.error
+    assert "same release" in one.remedy

@@ -11,8 +11,6 @@ from uuid import UUID, uuid4
 import pytest
 from pytest_django import Settings
 
-import dialogues.tasks  # noqa: F401
-import preference.tasks  # noqa: F401  both register what carries jobs out
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import Verdict

@@ -30,7 +30,7 @@ from tests.preference.conftest import diamante_file
 
 Imports = Callable[..., Job]
 DISK = 128 * 1024  # bytes
-RUN = "import django; django.setup(); import preference.tasks; from jobs.services import run_job; run_job(job_id={!r})"
+RUN = "import django; django.setup(); from jobs.services import run_job; run_job(job_id={!r})"
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, retry_job, run_job, start_job
 from preference.exports import FORMATS, ExportFormat, diamante
-from preference.exports.job import carry_out_export
 from preference.exports.writing import manifest_path
 from preference.models import Export, Shape
 from preference.selectors.exports import export_for, file_of
@@ -225,9 +224,3 @@ def test_who_may_not_export_does_not_find_it(exported: Exported, ann: User, eric
     assert export_for(eric, job.pk).pk == job.pk
     with refused("not_found"):
         export_for(ann, job.pk)
-
-
-def test_the_job_is_registered() -> None:
-    from jobs.registry import work_for
-
-    assert work_for("export") is carry_out_export

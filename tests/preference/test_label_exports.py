@@ -13,7 +13,6 @@ from django.core.management import CommandError, call_command
 from pyarrow import parquet
 from pytest_django import DjangoAssertNumQueries
 
-import dialogues.tasks  # noqa: F401  registers what carries an import out
 from accounts.models import User
 from annotation.services.planning import create_project
 from dialogues.services.imports import start_import

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-import dialogues.tasks  # noqa: F401  registers what carries the import out
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.demo.labelling import cut, judge_quality, make_helpdesk, make_quality

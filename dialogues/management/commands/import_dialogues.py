@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-import dialogues.tasks  # noqa: F401  registers what carries the job out
 from accounts.errors import Refusal
 from dialogues.parsing import FORMATS, Limits
 from dialogues.selectors import import_errors, phase_of

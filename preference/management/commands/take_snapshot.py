@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-import preference.tasks  # noqa: F401  registers what carries a snapshot out
 from accounts.errors import Refusal
 from dialogues.models import Split
 from jobs.models import Job, JobState
