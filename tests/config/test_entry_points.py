@@ -62,5 +62,7 @@ def test_workers_and_commands_have_no_pool(code: str) -> None:
 
 def test_every_process_knows_every_kind_of_job() -> None:
     """Commands and pages too, not only the workers that Celery has import their tasks."""
-    found = python("import django; django.setup(); from jobs import registry; print(*sorted(registry._KINDS))")
+    found = python(
+        "import django; django.setup(); from jobs import registry; print(*sorted(registry._KINDS))"
+    )
     assert found.split() == ["agreement", "evaluation", "export", "import", "push", "snapshot", "training"]
