@@ -234,6 +234,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "frontend" / "locale"]
 USE_I18N = True
+FORMAT_MODULE_PATH = "frontend.formats"
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 

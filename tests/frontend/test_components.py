@@ -1,6 +1,6 @@
 """Components of the design system, as templates use them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -184,3 +184,11 @@ def test_a_guests_theme_is_the_cookies_unless_it_is_senseless() -> None:
 def test_devices_have_short_names(user_agent: str, shown: str) -> None:
     with translation.override("en"):
         assert device(user_agent) == shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_times_are_written_one_way_in_every_language(language: str) -> None:
+    at = datetime(2026, 3, 9, 16, 5, 59)
+    with translation.override(language):
+        assert render('{{ at|date:"DATETIME_FORMAT" }}', at=at) == "2026-03-09 16:05"
+        assert render('{{ at|date:"DATE_FORMAT" }}', at=at) == "2026-03-09"
