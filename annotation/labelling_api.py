@@ -19,8 +19,8 @@ from accounts.rest.shapes import checked
 from annotation import labelling_shapes as shapes
 from annotation.models import Assignment, Task
 from annotation.selectors.assignments import assignment_for, missing_assignment
+from annotation.selectors.disputes import dispute_for
 from annotation.selectors.labelling import (
-    dispute_for,
     disputes_in,
     history_of,
     submissions_of,
@@ -224,7 +224,7 @@ class DisputesView(APIView):
 def dispute_or_404(user: User, pk: int) -> Task:
     """A disputed or decided task of a project in which the person decides."""
     project = Project.objects.filter(tasks=pk, protocol=Protocol.LABELLING).first()
-    task = dispute_for(project_for(user, project.slug, Capability.DECIDE), pk) if project else None
+    task = dispute_for(user, project_for(user, project.slug, Capability.DECIDE), pk) if project else None
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
     return task

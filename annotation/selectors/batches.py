@@ -286,15 +286,18 @@ def sample_for(project: Project, round_id: int) -> Sample | None:
 def left_for(controller: User, sample: Sample) -> QuerySet[SampleItem]:
     """What the controller can still judge, in order: never own work, and what nobody or, of a sample that two people
     judge, only one other has judged."""
+    rows = SampleItem.objects.filter(can_judge(controller), sample=sample)
+    return rows.select_related("final__schema", "task__dialogue").order_by("place")
+
+
+def can_judge(controller: User) -> Q:
+    """Of rows of SampleItem, those that `left_for` gives, of whatever sample."""
     live = Judgement.objects.filter(item=OuterRef("pk"), superseded_at=None)
     mine = live.filter(controller=controller)
-    full = live.filter(number=2 if sample.is_double else 1)
+    full = Exists(live.filter(number=2)) | (Q(sample__is_double=False) & Exists(live.filter(number=1)))
     own = Submission.objects.filter(annotator=controller, task__dialogue=OuterRef("task__dialogue"))
     decided = FinalLabel.objects.filter(decided_by=controller, dialogue=OuterRef("task__dialogue"))
-    rows = SampleItem.objects.filter(
-        ~Exists(mine), ~Exists(full), ~Exists(own), ~Exists(decided), sample=sample
-    )
-    return rows.select_related("final__schema", "task__dialogue").order_by("place")
+    return ~Exists(mine) & ~full & ~Exists(own) & ~Exists(decided)
 
 
 def agreed_of(drawn: Sequence[Drawn]) -> Proportion:

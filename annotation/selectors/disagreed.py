@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from accounts.models import User
 from annotation.models import Assignment, AssignmentState, GoldDialogue, Stage, Submission, Task, TaskState
 from annotation.schemas import differences
+from annotation.selectors.judging import judged_blind, may_judge
 from annotation.selectors.schemas import schema_of
 from projects.models import Project
 
@@ -45,9 +47,16 @@ class Page:
     after: str
 
 
-def disagreed(project: Project, *, question: str = "", after: str = "", names: bool = False) -> Page:
-    """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at."""
+def disagreed(
+    project: Project, *, reader: User, question: str = "", after: str = "", names: bool = False
+) -> Page:
+    """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at.
+
+    Without those whose labels the reader must not see yet: they may be the one to judge them blind.
+    """
     standing = Task.objects.filter(project=project, disagreement__gt=0).exclude(state=TaskState.WITHDRAWN)
+    if may_judge(reader, project):
+        standing = standing.filter(~Exists(judged_blind(reader).filter(task=OuterRef("pk"))))
     rows = _after(standing, after)
     rows = rows.order_by("-disagreement", "-id")
     wanted = LOOKED_AT if question else SHOWN

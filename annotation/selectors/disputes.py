@@ -5,10 +5,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from django.db.models import Exists, Max, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
+from accounts.errors import NotAllowed
 from accounts.models import User
-from annotation.models import FinalLabel, LabelOrigin, Submission, Task
+from annotation.models import FinalLabel, LabelOrigin, Submission, Task, TaskState
 from annotation.selectors.disagreed import MOST_PATHS, Differing, differing_in
+from annotation.selectors.judging import is_judged_blind, may_judge
 from annotation.selectors.labelling import disputes_in
 from projects.models import Project
 
@@ -33,6 +36,20 @@ def disputes_for(trainer: User, project: Project) -> QuerySet[Task]:
 
 def _labelled_by(trainer: User) -> Exists:
     return Exists(Submission.objects.filter(task=OuterRef("pk"), annotator=trainer))
+
+
+def dispute_for(reader: User, project: Project, task_id: int) -> Task | None:
+    """A disputed task, or one that a trainer has decided, with its live submissions as `answered`.
+
+    Raises NotAllowed where the reader may be the one to judge it blind: a decided one may be in a sample.
+    """
+    rows = Task.objects.filter(project=project, pk=task_id, state__in=[TaskState.DISPUTED, TaskState.FINAL])
+    task = with_answers(rows.select_related("dialogue")).first()
+    if task is not None and may_judge(reader, project) and is_judged_blind(reader, task):
+        raise NotAllowed(
+            _("You may be the one who judges it in a sample: its labels are shown when you have.")
+        )
+    return task
 
 
 def with_answers(rows: QuerySet[Task]) -> QuerySet[Task]:

@@ -20,6 +20,7 @@ from annotation.selectors.batches import (
     Drawn,
     Standing,
     Thresholds,
+    can_judge,
     labelled_by,
     left_for,
     standing_of,
@@ -112,13 +113,19 @@ def is_hidden(item: SampleItem, own: Judgement | None) -> bool:
     return item.sample.is_blind and own is None and item.sample.round.state == RoundState.IN_REVIEW
 
 
+def judged_blind(user: User) -> QuerySet[SampleItem]:
+    """What the person may be the one to judge blind, in whatever project: its labels are shown nowhere else."""
+    rows = SampleItem.objects.filter(sample__is_blind=True, sample__round__state=RoundState.IN_REVIEW)
+    return rows.filter(can_judge(user))
+
+
+def may_judge(user: User, project: Project) -> bool:
+    return Capability.REVIEW in capabilities_of(user, project)
+
+
 def is_judged_blind(user: User, task: Task) -> bool:
-    """Whether the person may be the one to judge it blind: then its labels are shown nowhere. One query."""
-    drawn = SampleItem.objects.filter(
-        task=task, sample__is_blind=True, sample__round__state=RoundState.IN_REVIEW
-    ).select_related("sample")
-    item = drawn.first()
-    return item is not None and left_for(user, item.sample).filter(pk=item.pk).exists()
+    """Whether the task is one of those, for a person who may judge. One query."""
+    return judged_blind(user).filter(task=task).exists()
 
 
 def shown_to(controller: User, item: SampleItem) -> dict[str, Any]:

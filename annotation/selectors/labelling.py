@@ -101,16 +101,6 @@ def disputes_in(project: Project) -> QuerySet[Task]:
     return rows.select_related("dialogue").order_by("-disagreement", "id")
 
 
-def dispute_for(project: Project, task_id: int) -> Task | None:
-    """A disputed task, or one that a trainer has decided, with its live submissions as `answered`."""
-    live = Submission.objects.filter(superseded_at=None).select_related("annotator", "schema")
-    rows = Task.objects.filter(project=project, pk=task_id).select_related("dialogue")
-    rows = rows.filter(Q(state=TaskState.DISPUTED) | Q(state=TaskState.FINAL))
-    return rows.prefetch_related(
-        Prefetch("submissions", live.order_by("assignment_id"), to_attr="answered")
-    ).first()
-
-
 def history_of(task: Task) -> QuerySet[FinalLabel]:
     """Its final labels, the present one last."""
     return FinalLabel.objects.filter(task=task).select_related("decided_by", "schema").order_by("id")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, Count, F, Value, When
 from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     LabellingSettings,
+    Round,
     Task,
     Workload,
 )
@@ -188,6 +189,16 @@ def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | 
 def came_free(project: Project) -> None:
     """Something may be free behind people's cursors: the next claims look from the start."""
     LabellingSettings.objects.filter(project=project).update(epoch=F("epoch") + 1)
+
+
+def uncount_withdrawn(row: Round) -> None:
+    """Nobody has taken the dialogues of a round that was withdrawn any more. Two queries."""
+    sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
+    counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))
+    if counts:
+        theirs = Case(*(When(annotator=one, then=Value(n)) for one, n in counts.items()))
+        workloads = Workload.objects.filter(project=row.project_id, annotator__in=counts)
+        workloads.update(taken=Greatest(F("taken") - theirs, 0))
 
 
 def _count(assignment: Assignment, change: int) -> None:

@@ -28,7 +28,7 @@ from annotation.models import (
 )
 from annotation.selectors.admission import live_gold
 from annotation.selectors.batches import plan_of
-from annotation.services.assignment import came_free
+from annotation.services.assignment import came_free, uncount_withdrawn
 from projects.models import Event, Membership, Project, Protocol, Role
 from projects.selectors import groups_of
 from projects.transitions import move
@@ -230,10 +230,13 @@ def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
 
 
 def withdraw(row: Round) -> int:
-    """Take back every label of a round that was returned, in the verdict's transaction. They stay as history."""
+    """Take back every label of a round that was returned, in the verdict's transaction. They stay as history, and count
+    neither for a person's limit nor for the balance between people."""
     tasks = Task.objects.filter(round=row)
     FinalLabel.objects.filter(task__round=row, superseded_at=None).update(superseded_at=timezone.now())
-    return tasks.filter(state=TaskState.FINAL).update(state=TaskState.WITHDRAWN, open_slots=0)
+    withdrawn = tasks.filter(state=TaskState.FINAL).update(state=TaskState.WITHDRAWN, open_slots=0)
+    uncount_withdrawn(row)
+    return withdrawn
 
 
 def open_next(row: Round, group: str | None = None) -> Round:

@@ -35,7 +35,8 @@ def disagreed(request: HttpRequest, slug: str) -> HttpResponse:
     row = current_schema(project)
     schema = schema_of(row) if row else None
     chosen = request.GET.get("question", "")
-    page = selectors.disagreed(project, question=chosen, after=request.GET.get("after", ""), names=True)
+    after = request.GET.get("after", "")
+    page = selectors.disagreed(project, reader=user, question=chosen, after=after, names=True)
     skipped = selectors.most_skipped(project)
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     by_key = schema.by_key if schema else {}
@@ -47,7 +48,7 @@ def disagreed(request: HttpRequest, slug: str) -> HttpResponse:
         "after": page.after,
         "chosen": chosen,
         "questions": [(one.key, getattr(one.text, language)) for one in by_key.values() if one.agree],
-        "skipped": skipped if not request.GET.get("after") else [],
+        "skipped": skipped if not after else [],
         "openings": openings(
             [case.task.dialogue for case in page.cases if case.task.dialogue]
             + list(Dialogue.objects.filter(pk__in=[one for _task, _n, one in skipped]))

@@ -20,8 +20,15 @@ from accounts.errors import NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
 from annotation.models import FinalLabel, LabelOrigin, Schema, Submission, Task, TaskState, Thread
-from annotation.selectors.disputes import decided_lately, disputes_for, next_dispute, spelled, with_answers
-from annotation.selectors.labelling import dispute_for, history_of, speakers_in
+from annotation.selectors.disputes import (
+    decided_lately,
+    dispute_for,
+    disputes_for,
+    next_dispute,
+    spelled,
+    with_answers,
+)
+from annotation.selectors.labelling import history_of, speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.final_answers import answered_paths, value_at
 from annotation.services.labelling import MAX_NOTE
@@ -73,7 +80,7 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
     """One dispute with everybody's answers; with `?anew=1` one that is decided already, to be decided again."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    task = dispute_for(project, task_id)
+    task = dispute_for(user, project, task_id)
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
     if request.method != "POST":
@@ -88,7 +95,7 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
             replaces=number_in(request.POST.get("replaces")),
         )
     except Refusal as refusal:
-        return _show(request, user, dispute_for(project, task_id) or task, refusal)
+        return _show(request, user, dispute_for(user, project, task_id) or task, refusal)
     messages.success(request, _("Dialogue %(n)d is decided.") % {"n": task.dialogue_id})
     following = next_dispute(user, project, task)
     return redirect("dispute", slug, following.pk) if following else redirect("disputes", slug)

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.db import transaction
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
@@ -24,13 +25,14 @@ SETTLED_MS = 600  # a verdict is not taken in the first half second of a page
 
 @pytest.fixture
 def three(planned: Project, ann: User, writes: Callable[..., object]) -> list[Dialogue]:
-    """Three finished dialogues of Ann's."""
+    """Three finished dialogues of Ann's; at once, that no worker makes candidates for what is answered already."""
     finished = []
-    for number in range(3):
-        assignment = claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
-        for position in range(14):
-            writes(assignment, f"utterance {position} of {number}", position)
-        finished.append(finish_dialogue(annotator=ann, assignment_id=assignment.pk).dialogue)
+    with transaction.atomic():
+        for number in range(3):
+            assignment = claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
+            for position in range(14):
+                writes(assignment, f"utterance {position} of {number}", position)
+            finished.append(finish_dialogue(annotator=ann, assignment_id=assignment.pk).dialogue)
     return finished
 
 

@@ -7,7 +7,17 @@ from django.test import TestCase
 
 from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import Batch, FinalLabel, Round, RoundState, Sample, Submission, Task, TaskState
+from annotation.models import (
+    Batch,
+    FinalLabel,
+    Round,
+    RoundState,
+    Sample,
+    Submission,
+    Task,
+    TaskState,
+    Workload,
+)
 from annotation.services.admission import make_gold, retire_gold
 from annotation.services.assignment import release
 from annotation.services.batches import cut_batches, regroup_round, seal_round, unseal_round
@@ -112,6 +122,18 @@ def test_a_returned_batch_loses_every_label_and_begins_again(
     following.refresh_from_db()
     assert following.state == RoundState.SEALED
     assert FinalLabel.objects.filter(superseded_at=None).count() == 8
+
+
+def test_withdrawn_work_counts_neither_for_a_limit_nor_for_the_balance(
+    quality: Project, anna: User, carla: User, drawn: Sample
+) -> None:
+    quality.labelling.max_per_person = 8
+    quality.labelling.save()
+    judges_all(carla, drawn, wrong=2)
+    return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.")
+    assert Workload.objects.get(annotator=anna).taken == 0
+    label(quality, anna, [1] * 8)
+    assert Workload.objects.get(annotator=anna).taken == 8
 
 
 def test_withdrawn_labels_cannot_be_corrected(

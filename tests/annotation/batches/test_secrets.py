@@ -4,9 +4,11 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import BatchPlan, Round, Sample, SampleItem
+from annotation.models import BatchPlan, Round, Sample, SampleItem, Task
+from annotation.selectors.disagreed import disagreed
 from annotation.services.judging import accept_round
 from annotation.services.sampling import draw_sample
 from projects.models import Project, Role
@@ -114,3 +116,26 @@ def test_who_has_ended_sees_both(client: Client, doubled: Sample, carla: User, c
 
 def test_managers_see_how_far_it_is(client: Client, doubled: Sample, mara: User) -> None:
     assert "4 / 4" in batch_page(client, mara)
+
+
+def test_what_people_disagreed_on_stays_hidden_from_who_may_judge_it(
+    client: Client, drawn: Sample, quality: Project, tina: User, mara: User
+) -> None:
+    """A trainer may judge samples, too."""
+    first = items(drawn)[0]
+    Task.objects.filter(pk=first.task_id).update(disagreement=0.5)
+    for reader, expected in ((tina, []), (mara, [first.task])):
+        assert [case.task for case in disagreed(quality, reader=reader).cases] == expected
+    Round.objects.filter(pk=drawn.round_id).update(state="accepted", ended_at=timezone.now())
+    assert [case.task for case in disagreed(quality, reader=tina).cases] == [first.task]
+
+
+def test_a_decided_dispute_tells_no_label_either(
+    client: Client, drawn: Sample, tina: User, mara: User
+) -> None:
+    address = f"disputes/{items(drawn)[0].task_id}/"
+    client.force_login(tina)
+    page, api = client.get(f"/p/quality/{address}?anew=1"), client.get(f"/api/v1/{address}")
+    assert (page.status_code, api.status_code) == (403, 403)
+    assert HIDDEN in page.content.decode()
+    assert HIDDEN in api.json()["detail"]

@@ -11,31 +11,35 @@ from tests.annotation.training.conftest import RIGHT, SLIP, labels
 BAD = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
 
 
-def test_the_most_disagreed_comes_first_with_its_answers(anna: User, bela: User, quality: Project) -> None:
+def test_the_most_disagreed_comes_first_with_its_answers(
+    mara: User, anna: User, bela: User, quality: Project
+) -> None:
     for theirs in (SLIP, BAD, RIGHT):
         first, second = labels(anna, quality, RIGHT), labels(bela, quality, theirs)
         assert first.task_id == second.task_id
-    cases = disagreed(quality, names=True).cases
+    cases = disagreed(quality, reader=mara, names=True).cases
     assert [len(case.differing) for case in cases] == [2, 1]
     assert cases[1].differing[0].spread == [(0, 1, ["anna"]), (1, 1, ["bela"])]
 
 
-def test_names_are_left_out_and_one_question_asked_for(anna: User, bela: User, quality: Project) -> None:
+def test_names_are_left_out_and_one_question_asked_for(
+    mara: User, anna: User, bela: User, quality: Project
+) -> None:
     for theirs in (SLIP, BAD):
         labels(anna, quality, RIGHT)
         labels(bela, quality, theirs)
-    (case,) = disagreed(quality, question="quality").cases
+    (case,) = disagreed(quality, reader=mara, question="quality").cases
     assert all(not names for one in case.differing for _value, _n, names in one.spread)
 
 
-def test_a_page_begins_where_the_last_one_ended(anna: User, bela: User, quality: Project) -> None:
+def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: User, quality: Project) -> None:
     for theirs in (SLIP, BAD):
         labels(anna, quality, RIGHT)
         labels(bela, quality, theirs)
-    first, second = disagreed(quality).cases
+    first, second = disagreed(quality, reader=mara).cases
     after = f"{first.task.disagreement!r}_{first.task.pk}"
-    assert [case.task for case in disagreed(quality, after=after).cases] == [second.task]
-    assert len(disagreed(quality, after="nan_99").cases) == 2
+    assert [case.task for case in disagreed(quality, reader=mara, after=after).cases] == [second.task]
+    assert len(disagreed(quality, reader=mara, after="nan_99").cases) == 2
 
 
 def test_changed_guidelines_are_unread_until_acknowledged(anna: User, tina: User, quality: Project) -> None:
