@@ -170,6 +170,7 @@ MIDDLEWARE = [
     "accounts.middleware.OneTimePasswordMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "frontend.middleware.SignedOutMiddleware",
     "frontend.middleware.RefusalMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]

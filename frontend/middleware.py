@@ -5,10 +5,10 @@ from collections.abc import Callable
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
 from django.utils import translation
 from django.utils.decorators import sync_only_middleware
-from django_htmx.http import trigger_client_event
+from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from accounts.errors import Refusal
 from accounts.models import User
@@ -29,6 +29,24 @@ class LanguageMiddleware:
             translation.activate(user.language)
             request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
         return self.get_response(request)
+
+
+@sync_only_middleware
+class SignedOutMiddleware:
+    """A part of a page that asks after its person has signed out has the whole page loaded anew.
+
+    The form to sign in has no place in the middle of it, and would lead back to that part alone.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        to = response.headers.get("Location", "").partition("?")[0]
+        if "HX-Request" in request.headers and to == resolve_url(settings.LOGIN_URL):
+            return HttpResponseClientRefresh()
+        return response
 
 
 @sync_only_middleware

@@ -48,6 +48,7 @@ def ask(
     if not made:
         if thread.asker_id != asker.pk or thread.dialogue_id != dialogue.pk:
             raise Refusal("id_in_use", _("This id belongs to another thread."), _("Use a new one."))
+        _check_same(Message.objects.get(pk=thread_id), text)
         return thread
     _write(thread, asker, thread_id, MessageKind.QUESTION, text)
     record(thread, kind="thread", project=project, actor=asker, after=ThreadState.OPEN)
@@ -68,6 +69,7 @@ def reply(
     if stored := Message.objects.filter(pk=message_id).first():
         if stored.thread_id != thread.pk or stored.author_id != author.pk:
             raise Refusal("id_in_use", _("This id belongs to another message."), _("Use a new one."))
+        _check_same(stored, _checked(text))
         return thread
     if kind not in MessageKind.values:
         raise Invalid(_("A message is a question, an answer or a decision."), field="kind")
@@ -111,6 +113,15 @@ def mark_seen(*, user: User, threads: list[Thread]) -> None:
 def _check_decides(user: User, project: Project) -> None:
     if Capability.DECIDE not in capabilities_of(user, project):
         raise NotAllowed(_("Only trainers decide."), _("Write an answer instead."))
+
+
+def _check_same(stored: Message, text: str) -> None:
+    if stored.text != text:
+        raise Refusal(
+            "id_in_use",
+            _("Under this id other words are stored already."),
+            _("Reload the page: your words are kept; then send them again."),
+        )
 
 
 def _checked(text: str) -> str:

@@ -171,6 +171,8 @@ def words() -> dict[str, Any]:
         ),
         "volatile": _("This browser cannot keep unsent answers on disk."),
         "volatile_remedy": _("Keep this tab open until everything is sent."),
+        "elsewhere": _("You submitted this dialogue in another tab."),
+        "elsewhere_remedy": _("What you submit here replaces those answers."),
         "refused": _("A submission was not stored."),
         "open_it": _("Open it"),
         "conflict": _("The answers to this dialogue were changed in another tab or on another device."),

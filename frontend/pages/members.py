@@ -174,9 +174,13 @@ def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    """Exactly the roles that are ticked. A refusal is told, and the line shows what is true."""
+    """Exactly the roles that are ticked, or, to undo, those of `before`, with commas between them.
+
+    A refusal is told, and the line shows what is true.
+    """
     project = _project(request, slug)
-    form = RolesForm(request.POST)
+    before = request.POST.get("before")
+    form = RolesForm(request.POST if before is None else {"roles": before.split(",")})
     form.is_valid()
     try:
         change = set_member(

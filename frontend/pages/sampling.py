@@ -134,7 +134,7 @@ def words() -> dict[str, Any]:
         "still_weighted": _("Both verdicts are possible."),
         # notices
         "offline": _("No connection."),
-        "offline_remedy": _("What you judged is kept in this tab and sent when the connection is back."),
+        "offline_remedy": _("What you judged is kept in this browser and sent when the connection is back."),
         "sign_in": _("You are signed out."),
         "sign_in_remedy": _("Sign in again, also in another tab: what waits here is sent then."),
         "sign_in_link": _("Sign in"),

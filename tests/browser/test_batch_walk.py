@@ -31,7 +31,7 @@ from tests.annotation.batches.conftest import says
 from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
-from tests.browser.test_sampling import KEYS, controller, press
+from tests.browser.test_sampling import KEYS, agrees, controller, press
 from tests.processes import wait_until
 
 BATCH, REST, SAMPLE, WRONG = 104, 3, 100, 12
@@ -120,7 +120,7 @@ def judges_open(page: Page, items: list[SampleItem]) -> None:
     for place in range(len(items)):
         shows(page, place)
         if place:
-            press(page, "y")
+            agrees(page)
             continue
         press(page, "n", KEYS[0], "Alt+n")
         page.keyboard.type("It is about another card.")

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from accounts.models import User
 from annotation.models import Assignment, Draft, Turn
 from dialogues.models import Action
 from tests.browser.bench import Bench
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn
 
 Eventually = Callable[[Callable[[], bool], str], None]
 
@@ -23,6 +23,27 @@ def test_a_draft_survives_a_reload_at_once(
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.type("My cat she").reload()
     expect(bench.field).to_have_value("My cat she")
+
+
+def test_a_draft_that_cannot_be_saved_is_not_tried_without_end(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann, **ROUTED), anns_assignment)
+    tried: list[str] = []
+
+    def refuse(route: Route) -> None:
+        tried.append(route.request.method)
+        route.fulfill(status=503, content_type="application/problem+json", body="{}")
+
+    bench.page.route("**/draft/", refuse)
+    bench.type("My cat")
+    expect(bench.note).to_contain_text("kept in this browser")
+    first = len(tried)
+    bench.page.wait_for_timeout(3000)
+    assert len(tried) == first  # the next one comes after five seconds, or when something changes
+    bench.page.unroute("**/draft/")
+    bench.type(" sheds")
+    expect(bench.note).to_contain_text("draft saved")
 
 
 def test_a_draft_is_found_on_a_second_device(

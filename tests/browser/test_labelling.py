@@ -285,6 +285,39 @@ def test_skip_with_a_reason_goes_on_to_the_next(mara: User, signs_in: SignedIn) 
     assert Assignment.objects.get(pk=first).state == AssignmentState.RELEASED
 
 
+def test_skip_pressed_twice_leaves_one_dialogue(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("Control+Shift+s")
+    bench.press("2", "Enter", "Enter")
+    bench.goes_on_from(first)
+    second = bench.shown
+    bench.press("y", "5").submit()
+    eventually(lambda: len(stored(ann)) == 1, "the second dialogue's submission")
+    assert stored(ann)[0].assignment_id == second
+
+
+def test_what_was_submitted_in_another_tab_is_not_asked_for_again(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    one = LabelBench.open(signs_in(ann), project)
+    other = LabelBench.open(one.page.context.new_page(), project)
+    assert one.shown == other.shown
+    first = one.shown
+    one.press("y", "5").submit().goes_on_from(first)
+    expect(other.notices).to_contain_text("You submitted this dialogue in another tab.")
+    expect(other.page.locator("#stage")).to_have_text("Revise")
+    other.press("n", "3", "c").submit().goes_on_from(first)
+    eventually(lambda: [row.revision for row in stored(ann)] == [2], "the revision")
+    assert other.shown != one.shown
+
+
 def test_save_for_later(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara)
     ann = annotator("ann", project)

@@ -29,6 +29,54 @@ def test_a_tick_holds_at_once_and_is_undone(
     expect(line.get_by_label("ann: Trainer")).not_to_be_checked()
 
 
+def test_a_role_that_was_taken_away_stays_away(
+    signs_in: SignedIn, project: Project, mara: User, ann: User, eventually: Eventually
+) -> None:
+    """The line that offers to undo knows the roles before; the next tick does not bring them back."""
+    Membership.objects.filter(user=ann).update(roles=["annotator", "trainer"])
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/members/")
+    line = page.locator(f"#member-{ann.pk}")
+    line.get_by_label("ann: Trainer").uncheck()
+    eventually(lambda: roles_of(ann) == ["annotator"], "one role less")
+    expect(line.get_by_role("button", name="Undo")).to_be_visible()
+    expect(line.get_by_label("ann: Trainer")).to_be_focused()
+    line.get_by_label("ann: ML engineer").check()
+    eventually(lambda: roles_of(ann) == ["annotator", "engineer"], "another role, and not the one before")
+
+
+def test_a_part_of_a_page_whose_person_signed_out_does_not_show_the_form_to_sign_in(
+    signs_in: SignedIn, project: Project, eric: User
+) -> None:
+    job = Job.objects.create(project=project, kind="export", state=JobState.RUNNING, done=1, total=4)
+    page = signs_in(eric)
+    page.goto(f"/p/chit-chat/jobs/{job.pk}/")
+    expect(page.locator("#live")).to_contain_text("25 %")
+    page.context.clear_cookies()
+    page.wait_for_url(f"**/login/?next=/p/chit-chat/jobs/{job.pk}/")
+    expect(page.locator("#live")).to_have_count(0)
+
+
+def test_a_page_that_renews_itself_keeps_the_focus(signs_in: SignedIn, project: Project, eric: User) -> None:
+    job = Job.objects.create(project=project, kind="export", state=JobState.RUNNING, done=1, total=4)
+    page = signs_in(eric)
+    page.goto(f"/p/chit-chat/jobs/{job.pk}/")
+    page.get_by_role("button", name="Stop").focus()
+    Job.objects.filter(pk=job.pk).update(done=3)
+    expect(page.locator("#live")).to_contain_text("75 %")
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+
+
+def test_a_connection_that_is_gone_is_said_once(signs_in: SignedIn, project: Project, eric: User) -> None:
+    job = Job.objects.create(project=project, kind="export", state=JobState.RUNNING, done=1, total=4)
+    page = signs_in(eric)
+    page.goto(f"/p/chit-chat/jobs/{job.pk}/")
+    page.context.set_offline(True)
+    page.locator("#toasts .toast.bad button").click()  # it is read, and taken away
+    page.wait_for_timeout(2500)  # the page has asked twice since
+    expect(page.locator("#toasts .toast")).to_have_count(0)
+
+
 def test_a_removed_person_comes_back_with_one_press(
     signs_in: SignedIn, project: Project, mara: User, ann: User, eventually: Eventually
 ) -> None:

@@ -27,6 +27,8 @@ from tests.processes import Stack
 Eventually = Callable[[Callable[[], bool], str], None]
 KEYS = {2: "5", 1: "4", 0: "3"}  # of the preset's options
 
+JUST_SHOWN_MS = 300  # in which a dialogue that has just come up is not agreed with
+
 
 @pytest.fixture(autouse=True)
 def _nobody_holds_anything() -> None:
@@ -68,6 +70,11 @@ def opened(page: Page, sample: Sample) -> Page:
     page.goto(f"/p/{batch.project.slug}/batches/{batch.number}/sample/")
     page.wait_for_selector("html[data-ready]")
     return page
+
+
+def agrees(page: Page) -> None:
+    page.wait_for_timeout(JUST_SHOWN_MS)
+    page.keyboard.press("y")
 
 
 def press(page: Page, *keys: str) -> None:
@@ -148,7 +155,7 @@ def test_open_the_label_is_agreed_to_or_corrected_with_a_reason(
     _first, second, *_rest = labels(sample)
     page = opened(signs_in(carla), sample)
     expect(page.locator("#told")).to_contain_text("Label:")
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#place")).to_have_text("2 of 4")
     press(page, "n")
     press(page, KEYS[second], "Control+Enter")
@@ -158,15 +165,43 @@ def test_open_the_label_is_agreed_to_or_corrected_with_a_reason(
     page.keyboard.type("It answers another question.")
     press(page, "Control+Enter")
     expect(page.locator("#place")).to_have_text("3 of 4")
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#place")).to_have_text("4 of 4")
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#end")).to_contain_text("All of the sample is judged")
     eventually(lambda: len(judgements(sample)) == 4, "the last judgement")
     found = judgements(sample)
     assert [one.is_right for one in found] == [True, False, True, True]
     assert found[1].answers["dialogue"]["quality"] == 0
     assert found[1].reason == "It answers another question."
+
+
+def test_a_key_pressed_twice_judges_one_dialogue(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
+    page = opened(signs_in(carla), sample)
+    page.wait_for_timeout(JUST_SHOWN_MS)
+    press(page, "y", "y")
+    page.locator("[data-do=agree]").dblclick()
+    expect(page.locator("#place")).to_have_text("2 of 4")
+    eventually(lambda: len(judgements(sample)) == 1, "the one judgement")
+
+
+def test_what_was_judged_offline_outlives_the_tab(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
+    page = opened(signs_in(carla), sample)
+    page.context.set_offline(True)
+    agrees(page)
+    agrees(page)
+    expect(page.locator("#place")).to_have_text("3 of 4")
+    again = page.context.new_page()
+    page.close()
+    again.context.set_offline(False)
+    opened(again, sample)
+    eventually(lambda: len(judgements(sample)) == 2, "what waited")
 
 
 def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
@@ -192,7 +227,7 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
     def judge_where_something_is_left() -> bool:
         for page in (one, two):
             if page.locator("[data-do=agree]").is_visible():
-                press(page, "y")
+                agrees(page)
         return len(judgements(sample)) == 8
 
     eventually(judge_where_something_is_left, "everything to be judged")
@@ -207,7 +242,7 @@ def test_what_others_hold_is_looked_for_again(mara: User, signs_in: SignedIn) ->
     sample, carla = drawn(mara, [2, 2, 2, 2], is_blind=False)
     chris = controller("chris", sample.round.project)
     one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
-    press(two, "y")
+    agrees(two)
     expect(two.locator("#end")).to_contain_text("3 more are with other controllers now", timeout=ARRIVES_MS)
     one.close()
     cache.clear()
@@ -234,7 +269,7 @@ def test_a_verdict_meanwhile_is_said(mara: User, signs_in: SignedIn) -> None:
     assert last is not None
     judge(controller=chris, item_id=last.pk, sent=SentJudgement(id=uuid4()))
     accept_round(controller=chris, round_id=sample.round_id, decision_id=uuid4())
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#notices")).to_contain_text("The verdict on this batch is given")
     expect(page.locator("#notices button")).to_have_text("To the batch")
 
@@ -245,7 +280,8 @@ def test_what_is_judged_offline_waits_and_is_sent(
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
     page = opened(signs_in(carla), sample)
     page.context.set_offline(True)
-    press(page, "y", "y")
+    agrees(page)
+    agrees(page)
     expect(page.locator("#notices")).to_contain_text("No connection.")
     expect(page.locator("#place")).to_have_text("3 of 4")
     assert not judgements(sample)
@@ -294,7 +330,8 @@ def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
     page = opened(signs_in(carla, **ROUTED), sample)
     page.route("**/judgements/", lambda route: route.abort())
-    press(page, "y", "y")
+    agrees(page)
+    agrees(page)
     expect(page.locator("#notices")).to_contain_text("No connection.")
     page.unroute("**/judgements/")
     page.reload()
@@ -310,7 +347,7 @@ def test_what_one_judged_is_not_sent_as_anothers(
     page = opened(signs_in(carla), sample)
     cleo = controller("cleo", sample.round.project)
     take_over(page.context, cleo, stack.url)
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#notices")).to_contain_text("You are signed out.")
     assert judgements(sample) == []
     take_over(page.context, carla, stack.url)
@@ -323,7 +360,7 @@ def test_any_length_is_judged(mara: User, signs_in: SignedIn, utterances: int) -
     sample, carla = drawn(mara, [2, 2], utterances=utterances, is_blind=False)
     page = opened(signs_in(carla), sample)
     expect(page.locator("#turns > li")).to_have_count(utterances)
-    press(page, "y")
+    agrees(page)
     expect(page.locator("#place")).to_have_text("2 of 2")
 
 

@@ -11,7 +11,10 @@ const form = /** @type {HTMLFormElement} */ (byId("sending"));
 const field = /** @type {HTMLInputElement} */ (byId("answers"));
 /** @type {NodeListOf<HTMLTextAreaElement>} */
 const texts = document.querySelectorAll("textarea[form=sending]");
-const keptAs = `lapidary-test:${data.kept}`;
+const person = /** @type {HTMLElement | null} */ (document.getElementById("outbox"))?.dataset.user;
+const keptAs = `lapidary-test:${person}:${data.kept}`;
+/** What the person began with: when somebody has stored other answers since, what is kept is not about them. */
+const begun = JSON.stringify([data.answers, [...texts].map(({ defaultValue }) => defaultValue)]);
 
 const questions = new Questions({
   turns: byId("turns"),
@@ -30,7 +33,7 @@ function unwritten() {
 function keep() {
   const written = Object.fromEntries([...texts].map(({ name, value }) => [name, value]));
   try {
-    sessionStorage.setItem(keptAs, JSON.stringify({ answers: questions.answers, written }));
+    sessionStorage.setItem(keptAs, JSON.stringify({ begun, answers: questions.answers, written }));
   } catch {
     // A browser that keeps nothing: the answers stay on the page.
   }
@@ -38,7 +41,8 @@ function keep() {
 
 function kept() {
   try {
-    return JSON.parse(sessionStorage.getItem(keptAs) ?? "null");
+    const found = JSON.parse(sessionStorage.getItem(keptAs) ?? "null");
+    return found?.begun === begun ? found : null;
   } catch {
     return null;
   }

@@ -127,6 +127,8 @@ export class Composer {
     this.field = /** @type {HTMLTextAreaElement} */ (options.form.querySelector("textarea"));
     this.changes = /** @type {HTMLElement} */ (options.form.querySelector("[data-changes]"));
     this.notes = /** @type {HTMLElement} */ (options.form.querySelector("[data-note]"));
+    /** @type {HTMLElement} what is said of an action, aloud; the notes change at every key */
+    this.spoken = /** @type {HTMLElement} */ (options.form.querySelector("[data-spoken]"));
     this.field.addEventListener("input", (event) => this.#onInput(/** @type {InputEvent} */ (event)));
     this.field.addEventListener("keydown", (event) => this.#onKey(event));
     this.field.addEventListener("pointerdown", () => this.#touchPick());
@@ -265,6 +267,7 @@ export class Composer {
     /** @type {string[]} */
     const said = [];
     if (message) said.push(message);
+    this.spoken.textContent = message;
     if (this.text && derived.place !== null) said.push(this.#origin(derived, shown().length));
     if (this.text && (derived.place !== null || shown().length > 0)) said.push(words[derived.action]);
     if (derived.action === "revise" && derived.distance !== null)

@@ -88,22 +88,35 @@ export class Conversation {
   }
 }
 
-/** One notice a cause, above the input; null takes it away. @param {string} cause  @param {Notice | null} notice */
+/** What the actions of a notice do now. @type {WeakMap<HTMLElement, NonNullable<Notice["actions"]>>} */
+const acts = new WeakMap();
+
+/**
+ * One notice a cause, above the input; null takes it away. What stands there already is not read out again.
+ * @param {string} cause  @param {Notice | null} notice
+ */
 export function note(cause, notice) {
   const holder = byId("notices");
-  const old = holder.querySelector(`[data-cause="${cause}"]`);
+  const old = /** @type {HTMLElement | null} */ (holder.querySelector(`[data-cause="${cause}"]`));
   if (!notice) {
     old?.remove();
     return;
   }
+  const { tone, text, remedy = "", more = [], actions = [] } = notice;
+  const print = JSON.stringify([tone, text, remedy, actions.map(({ label }) => label)]);
+  if (old?.dataset.print === print && more.length === 0) {
+    acts.set(old, actions);
+    return;
+  }
   const { row, part } = copyOf("notice-row");
-  row.dataset.cause = cause;
-  if (notice.tone) row.classList.add(notice.tone);
-  row.setAttribute("role", notice.tone === "bad" ? "alert" : "status");
-  part("said").textContent = notice.text;
-  part("remedy").textContent = notice.remedy ?? "";
-  part("more").append(...(notice.more ?? []));
-  part("actions").append(...(notice.actions ?? []).map(({ label, run }) => button(label, run)));
+  Object.assign(row.dataset, { cause, print });
+  acts.set(row, actions);
+  if (tone) row.classList.add(tone);
+  row.setAttribute("role", tone === "bad" ? "alert" : "status");
+  part("said").textContent = text;
+  part("remedy").textContent = remedy;
+  part("more").append(...more);
+  part("actions").append(...actions.map(({ label }, n) => button(label, () => acts.get(row)?.[n].run())));
   if (old) old.replaceWith(row);
   else holder.append(row);
 }

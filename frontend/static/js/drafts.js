@@ -167,8 +167,8 @@ export class Drafts {
     return this.kind.print(this.#read()) !== this.#known;
   }
 
-  /** At every change. */
-  keep() {
+  /** At every change. @param {{ rest?: boolean }} [how]  rest: save on the server, too, once the person rests */
+  keep({ rest = true } = {}) {
     const dirty = this.#isDirty();
     remember(keyOf("draft", this.options.assignment), {
       ...this.options.read(),
@@ -176,7 +176,7 @@ export class Drafts {
       dirty,
       activity: this.options.time(),
     });
-    if (dirty) this.rest();
+    if (dirty && rest) this.rest();
   }
 
   rest(after = REST_MS) {
@@ -195,6 +195,7 @@ export class Drafts {
     clearTimeout(this.#timer);
     if (this.held || this.#saving || !this.#isDirty()) return;
     this.#saving = true;
+    let isStored = false;
     const sent = this.#read();
     const before = lastSent(this.options.assignment);
     setLastSent(this.options.assignment, this.kind.said(sent));
@@ -203,16 +204,17 @@ export class Drafts {
       const stored = await call("PUT", address, { ...sent, version: this.version });
       this.version = Math.max(this.version, stored.version);
       this.#known = this.kind.print(sent);
+      isStored = true;
       if (!this.#ended.signal.aborted) this.options.onState("saved");
     } catch (error) {
       if (!this.#ended.signal.aborted) this.#failed(error, sent, before);
     } finally {
       this.#saving = false;
     }
-    if (!this.#ended.signal.aborted) this.keep();
+    if (!this.#ended.signal.aborted) this.keep({ rest: isStored });
   }
 
-  /** @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
+  /** What no repetition heals waits for the next change. @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
   #failed(error, sent, before) {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();

@@ -1,12 +1,12 @@
 // @ts-check
-/** What was judged and is not stored yet: kept in this tab, sent in order, tried again until the server has answered. */
+/** What was judged and is not stored yet: kept in this browser, sent in order, tried again until the server has answered. */
 import { call, isPassing, isSignedOut } from "./api.js";
 import { note } from "./conversation.js";
 
 /**
  * @typedef {import("./questions.js").Answers} Answers
  * @typedef {{ item: import("./sampling.js").Item,
- *   body: { id: string, answers: Answers | null, reason: string, active_ms: number } }} Entry
+ *   body: { id: string, answers: Answers | null, reason: string, active_ms: number }, at?: number }} Entry
  * @typedef {{ keptAs: string, words: Record<string, string>, login: string,
  *   asks: () => { next: number, held: number[] }, onStored: (entry: Entry, answer: any) => void,
  *   onRefused: (entry: Entry, problem: import("./api.js").Problem) => Promise<void>, onQuiet: () => void }} Options
@@ -16,7 +16,7 @@ import { note } from "./conversation.js";
 const AGAIN_MS = 4000;
 const MOST_HELD = 20;
 
-/** @param {string} keptAs  @param {string} what */
+/** What this tab keeps. @param {string} keptAs  @param {string} what */
 export function kept(keptAs, what) {
   try {
     return JSON.parse(sessionStorage.getItem(`${keptAs}:${what}`) ?? "null");
@@ -31,6 +31,38 @@ export function keep(keptAs, what, value) {
     sessionStorage.setItem(`${keptAs}:${what}`, JSON.stringify(value));
   } catch {
     // A browser that keeps nothing: it stays on the page.
+  }
+}
+
+/** One key an entry: two tabs with the same sample lose nothing of each other's. @param {string} keptAs  @param {Entry} entry */
+const keyOf = (keptAs, entry) => `${keptAs}:unsent:${entry.body.id}`;
+
+/** @param {string} keptAs  @returns {Entry[]} in the order in which they were judged */
+function recalled(keptAs) {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(`${keptAs}:unsent:`));
+    const found = keys.map((key) => JSON.parse(localStorage.getItem(key) ?? "null"));
+    return found.filter(Boolean).sort((one, other) => one.at - other.at);
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} keptAs  @param {Entry} entry */
+function remember(keptAs, entry) {
+  try {
+    localStorage.setItem(keyOf(keptAs, entry), JSON.stringify(entry));
+  } catch {
+    // Full or forbidden: it stays on the page.
+  }
+}
+
+/** @param {string} keptAs  @param {Entry} entry */
+function forget(keptAs, entry) {
+  try {
+    localStorage.removeItem(keyOf(keptAs, entry));
+  } catch {
+    // Nothing was kept.
   }
 }
 
@@ -49,7 +81,7 @@ export class Judgements {
   constructor(options) {
     this.options = options;
     /** @type {Entry[]} */
-    this.unsent = kept(options.keptAs, "unsent") ?? [];
+    this.unsent = recalled(options.keptAs);
   }
 
   get waiting() {
@@ -64,7 +96,7 @@ export class Judgements {
   /** @param {Entry} entry */
   send(entry) {
     this.unsent.push(entry);
-    keep(this.options.keptAs, "unsent", this.unsent);
+    remember(this.options.keptAs, { ...entry, at: Date.now() });
     this.pump();
   }
 
@@ -98,8 +130,8 @@ export class Judgements {
   }
 
   #done() {
-    this.unsent.shift();
-    keep(this.options.keptAs, "unsent", this.unsent);
+    const [sent] = this.unsent.splice(0, 1);
+    forget(this.options.keptAs, sent);
     note("network", null);
   }
 

@@ -576,7 +576,7 @@ function onOutbox(event) {
     if (event.signedOut) saySignedOut();
     return;
   }
-  if (event.item.lane !== lane) return;
+  if (event.item.lane !== lane || event.item.owner !== outbox.owner) return;
   if (event.kind === "stored") onStored(event.item, event.answer);
   else if (event.kind === "refused") void showRefused();
 }
@@ -598,14 +598,27 @@ function onStored(item, answer) {
     };
   }
   void forget(item.assignment);
+  if (!sent) storedElsewhere(item, answer);
   if (answer.task_state === "confirming") void offerConfirmations();
-  take(answer.next);
+  // What another tab has claimed is for that tab, unless this one has nothing.
+  if (sent || !current) take(answer.next);
   if (answer.nothing) nothing = answer.nothing;
   if (!current && ahead.length === 0) {
     if (answer.nothing) showNothing(answer.nothing);
     else if (item.sent.next_claim) void claimAhead();
   }
   showHead();
+}
+
+/** By another tab, or before a reload: here it is not next any more. @param {outbox.Item} item  @param {any} answer */
+function storedElsewhere(item, answer) {
+  ahead = ahead.filter((task) => task.assignment.id !== item.assignment);
+  keepTasks();
+  if (current?.assignment.id !== item.assignment || current.isRevision) return;
+  current.isRevision = true;
+  current.assignment = { ...current.assignment, ...answer.assignment, task_state: answer.task_state };
+  showState();
+  say("elsewhere", { tone: "warn", text: words.elsewhere, remedy: words.elsewhere_remedy });
 }
 
 /** Dialogues that the person and somebody else answered differently. */
@@ -699,10 +712,11 @@ const bench = {
   claimId,
   hasNext: () => ahead.length > 0,
   describe,
-  /** A dialogue was left; another takes its place. @param {any} answer */
-  left: (answer) => {
+  /** A dialogue was left; another takes its place. @param {number} id  @param {any} answer */
+  left: (id, answer) => {
     if (answer.nothing) nothing = answer.nothing;
-    goOn(answer.next);
+    if (current?.assignment.id === id) goOn(answer.next);
+    else take(answer.next);
   },
 };
 

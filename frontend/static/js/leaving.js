@@ -7,7 +7,7 @@ import { toast } from "./toast.js";
  * @typedef {{
  *   project: string, words: Record<string, any>, urls: Record<string, string>, current: () => any,
  *   sayError: (error: unknown) => void, reopen: (id: number) => Promise<void>, finishDraft: () => Promise<void>,
- *   claimId: () => string, hasNext: () => boolean, describe: (answers: any) => string, left: (answer: any) => void,
+ *   claimId: () => string, hasNext: () => boolean, describe: (answers: any) => string, left: (id: number, answer: any) => void,
  * }} Bench
  */
 
@@ -31,7 +31,8 @@ export async function save(bench) {
 export function skip(bench) {
   ask(bench, "skip", async (id, reason) => {
     const next = bench.hasNext() ? {} : { next_claim: bench.claimId() };
-    bench.left(await call("POST", `/labelling/${id}/skip/`, { reason, ...next }));
+    const answer = await call("POST", `/labelling/${id}/skip/`, { reason, ...next });
+    return () => bench.left(id, answer);
   });
 }
 
@@ -39,11 +40,12 @@ export function skip(bench) {
 export function giveBack(bench) {
   ask(bench, "giveBack", async (id, reason) => {
     await call("POST", `/labelling/${id}/skip/`, { reason });
-    location.assign(bench.urls.queue);
+    return () => location.assign(bench.urls.queue);
   });
 }
 
-/** @param {Bench} bench  @param {"skip" | "giveBack"} how  @param {(id: number, reason: string) => Promise<void>} go */
+/** @param {Bench} bench  @param {"skip" | "giveBack"} how  @param {(id: number, reason: string) => Promise<() => void>} go
+ *   sends it; what it returns is done when the question is closed */
 function ask(bench, how, go) {
   const assignment = bench.current();
   if (!assignment) return;
@@ -55,20 +57,26 @@ function ask(bench, how, go) {
   part("[type=submit] [data-words]").textContent = bench.words[how === "skip" ? "skip" : "give_back"];
   part("[data-problem]").textContent = "";
   form.reset();
+  let isSending = false;
   form.onsubmit = async (event) => {
     event.preventDefault();
+    if (isSending) return;
     const given = new FormData(form);
     const reason = [given.get("reason"), given.get("words")].filter((one) => String(one ?? "").trim()).join(": ");
     if (!reason) {
       part("[data-problem]").textContent = bench.words.reason_needed;
       return;
     }
+    isSending = true;
     try {
-      await go(assignment.id, reason);
+      const goOn = await go(assignment.id, reason);
       asked.close();
+      goOn();
     } catch (error) {
       part("[data-problem]").textContent =
         error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+    } finally {
+      isSending = false;
     }
   };
   asked.showModal();

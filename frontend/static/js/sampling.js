@@ -24,6 +24,7 @@ import { drawStanding, drawStrip, outlook } from "./standing.js";
 
 const READY = 3;
 const LONGEST_MS = 3_600_000;
+const JUST_SHOWN_MS = 250; // a key pressed twice must not judge a dialogue that nobody has seen
 const WIDE = matchMedia("(width >= 80rem)");
 
 const data = JSON.parse(byId("workbench").textContent ?? "");
@@ -311,7 +312,7 @@ function send(of, answers) {
 }
 
 function agree() {
-  if (!item) return;
+  if (!item || performance.now() - shownAt < JUST_SHOWN_MS) return;
   reason.value = "";
   send(item, null);
   showNext();

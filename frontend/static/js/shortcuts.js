@@ -67,7 +67,8 @@ export function matches(event, combination) {
   if (!isSymbol && modifiers.has("shift") !== event.shiftKey) return false;
   if (event.key.toLowerCase() === key || (key === "?" && event.key === "？")) return true;
   // With Alt, or on a non-Latin layout, the character differs and the place on the keyboard still tells.
-  return event.code === `Key${key.toUpperCase()}` || (event.altKey && event.code === `Digit${key}`);
+  if (event.altKey && event.code === `Digit${key}`) return true;
+  return (event.altKey || !/^[a-z]$/i.test(event.key)) && event.code === `Key${key.toUpperCase()}`;
 }
 
 /** @param {HTMLElement} control */

@@ -1,5 +1,6 @@
 // @ts-check
 /** Words of a thread that are not sent yet are kept in this browser until the page says that they are stored. */
+import { uuid } from "./api.js";
 
 const holder = /** @type {HTMLElement} */ (document.querySelector("[data-threads]"));
 const forms = /** @type {HTMLFormElement[]} */ ([...document.querySelectorAll("form[data-draft]")]);
@@ -13,9 +14,15 @@ const fieldOf = (form) => /** @type {HTMLTextAreaElement} */ (form.querySelector
 /** @param {HTMLFormElement} form */
 const idOf = (form) => /** @type {HTMLInputElement} */ (form.querySelector("[name=id]"));
 
+/** What may have been sent before this page was opened. @type {WeakMap<HTMLFormElement, Kept>} */
+const restored = new WeakMap();
+
 /** @param {HTMLFormElement} form */
 function keep(form) {
   const text = fieldOf(form).value;
+  const before = restored.get(form);
+  // Other words are another message: under the old id the server would take them for what it has stored.
+  if (before && idOf(form).value === before.id && text !== before.text) idOf(form).value = uuid();
   try {
     if (text) localStorage.setItem(keyOf(form), JSON.stringify({ id: idOf(form).value, text }));
     else localStorage.removeItem(keyOf(form));
@@ -35,7 +42,9 @@ function restore(form) {
       return;
     }
     fieldOf(form).value ||= kept.text;
+    if (fieldOf(form).value !== kept.text) return;
     idOf(form).value = kept.id;
+    restored.set(form, kept);
   } catch {
     // Nothing was kept.
   }

@@ -24,7 +24,9 @@ export function toast(text, { tone = "", action, stay = tone === "bad" } = {}) {
   const remove = () => note.remove();
   note.append(words, ...(action ? [button(action.label, act(action, remove))] : []));
   note.append(button("×", remove, region.dataset.close));
-  for (const same of [...region.children].filter((one) => one.textContent === note.textContent)) same.remove();
+  const same = [...region.children].find((one) => one.textContent === note.textContent);
+  if (same && stay && !action) return () => same.remove(); // it is not read out again
+  same?.remove();
   region.append(note);
   if (!stay) leaveLater(note);
   return remove;
@@ -60,16 +62,25 @@ function onServerToast(event) {
   toast(text, { tone });
 }
 
+/** What renews itself fails again and again: it is said once, until it works again. */
+let isFailing = false;
+
 /** @param {Event} event */
 function onFailure(event) {
   const region = document.getElementById("toasts");
   /** @type {XMLHttpRequest | undefined} */
   const request = /** @type {CustomEvent} */ (event).detail.xhr;
   if (request?.getResponseHeader("HX-Trigger")?.includes("toast")) return; // the server has said why
+  const isAsked = /** @type {CustomEvent} */ (event).detail.requestConfig?.triggeringEvent;
+  if (isFailing && !isAsked) return;
+  isFailing = true;
   const reached = event.type === "htmx:responseError";
   const words = reached ? region?.dataset.failed : region?.dataset.unreachable;
   toast(reached ? `${words} (${request?.status})` : (words ?? ""), { tone: "bad" });
 }
 
 document.addEventListener("toast", onServerToast);
+document.addEventListener("htmx:afterOnLoad", () => {
+  isFailing = false;
+});
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) document.addEventListener(name, onFailure);

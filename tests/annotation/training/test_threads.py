@@ -46,6 +46,25 @@ def test_a_message_is_stored_once(tina: User, question: Thread) -> None:
     assert Thread.objects.count() == 1
 
 
+def test_other_words_under_a_used_id_are_refused_not_swallowed(
+    anna: User, tina: User, question: Thread, quality: Project
+) -> None:
+    id_ = uuid4()
+    reply(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
+    with pytest.raises(Refusal) as refused:
+        reply(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="No.")
+    assert refused.value.code == "id_in_use"
+    with pytest.raises(Refusal) as refused:
+        ask(
+            asker=anna,
+            project=quality,
+            dialogue_id=question.dialogue_id,
+            thread_id=question.pk,
+            text="Is this a 2?",
+        )
+    assert refused.value.code == "id_in_use"
+
+
 def test_annotators_do_not_decide(anna: User, question: Thread) -> None:
     with pytest.raises(Refusal, match="Only trainers decide"):
         says(anna, question, "decision")
