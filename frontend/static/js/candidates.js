@@ -28,6 +28,7 @@ const isLive = (request) => request.state === "queued" || request.state === "run
 
 /** How long until the next question, ms. @param {number} asked  for so long, ms  @param {CandidateRequest} request */
 function pause(asked, request) {
+  if (document.hidden) return 3000;
   if (request.workers_alive === 0) return 1500;
   return asked < 2000 ? 120 : asked < 10_000 ? 400 : asked < 60_000 ? 1000 : 3000;
 }

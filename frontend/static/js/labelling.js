@@ -328,7 +328,8 @@ function cancel(why = "") {
 
 /** Submit, or as soon as the dialogue has been shown for long enough. */
 function submit() {
-  if (!current || !isOpen(current.assignment)) return;
+  const isSent = past.some(({ task }) => task === current); // and the questions of the next one are on their way
+  if (!current || isSent || !isOpen(current.assignment)) return;
   const [first] = questions.missing();
   if (first) {
     const isDiffering = current.assignment.stage === "confirmation" && questions.valueAt(first.path) !== undefined;

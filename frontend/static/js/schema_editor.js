@@ -282,7 +282,7 @@ async function store() {
     const answer = await call("POST", `/projects/${data.project}/schemas/`, { id: saveId, yaml: text, ...based });
     takeSaved(answer, text);
     toast(fill(words.saved, { version: answer.version }), { tone: "good" });
-    await refreshVersions();
+    await refreshVersions().catch(() => undefined); // it is saved all the same
   } catch (error) {
     refused(error);
   } finally {
