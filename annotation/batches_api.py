@@ -339,6 +339,8 @@ class SettlementView(APIView):
         """Say whether the correction holds; accuracies are counted anew. Codes: own_case, and wrong_state."""
         user = person(request)
         project = _project_of_appeal(user, pk)
+        if not selectors.appeals_for(user, project).filter(pk=pk).exists():
+            raise _missing_appeal()
         sent = checked(shapes.SettlementInput, request)
         judging.settle_appeal(trainer=user, appeal_id=pk, **sent)
         [body] = of_appeals([selectors.appeals_for(user, project).get(pk=pk)])
@@ -348,8 +350,12 @@ class SettlementView(APIView):
 def _project_of_appeal(user: User, pk: UUID) -> Project:
     project = Project.objects.filter(rounds__sample__items__appeals=pk).first()
     if project is None:
-        raise NotFound(_("There is no such appeal."), _("Go back to the list."))
+        raise _missing_appeal()
     return project_for(user, project.slug, Capability.DECIDE)
+
+
+def _missing_appeal() -> NotFound:
+    return NotFound(_("There is no such appeal."), _("Go back to the list."))
 
 
 class JudgedWorkView(APIView):

@@ -15,10 +15,12 @@ from annotation.models import (
     AdmissionTest,
     AdmissionTry,
     Feedback,
+    FinalLabel,
     GoldDialogue,
     LabelOrigin,
     TryState,
 )
+from annotation.selectors.judging import judged_blind, may_judge
 from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
 
@@ -143,6 +145,16 @@ def gold_counts(project: Project) -> dict[int, tuple[int, int]]:
 
 def gold_for(project: Project, dialogue_id: int) -> GoldDialogue | None:
     return live_gold(project).filter(dialogue=dialogue_id).first()
+
+
+def decided_answers(reader: User, project: Project, dialogue_id: int) -> FinalLabel | None:
+    """The dialogue's final label, however it came about: the first proposal for its right answers.
+
+    None where the reader may be the one to judge it blind.
+    """
+    if may_judge(reader, project) and judged_blind(reader).filter(task__dialogue=dialogue_id).exists():
+        return None
+    return FinalLabel.objects.filter(project=project, dialogue=dialogue_id, superseded_at=None).first()
 
 
 def candidates_for_gold(project: Project) -> QuerySet[Dialogue]:

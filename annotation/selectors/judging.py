@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.errors import NotAllowed, NotFound
@@ -74,16 +74,23 @@ def disputable_item(user: User, pk: int) -> SampleItem:
     project = item.sample.round.project if item else None
     if item is None or project is None or not (granted := capabilities_of(user, project)):
         raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))
+    if Capability.REVIEW in granted and still_to_judge(user).filter(pk=pk).exists():
+        raise NotAllowed(
+            _("You may be the one who judges it in a sample: its labels are shown when you have.")
+        )
     if Capability.DECIDE in granted or judged_work(user, project).filter(pk=pk).exists():
         return item
     raise NotAllowed(_("You did not label this dialogue, or its batch is still in review."))
 
 
 def appeals_for(user: User, project: Project) -> QuerySet[Appeal]:
-    """Every appeal for who settles them, else one's own."""
+    """Every appeal for who settles them, else one's own; none of what the person may still judge as the second."""
+    granted = capabilities_of(user, project)
     rows = Appeal.objects.filter(item__sample__round__project=project)
-    if Capability.DECIDE not in capabilities_of(user, project):
+    if Capability.DECIDE not in granted:
         rows = rows.filter(by=user)
+    if Capability.REVIEW in granted:
+        rows = rows.filter(~Exists(still_to_judge(user).filter(pk=OuterRef("item"))))
     return rows.select_related(
         "item__sample__round__batch", "item__sample__round__project", "item__final", "item__task", "by", "settled_by"
     )  # fmt: skip
@@ -113,10 +120,14 @@ def is_hidden(item: SampleItem, own: Judgement | None) -> bool:
     return item.sample.is_blind and own is None and item.sample.round.state == RoundState.IN_REVIEW
 
 
+def still_to_judge(user: User) -> QuerySet[SampleItem]:
+    """What the person may be the one to judge, in whatever project: what another said of it is not shown before."""
+    return SampleItem.objects.filter(can_judge(user), sample__round__state=RoundState.IN_REVIEW)
+
+
 def judged_blind(user: User) -> QuerySet[SampleItem]:
-    """What the person may be the one to judge blind, in whatever project: its labels are shown nowhere else."""
-    rows = SampleItem.objects.filter(sample__is_blind=True, sample__round__state=RoundState.IN_REVIEW)
-    return rows.filter(can_judge(user))
+    """Those of them that are judged blind: their labels are shown nowhere else, either."""
+    return still_to_judge(user).filter(sample__is_blind=True)
 
 
 def may_judge(user: User, project: Project) -> bool:

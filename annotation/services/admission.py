@@ -27,7 +27,6 @@ from annotation.models import (
     AdmissionTry,
     Assignment,
     Batch,
-    FinalLabel,
     GoldDialogue,
     LabellingSettings,
     Schema,
@@ -41,6 +40,7 @@ from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import came_free
 from annotation.services.planning import place_of
 from annotation.services.resolution import on_final
+from annotation.services.schemas import mark_used
 from dialogues.models import Dialogue, DialogueState
 from projects.models import Membership, Project, Protocol
 from projects.roles import Capability
@@ -123,11 +123,14 @@ def make_gold(
     Raises Refusal: invalid (details["problems"]), in_work (somebody labels it now), no_schema.
     """
     check_trainer(trainer, project)
-    dialogue = Dialogue.objects.select_for_update().filter(pk=dialogue_id, project=project).first()
+    # Without its key, to which a claim or a submission refers when it commits, with the task that is waited for here.
+    locked = Dialogue.objects.select_for_update(no_key=True)
+    dialogue = locked.filter(pk=dialogue_id, project=project).first()
     if dialogue is None or dialogue.state != DialogueState.FINISHED:
         raise NotFound(_("There is no such dialogue in this project."), _("Choose another one."))
     row, known = _checked_gold(project, dialogue, answers)
     words = _checked_words(explanation, remarks or {})
+    mark_used(row)
     gold = GoldDialogue.objects.filter(dialogue=dialogue, retired_at=None).first()
     values = {"schema": row, "answers": known, **words}
     if gold is None:
@@ -229,13 +232,6 @@ def retire_gold(*, trainer: User, project: Project, dialogue_id: int) -> None:
     record(gold, kind="gold_retired", project=project, actor=trainer, data={"dialogue": dialogue_id})
 
 
-def decided_answers(dialogue_id: int) -> FinalLabel | None:
-    """The dialogue's final label, however it came about: the first proposal for its right answers."""
-    return (
-        FinalLabel.objects.filter(dialogue=dialogue_id, superseded_at=None).select_related("schema").first()
-    )
-
-
 # ---- taking the test -------------------------------------------------------------------------------------------------
 
 
@@ -243,7 +239,7 @@ def decided_answers(dialogue_id: int) -> FinalLabel | None:
 def start_try(*, annotator: User, project: Project, try_id: UUID) -> AdmissionTry:
     """Begin a try with its own draw; a running one is returned instead. The same try_id returns the first.
 
-    Raises Refusal: not_tested, admitted, no_tries, or NotAllowed.
+    Raises Refusal: id_in_use, not_tested, admitted, no_tries, or NotAllowed.
     """
     if Capability.ANNOTATE not in capabilities_of(annotator, project):
         raise NotAllowed(
@@ -252,7 +248,9 @@ def start_try(*, annotator: User, project: Project, try_id: UUID) -> AdmissionTr
         )
     # Two tabs of one person come one after the other.
     Membership.objects.select_for_update().filter(user=annotator, project=project).first()
-    if earlier := AdmissionTry.objects.filter(pk=try_id, annotator=annotator, project=project).first():
+    if earlier := AdmissionTry.objects.filter(pk=try_id).first():
+        if (earlier.annotator_id, earlier.project_id) != (annotator.pk, project.pk):
+            raise Refusal("id_in_use", _("This id belongs to another try."), _("Send it with a new one."))
         return earlier
     standing = standing_of(annotator, project)
     if standing.running:

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from annotation import schemas
-from annotation.models import HELD, Assignment, LabellingSettings, Schema
+from annotation.models import Assignment, GoldDialogue, LabellingSettings, Schema
 from annotation.schemas import SchemaErrors
 from annotation.selectors.schemas import newest_version, version_named
 from projects.models import Event, Project, Protocol
@@ -138,9 +138,11 @@ def _store(project: Project, actor: User | None, schema: schemas.Schema, newest:
 
 
 def is_replaceable(row: Schema) -> bool:
-    """Nobody has answered it, and nobody holds a dialogue whose questions would change under their hands."""
-    held = Assignment.objects.filter(project=row.project_id, state__in=HELD)
-    return row.used_at is None and not held.exists()
+    """Nobody has answered it, for a gold dialogue either, and nobody was given a dialogue: what has expired, or was
+    sent under an earlier version, may lie open on somebody's screen with these questions."""
+    taken = Assignment.objects.filter(project=row.project_id)
+    gold = GoldDialogue.objects.filter(schema=row)
+    return row.used_at is None and not taken.exists() and not gold.exists()
 
 
 @transaction.atomic
@@ -163,7 +165,7 @@ def _use(settings: LabellingSettings, row: Schema, actor: User | None) -> None:
 
 
 def mark_used(row: Schema) -> bool:
-    """Freeze a version at its first answer; True where this call did it. Call it inside the submission's transaction.
+    """Freeze a version at its first answer; True where this call did it. Call it in the transaction that stores that.
 
     Raises Refusal "schema_changed" where the questions were replaced since `row` was read.
     """

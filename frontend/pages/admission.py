@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
 from annotation.labelling_api import labelling_project
-from annotation.models import AdmissionItem, AdmissionTest, AdmissionTry, Schema, TryState
+from annotation.models import AdmissionItem, AdmissionTest, AdmissionTry, FinalLabel, Schema, TryState
 from annotation.selectors import admission as selectors
 from annotation.selectors.labelling import utterances_in
 from annotation.selectors.schemas import current_schema, schema_of
@@ -111,13 +111,18 @@ def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
                 request, _("The right answers are stored. Nobody is given this dialogue to label.")
             )
             return redirect("training", slug)
-    return _show_gold(request, project, dialogue, refusal)
+    decided = selectors.decided_answers(user, project, dialogue_id)
+    return _show_gold(request, project, dialogue, decided, refusal)
 
 
 def _show_gold(
-    request: HttpRequest, project: Project, dialogue: Dialogue, refusal: Refusal | None
+    request: HttpRequest,
+    project: Project,
+    dialogue: Dialogue,
+    decided: FinalLabel | None,
+    refusal: Refusal | None,
 ) -> HttpResponse:
-    row, decided = selectors.gold_for(project, dialogue.pk), services.decided_answers(dialogue.pk)
+    row = selectors.gold_for(project, dialogue.pk)
     schema = current_schema(project)
     if schema is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))

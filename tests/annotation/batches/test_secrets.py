@@ -1,5 +1,6 @@
 """What a controller must not learn before judging: labels of a blind sample, and what the first controller found."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -9,11 +10,11 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.models import BatchPlan, Round, Sample, SampleItem, Task
 from annotation.selectors.disagreed import disagreed
-from annotation.services.judging import accept_round
+from annotation.services.judging import accept_round, raise_appeal
 from annotation.services.sampling import draw_sample
 from projects.models import Project, Role
 from projects.services import set_member
-from tests.annotation.batches.conftest import items, judges, judges_all
+from tests.annotation.batches.conftest import items, judges, judges_all, says
 
 BATCH = "/p/quality/batches/1/"
 HIDDEN = "You may be the one who judges it"
@@ -139,3 +140,56 @@ def test_a_decided_dispute_tells_no_label_either(
     assert (page.status_code, api.status_code) == (403, 403)
     assert HIDDEN in page.content.decode()
     assert HIDDEN in api.json()["detail"]
+
+
+def proposed(client: Client, trainer: User, item: SampleItem) -> Any:
+    """The answers with which the page that makes a gold dialogue begins."""
+    client.force_login(trainer)
+    answer = client.get(f"/p/quality/training/gold/{item.task.dialogue_id}/")
+    assert answer.status_code == 200
+    return answer.context["data"]["answers"]
+
+
+def test_right_answers_of_a_gold_dialogue_begin_empty_for_who_may_judge_it(
+    client: Client, drawn: Sample, tina: User
+) -> None:
+    first, second, *_rest = items(drawn)
+    assert proposed(client, tina, first) is None
+    judges(tina, first, right=True)
+    assert proposed(client, tina, first) == says(int(first.label))
+    assert proposed(client, tina, second) is None
+    Round.objects.filter(pk=drawn.round_id).update(state="accepted", ended_at=timezone.now())
+    assert proposed(client, tina, second) == says(int(second.label))
+
+
+def listed(client: Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/api/v1/projects/quality/appeals/").json()["results"]
+    return found
+
+
+@pytest.mark.parametrize("is_blind", [True, False])
+def test_who_may_be_the_second_to_judge_reads_no_appeal(
+    client: Client, doubled: Sample, anna: User, tina: User, is_blind: bool
+) -> None:
+    Sample.objects.update(is_blind=is_blind)
+    wrong = items(doubled)[0]
+    made = raise_appeal(by=anna, item_id=wrong.pk, appeal_id=uuid4(), reason="It was fine.")
+    client.force_login(tina)
+    assert listed(client) == []
+    assert "It was fine." not in client.get("/p/quality/appeals/").content.decode()
+    settles: dict[str, Any] = {"upheld": True, "settlement": "It was."}
+    address = f"/api/v1/appeals/{made.pk}/settlement/"
+    assert client.post(address, settles, "application/json").status_code == 404
+    judges(tina, wrong, right=True)
+    assert [one["reason"] for one in listed(client)] == ["It was fine."]
+
+
+def test_who_may_be_the_second_to_judge_disputes_nothing(client: Client, doubled: Sample, tina: User) -> None:
+    wrong, sent = items(doubled)[0], {"id": str(uuid4()), "reason": "Why?"}
+    client.force_login(tina)
+    address = f"/api/v1/sample-items/{wrong.pk}/appeals/"
+    refused = client.post(address, sent, "application/json")
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+    assert HIDDEN in refused.json()["detail"]
+    judges(tina, wrong, right=True)
+    assert client.post(address, sent, "application/json").status_code == 201

@@ -7,7 +7,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import Admission, Submission, Task, TryState, Unit
+from annotation.models import Admission, Schema, Submission, Task, TryState, Unit
+from annotation.presets import PRESETS
 from annotation.selectors.admission import (
     admission_needed,
     is_told,
@@ -16,6 +17,7 @@ from annotation.selectors.admission import (
     standing_of,
 )
 from annotation.selectors.admission import test_of as project_test
+from annotation.selectors.schemas import schema_of
 from annotation.services.admission import (
     admit,
     draw,
@@ -28,6 +30,7 @@ from annotation.services.admission import (
     update_test,
 )
 from annotation.services.claiming import claim_next_task
+from annotation.services.schemas import save_schema
 from projects.models import Event, Project
 from tests.annotation.training.conftest import RIGHT, SLIP, answers_item, begins, dialogue, gold, takes
 
@@ -110,6 +113,25 @@ def test_gold_is_given_out_to_nobody_until_it_retires(anna: User, tina: User, qu
     assert task.open_slots == task.overlap
     later = Project.objects.get(pk=quality.pk)
     assert claim_next_task(annotator=anna, project=later, claim_id=uuid4()).dialogue_id == first.dialogue_id
+
+
+def other_questions(project: Project) -> Schema:
+    content = PRESETS["dch"].schema
+    assert content
+    return save_schema(project=project, actor=None, content=content, save_id=uuid4()).row
+
+
+def test_a_gold_dialogue_freezes_the_questions_that_it_answers(tina: User, quality: Project) -> None:
+    made = gold(tina, quality, 0)
+    assert other_questions(quality).version == made.schema.version + 1
+    made.refresh_from_db()
+    assert "verify" in schema_of(made.schema).by_key
+
+
+def test_gold_of_before_keeps_its_questions_too(tina: User, quality: Project) -> None:
+    made = gold(tina, quality, 0)
+    Schema.objects.update(used_at=None)  # as it was when gold froze nothing
+    assert other_questions(quality).version == made.schema.version + 1
 
 
 def test_a_dialogue_in_work_becomes_no_gold(anna: User, tina: User, quality: Project) -> None:
