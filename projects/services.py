@@ -41,7 +41,7 @@ def update_project(
     """
     if unknown := set(changes) - set(EDITABLE):
         raise TypeError(f"not editable: {', '.join(sorted(unknown))}")
-    stored = Project.objects.select_for_update().get(pk=project.pk)
+    stored = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     changed = [name for name, value in changes.items() if getattr(stored, name) != value]
     if not changed:
         return stored
@@ -87,7 +87,7 @@ def restore_project(*, project: Project, actor: User | None) -> Project:
 
 
 def _set_archived(project: Project, actor: User | None, *, is_archived: bool) -> Project:
-    stored = Project.objects.select_for_update().get(pk=project.pk)
+    stored = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if (stored.archived_at is not None) != is_archived:
         stored.archived_at = timezone.now() if is_archived else None
         stored.save(update_fields=["archived_at"])
@@ -180,7 +180,7 @@ def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
 
 def _locked_membership(project: Project, user: User) -> Membership | None:
     # The project's row, so that two managers cannot remove each other at the same instant.
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     return Membership.objects.select_related("user").filter(project=project, user=user).first()
 
 
@@ -225,7 +225,7 @@ def invite_person(
     invitation_id: the same again finds the first account and gives it a new one-time password, since nobody can have
     used the first one; after the person's first sign-in it is refused.
     """
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     sent = Event.objects.filter(subject_type=INVITATION, subject_id=str(invitation_id)).first()
     if sent is not None:
         return _invited_again(project, actor, sent)

@@ -2,6 +2,9 @@
 
 Locks are taken in the order round → tasks; who submits labels holds one task and reads the round without a lock. So a
 round that is being sealed waits for submissions on their way, and those that come later find it sealed.
+
+A project's row is locked without its key: whoever claims or submits refers to it when they commit, while they hold a
+task that is waited for here.
 """
 
 from collections.abc import Sequence
@@ -54,7 +57,7 @@ def cut_batches(
     """
     if project.protocol != Protocol.LABELLING:
         raise Refusal("wrong_protocol", _("Only labelling projects have batches."))
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     done = Event.objects.filter(project=project, subject_type=CUT, subject_id=str(cut_id)).first()
     if done is not None:
         return list(Batch.objects.filter(pk__in=done.data["batches"]))
@@ -65,7 +68,7 @@ def cut_batches(
     known = groups_of(project)
     for name in groups or ():
         check_group(name, known)
-    tasks = list(unbatched(project).order_by("rank", "id").values_list("pk", flat=True))
+    tasks = _locked_unbatched(project)
     if not with_rest:
         tasks = tasks[: len(tasks) - len(tasks) % size]
     if not tasks:
@@ -93,6 +96,15 @@ def unbatched(project: Project) -> QuerySet[Task]:
     """Tasks that no batch holds. A dialogue of the admission test never gets a label, so no batch waits for it."""
     rows = Task.objects.filter(project=project, round=None).exclude(state=TaskState.WITHDRAWN)
     return rows.exclude(dialogue__in=live_gold(project).values("dialogue"))
+
+
+def _locked_unbatched(project: Project) -> list[int]:
+    """In the order in which they are given out. While they are locked, none becomes a gold dialogue."""
+    waiting = unbatched(project).select_for_update(no_key=True).order_by("pk")
+    locked = set(waiting.values_list("pk", flat=True))
+    # Looked at once more: what had become gold while its lock was awaited is seen only by a new statement.
+    tasks = unbatched(project).order_by("rank", "id").values_list("pk", flat=True)
+    return [task for task in tasks if task in locked]
 
 
 def _cut(project: Project, parts: Sequence[Sequence[int]], groups: Sequence[str]) -> list[Batch]:

@@ -53,7 +53,7 @@ def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[
     """Change how batches are cut and judged; samples that are drawn keep what they were drawn by. Safe to repeat."""
     if unknown := set(changes) - set(BATCHES):
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     plan = plan_of(project)
     if "question" in changes and changes["question"] not in ("", *(one.key for one in checkable(project))):
         raise Invalid(

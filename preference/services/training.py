@@ -60,7 +60,7 @@ def start_training(
     base = base_named(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     about = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
     job = start_job(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
