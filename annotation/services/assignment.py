@@ -3,6 +3,7 @@
 A task's `open_slots` is changed only there and here, together with the assignment that takes or gives the slot.
 """
 
+import logging
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,10 +28,12 @@ from annotation.models import (
 from annotation.selectors.assignments import LONG, missing_assignment
 from annotation.selectors.settings import Settings, work_settings
 from dialogues.models import DIALOGUE_MOVES, DialogueState
-from projects.models import Project, Protocol
+from projects.models import Membership, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 from projects.transitions import move
+
+logger = logging.getLogger(__name__)
 
 REAP_AT_ONCE = 500
 
@@ -106,12 +109,20 @@ def _take_up(assignment: Assignment, settings: Settings) -> None:
     )
 
 
+def _group_of(assignment: Assignment) -> str:
+    mine = Membership.objects.filter(project=assignment.project_id, user=assignment.annotator_id)
+    return mine.values_list("group", flat=True).first() or ""
+
+
 def _take_slot_back(assignment: Assignment) -> None:
     open_task = Task.objects.filter(pk=assignment.task_id, open_slots__gt=0)
+    if assignment.project.protocol == Protocol.LABELLING:
+        # Its batch may have been given to another group since.
+        open_task = open_task.filter(group__in=["", _group_of(assignment)])
     if not open_task.update(open_slots=F("open_slots") - 1):
         raise Refusal(
             "lease_gone",
-            _("This dialogue was held for you until %(when)s; somebody else has taken its place since.")
+            _("This dialogue was held for you until %(when)s; since then it has gone to somebody else.")
             % {"when": timezone.localtime(assignment.lease_until).strftime("%Y-%m-%d %H:%M")},
             _("Your text is kept here and in your queue. Take a new dialogue to go on."),
             details={"lease_until": assignment.lease_until.isoformat()},
@@ -166,15 +177,31 @@ def release(*, annotator: User, assignment_id: int, reason: str = "") -> Assignm
 
 
 def reap_expired_leases() -> int:
-    """Give back what nobody has renewed. Returns how many; called again and again by the scheduler."""
-    with transaction.atomic():
-        over = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).select_related(
-            "dialogue", "project__labelling"
-        )
-        expired = list(over.filter(state__in=HELD, lease_until__lt=timezone.now())[:REAP_AT_ONCE])
-        for assignment in expired:
-            _give_back(assignment, AssignmentState.EXPIRED, actor=None, reason="lease over")
-    return len(expired)
+    """Give back what nobody has renewed. Returns how many; called again and again by the scheduler.
+
+    Each in a transaction of its own, which holds one task and one workload at a time, as everybody else does; one that
+    cannot be given back is logged and leaves the others alone.
+    """
+    over = Assignment.objects.filter(state__in=HELD, lease_until__lt=timezone.now())
+    expired = list(over.order_by("lease_until").values_list("pk", flat=True)[:REAP_AT_ONCE])
+    reaped = 0
+    for assignment_id in expired:
+        try:
+            reaped += _reap(assignment_id)
+        except Exception:
+            logger.exception("assignment not given back", extra={"assignment": assignment_id})
+    return reaped
+
+
+@transaction.atomic
+def _reap(assignment_id: int) -> bool:
+    """False where it was renewed or given back meanwhile, or somebody is at it."""
+    over = Assignment.objects.select_for_update(skip_locked=True, of=("self",))
+    over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())
+    assignment = over.select_related("dialogue", "project__labelling").first()
+    if assignment is not None:
+        _give_back(assignment, AssignmentState.EXPIRED, actor=None, reason="lease over")
+    return assignment is not None
 
 
 def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | None, reason: str) -> None:
@@ -192,12 +219,14 @@ def came_free(project: Project) -> None:
 
 
 def uncount_withdrawn(row: Round) -> None:
-    """Nobody has taken the dialogues of a round that was withdrawn any more. Two queries."""
+    """Nobody has taken the dialogues of a round that was withdrawn any more. Three queries."""
     sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
     counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))
     if counts:
         theirs = Case(*(When(annotator=one, then=Value(n)) for one, n in counts.items()))
         workloads = Workload.objects.filter(project=row.project_id, annotator__in=counts)
+        # In one order: two rounds that are returned at once may be the same people's work.
+        list(workloads.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
         workloads.update(taken=Greatest(F("taken") - theirs, 0))
 
 

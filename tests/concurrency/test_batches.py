@@ -1,18 +1,23 @@
-"""Races about a batch: who accepts and who returns it, labels revised while it is sealed, samples drawn twice."""
+"""Races about a batch: cut while people work, sealed while labels are revised, samples drawn twice, two verdicts."""
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
+from threading import Event
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import (
+    Assignment,
+    Batch,
     BatchPlan,
     FinalLabel,
     Judgement,
@@ -22,7 +27,10 @@ from annotation.models import (
     SampleItem,
     Task,
     TaskState,
+    Workload,
 )
+from annotation.services.admission import make_gold
+from annotation.services.assignment import uncount_withdrawn
 from annotation.services.batches import cut_batches, seal_round
 from annotation.services.claiming import claim_next_task
 from annotation.services.judging import SentJudgement, accept_round, judge, return_round
@@ -32,8 +40,8 @@ from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
 from tests.annotation.conftest import imported
-from tests.concurrency.test_labels import at_once
-from tests.processes import database_url
+from tests.concurrency.test_labels import at_once, is_waited_for
+from tests.processes import database_url, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 GOES = 8
@@ -83,6 +91,122 @@ def codes(results: list[Any]) -> set[str]:
         results
     )
     return {one.code for one in results if isinstance(one, Refusal)}
+
+
+def meanwhile(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
+    """`second` begins when `first` has done all but commit, which it does when `second` waits for it."""
+    done = Event()
+
+    def not_committed() -> Any:
+        with transaction.atomic():
+            made = first()
+            done.set()
+            wait_until(is_waited_for, 30, "the other one's wait")
+            return made
+
+    def then() -> Any:
+        assert done.wait(30)
+        return second()
+
+    return at_once(not_committed, then)
+
+
+def planned(project: Project, dialogues: int) -> User:
+    """Dialogues to be labelled that are in no batch; Anna."""
+    imported(project, dialogues)
+    plan_labelling(project=project, actor=None, plan_id=uuid4())
+    return person(project, "anna", Role.ANNOTATOR)
+
+
+def claims(anna: User, project: Project) -> Assignment:
+    return claim_next_task(annotator=anna, project=project, claim_id=uuid4())
+
+
+@pytest.mark.parametrize("submits", [False, True])
+def test_batches_are_cut_while_people_work(project: Project, submits: bool) -> None:
+    """At its commit a claim or a submission refers to the project, whose row the cut has locked."""
+    anna = planned(project, 3)
+    works = partial(send, anna, claims(anna, project).pk, 2) if submits else partial(claims, anna, project)
+    worked, made = meanwhile(works, partial(cut_batches, project=project, actor=None, cut_id=uuid4()))
+    assert worked is None or isinstance(worked, Assignment), worked
+    assert isinstance(made, list), made
+    [batch] = made
+    assert (batch.size, Task.objects.filter(round__batch=batch).count()) == (3, 3)
+
+
+def makes_gold(project: Project, dialogue: int) -> Callable[[], Any]:
+    tina = person(project, "tina", Role.TRAINER)
+    return partial(
+        make_gold,
+        trainer=tina,
+        project=project,
+        dialogue_id=dialogue,
+        answers=says(2),
+        explanation="",
+    )
+
+
+def test_what_becomes_gold_while_batches_are_cut_is_in_none(project: Project) -> None:
+    planned(project, 3)
+    task = Task.objects.order_by("rank")[0]
+    assert task.dialogue_id
+    cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
+    gold, made = meanwhile(makes_gold(project, task.dialogue_id), cuts)
+    assert not isinstance(gold, Exception), gold
+    assert isinstance(made, list), made
+    assert [one.size for one in made] == [2]
+    task.refresh_from_db()
+    assert (task.round_id, task.open_slots) == (None, 0)
+
+
+def test_what_is_cut_while_it_becomes_gold_leaves_its_batch(project: Project) -> None:
+    planned(project, 3)
+    task = Task.objects.order_by("rank")[0]
+    assert task.dialogue_id
+    cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
+    made, gold = meanwhile(cuts, makes_gold(project, task.dialogue_id))
+    assert isinstance(made, list), made
+    assert not isinstance(gold, Exception), gold
+    task.refresh_from_db()
+    assert (task.round_id, Batch.objects.get().size) == (None, 2)
+
+
+def test_what_somebody_claims_at_this_instant_becomes_no_gold(project: Project) -> None:
+    """At its commit the claim refers to the dialogue, whose row is locked where it becomes gold."""
+    anna = planned(project, 1)
+    [dialogue] = Task.objects.values_list("dialogue_id", flat=True)
+    assert dialogue
+    claimed, gold = meanwhile(partial(claims, anna, project), makes_gold(project, dialogue))
+    assert isinstance(claimed, Assignment), claimed
+    assert isinstance(gold, Refusal), gold
+    assert gold.code == "in_work"
+
+
+def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
+    """Who has the first row gets the second one too: whoever waits for the first holds none, wherever the rows lie."""
+    anna, bela = (person(project, name, Role.ANNOTATOR) for name in ("anna", "bela"))
+    row, held = labelled(project, 2)
+    Assignment.objects.filter(pk=held[1]).update(annotator=bela)
+    Workload.objects.all().delete()
+    # The second lies first, in the table and in the index of people.
+    second = Workload.objects.create(pk=1002, project=project, annotator=anna)
+    first = Workload.objects.create(pk=1001, project=project, annotator=bela)
+    taken = Event()
+
+    def locks_both() -> int:
+        mine = Workload.objects.select_for_update(nowait=True)
+        with transaction.atomic():
+            mine.get(pk=first.pk)
+            taken.set()
+            wait_until(is_waited_for, 30, "the return's wait")
+            return mine.get(pk=second.pk).pk
+
+    def returns() -> None:
+        assert taken.wait(30)
+        with transaction.atomic():
+            uncount_withdrawn(row)
+
+    assert at_once(locks_both, returns) == [second.pk, None]
 
 
 def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> None:

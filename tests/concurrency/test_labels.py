@@ -7,13 +7,13 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -26,7 +26,7 @@ from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.planning import create_project, plan_labelling
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Membership, Project, Role
-from tests.processes import Stack
+from tests.processes import Stack, wait_until
 
 ANNOTATORS = 50
 DIALOGUES = int(os.environ.get("LABELLED_DIALOGUES", "120"))  # 3334: some 10,000 claims, minutes
@@ -181,6 +181,14 @@ def at_once(*works: Any) -> list[Any]:
     return results
 
 
+def is_waited_for() -> bool:
+    """Whether somebody waits for a lock of this thread's transaction."""
+    asks = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
+    with connection.cursor() as cursor:
+        cursor.execute(asks)
+        return bool(cursor.fetchone()[0])
+
+
 def send(assignment: Assignment, accomplished: int) -> None:
     answers = {**ANSWERS, "dialogue": {"A": accomplished, "S": 0, "E": 2}}
     labels = SentLabels(id=uuid4(), schema=1, answers=answers)
@@ -201,3 +209,27 @@ def test_two_who_confirm_at_the_same_instant_end_in_one_label() -> None:
         assert done == [None, None]
         final = FinalLabel.objects.get(task=first.task_id, superseded_at=None)
         assert (final.origin, final.answers["dialogue"]["A"]) == (LabelOrigin.CONFIRMED, 1)
+
+
+def test_leases_end_one_by_one() -> None:
+    """The reaper, too, holds one task at a time: what it has given back is free while it waits for the next one."""
+    project = helpdesk(2, overlap=1, balance=None)
+    [anna] = people(project, 1)
+    first, second = (claim_next_task(annotator=anna, project=project, claim_id=uuid4()) for _n in range(2))
+    for row, ago in ((first, 2), (second, 1)):
+        ended = timezone.now() - timedelta(minutes=ago)
+        Assignment.objects.filter(pk=row.pk).update(lease_until=ended)
+    taken = Event()
+
+    def holds_the_second() -> str:
+        with transaction.atomic():
+            Task.objects.select_for_update().get(pk=second.task_id)
+            taken.set()
+            wait_until(is_waited_for, 30, "the reaper's wait")
+            return Assignment.objects.get(pk=first.pk).state
+
+    def reaps() -> int:
+        assert taken.wait(30)
+        return reap_expired_leases()
+
+    assert at_once(holds_the_second, reaps) == ["expired", 2]

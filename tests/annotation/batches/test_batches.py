@@ -1,13 +1,17 @@
 """Cutting and sealing batches; what a returned one leaves behind."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.test import TestCase
+from django.utils import timezone
 
 from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import (
+    Assignment,
+    AssignmentState,
     Batch,
     FinalLabel,
     Round,
@@ -19,7 +23,7 @@ from annotation.models import (
     Workload,
 )
 from annotation.services.admission import make_gold, retire_gold
-from annotation.services.assignment import release
+from annotation.services.assignment import reap_expired_leases, release, resume
 from annotation.services.batches import cut_batches, regroup_round, seal_round, unseal_round
 from annotation.services.claiming import claim_next_task
 from annotation.services.judging import accept_round, return_round
@@ -214,6 +218,37 @@ def test_what_was_held_when_a_batch_changed_hands_goes_to_the_other_group(
     regroup_round(actor=mara, round_id=round_of(batch).pk, group="west")
     release(annotator=anna, assignment_id=held.pk)
     assert claim_next_task(annotator=bela, project=quality, claim_id=uuid4()).task_id == held.task_id
+
+
+@pytest.mark.parametrize("expires", [True, False])
+def test_what_a_batch_that_changed_hands_got_back_is_not_taken_up_again(
+    quality: Project, anna: User, mara: User, joins: Joins, expires: bool
+) -> None:
+    bela = joins("bela", quality, Role.ANNOTATOR)
+    for person, group in ((anna, "east"), (bela, "west")):
+        set_group(project=quality, actor=None, user=person, group=group)
+    batch = cut(quality, 1, groups=["east"])
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    if expires:
+        Assignment.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert reap_expired_leases() == 1
+    else:
+        release(annotator=anna, assignment_id=held.pk, reason="Later.")
+    regroup_round(actor=mara, round_id=round_of(batch).pk, group="west")
+    with pytest.raises(Refusal) as refused:
+        resume(annotator=anna, assignment_id=held.pk)
+    assert refused.value.code == "lease_gone"
+    assert claim_next_task(annotator=bela, project=quality, claim_id=uuid4()).task_id == held.task_id
+
+
+def test_what_is_for_anybody_is_taken_up_again(quality: Project, anna: User, mara: User) -> None:
+    set_group(project=quality, actor=None, user=anna, group="east")
+    batch = cut(quality, 1, groups=["east"])
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    for group in ("east", ""):
+        release(annotator=anna, assignment_id=held.pk, reason="Later.")
+        regroup_round(actor=mara, round_id=round_of(batch).pk, group=group)
+        assert resume(annotator=anna, assignment_id=held.pk).state == AssignmentState.ACTIVE
 
 
 def test_a_cut_of_another_project_is_not_this_ones(quality: Project, mara: User) -> None:
