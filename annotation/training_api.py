@@ -18,7 +18,7 @@ from annotation.labelling_shapes import AnswersField
 from annotation.models import AdmissionItem, AdmissionTry, MessageKind, Thread, ThreadState, TryState
 from annotation.selectors import admission as tests
 from annotation.selectors import threads as selectors
-from annotation.selectors.labelling import utterances_in
+from annotation.selectors.labelling import utterances_by_dialogue
 from annotation.serializers import BIGGEST_ID
 from annotation.services import admission, threads
 from annotation.services.threads import MAX_TEXT
@@ -167,22 +167,26 @@ class TryShape(serializers.Serializer[Any]):
 
 
 def of_try(row: AdmissionTry) -> dict[str, Any]:
-    test = tests.test_of(row.project)
+    test, items = tests.test_of(row.project), list(tests.items_of(row))
+    said = utterances_by_dialogue(item.gold.dialogue_id for item in items)
     return {
         "id": row.pk,
         "state": row.state,
         "percent": row.percent,
         "tries_left": tests.standing_of(row.annotator, row.project).left,
-        "items": [of_item(item, is_told=tests.is_told(row, item, test)) for item in tests.items_of(row)],
+        "items": [
+            of_item(item, said[item.gold.dialogue_id], is_told=tests.is_told(row, item, test))
+            for item in items
+        ],
     }
 
 
-def of_item(item: AdmissionItem, *, is_told: bool) -> dict[str, Any]:
+def of_item(item: AdmissionItem, utterances: list[dict[str, Any]], *, is_told: bool) -> dict[str, Any]:
     """Right answers are in it only when the person may see them."""
     return {
         "place": item.place,
         "schema": item.gold.schema.version,
-        "utterances": utterances_in(item.gold.dialogue_id),
+        "utterances": utterances,
         "answered": item.answered_at is not None,
         "answers": item.answers,
         "right": item.gold_answers if is_told else None,

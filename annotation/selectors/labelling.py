@@ -1,5 +1,6 @@
 """What the labelling workbench and the lists around it show."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -22,6 +23,10 @@ from annotation.schemas import differences
 from annotation.selectors.schemas import schema_of
 from dialogues.models import Dialogue, Utterance
 from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+UTTERANCE_FIELDS = ("position", "speaker", "text", "time")
 
 
 def speakers_in(dialogue_id: int | None) -> list[str]:
@@ -31,8 +36,17 @@ def speakers_in(dialogue_id: int | None) -> list[str]:
 
 
 def utterances_in(dialogue_id: int) -> list[dict[str, Any]]:
-    fields = ("position", "speaker", "text", "time")
-    return list(Utterance.objects.filter(dialogue=dialogue_id).order_by("position").values(*fields))
+    rows = Utterance.objects.filter(dialogue=dialogue_id).order_by("position")
+    return list(rows.values(*UTTERANCE_FIELDS))
+
+
+def utterances_by_dialogue(dialogues: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+    """Those of several dialogues, in one query; empty for a dialogue without any."""
+    said: dict[int, list[dict[str, Any]]] = {dialogue: [] for dialogue in dialogues}
+    rows = Utterance.objects.filter(dialogue__in=said).order_by("dialogue", "position")
+    for row in rows.values("dialogue_id", *UTTERANCE_FIELDS):
+        said[row.pop("dialogue_id")].append(row)
+    return said
 
 
 def own_submission(assignment: Assignment) -> Submission | None:
@@ -49,8 +63,11 @@ class Confirmation:
 
 
 def confirmation_of(assignment: Assignment) -> Confirmation:
-    """Empty unless the person has to confirm (DiQAD §4.2): before that nobody is told what others answered."""
+    """Empty unless the person has to confirm (DiQAD §4.2): before that nobody is told what others answered, and who
+    annotates here no more never."""
     if assignment.task.state != TaskState.CONFIRMING or assignment.state != AssignmentState.SUBMITTED:
+        return Confirmation([], [])
+    if Capability.ANNOTATE not in capabilities_of(assignment.annotator, assignment.project):
         return Confirmation([], [])
     live = list(
         Submission.objects.filter(task=assignment.task_id, superseded_at=None).select_related("schema")

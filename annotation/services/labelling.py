@@ -88,7 +88,7 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
         _check_time(assignment, made_at)
         _take(assignment)
     mark_used(row)
-    submission = _store(assignment, task, row, answers, sent)
+    submission = _store(assignment, task, row, answers, sent, made_at)
     if not is_revision:
         _finish(assignment, submission, made_at)
     LabelDraft.objects.filter(assignment=assignment).delete()
@@ -206,12 +206,31 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
         )
 
 
+def _stage(assignment: Assignment, task: Task, before: Submission | None, made_at: datetime) -> Stage:
+    """A confirmation once the person may have seen the others' answers, whatever has become of the task since.
+
+    They are shown when all have answered: what lay in the browser's outbox by then was made without them.
+    """
+    if before and before.stage == Stage.CONFIRMATION:
+        return Stage.CONFIRMATION
+    if task.state != TaskState.CONFIRMING:
+        return Stage.LABEL
+    first = Submission.objects.filter(task=task, revision=1).exclude(assignment=assignment)
+    return Stage.LABEL if first.filter(stored_at__gt=made_at).exists() else Stage.CONFIRMATION
+
+
 def _store(
-    assignment: Assignment, task: Task, row: Schema, answers: schemas.Answers, sent: SentLabels
+    assignment: Assignment,
+    task: Task,
+    row: Schema,
+    answers: schemas.Answers,
+    sent: SentLabels,
+    made_at: datetime,
 ) -> Submission:
     is_revision = assignment.state == AssignmentState.SUBMITTED
     live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
     before = live.first() if is_revision else None
+    stage = _stage(assignment, task, before, made_at)
     if before:
         before.superseded_at = timezone.now()
         before.save(update_fields=["superseded_at"])
@@ -223,7 +242,7 @@ def _store(
         annotator=assignment.annotator,
         schema=row,
         revision=before.revision + 1 if before else 1,
-        stage=Stage.CONFIRMATION if task.state == TaskState.CONFIRMING else Stage.LABEL,
+        stage=stage,
         answers=answers,
         note=sent.note.replace("\0", "").strip()[:MAX_NOTE],
         active_ms=sent.active_ms,
