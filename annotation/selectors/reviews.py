@@ -12,7 +12,7 @@ from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
 from annotation.models import Assignment, ExpertReview, Verdict
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState, Utterance
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -119,9 +119,18 @@ def dialogue_to_review(reviewer: User, dialogue_id: int) -> Dialogue:
     dialogue = Dialogue.objects.select_related("project__authoring").filter(pk=dialogue_id).first()
     if dialogue is None:
         raise missing_dialogue()
-    project_for(reviewer, dialogue.project.slug, Capability.REVIEW)
+    check_experts_read(project_for(reviewer, dialogue.project.slug, Capability.REVIEW))
     check_not_own(reviewer, dialogue)
     return dialogue
+
+
+def check_experts_read(project: Project) -> None:
+    """Raises NotFound in a labelling project, where samples are judged instead."""
+    if project.protocol != Protocol.AUTHORING:
+        raise NotFound(
+            _("“%(slug)s” is no authoring project.") % {"slug": project.slug},
+            _("Choose an authoring project."),
+        )
 
 
 def missing_dialogue() -> NotFound:

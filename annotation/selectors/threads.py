@@ -58,8 +58,10 @@ def dialogue_for_thread(user: User, project: Project, dialogue_id: int) -> Dialo
 
 
 def thread_for(user: User, thread_id: UUID) -> Thread:
+    """A thread that the person may read, as a member of its project; NotFound otherwise."""
     row = Thread.objects.select_related("project", "dialogue").filter(pk=thread_id).first()
-    if row is None or not threads_of(user, row.project).filter(pk=thread_id).exists():
+    is_member = row is not None and Capability.SEE in capabilities_of(user, row.project)
+    if row is None or not is_member or not threads_of(user, row.project).filter(pk=thread_id).exists():
         raise NotFound(_("There is no such thread."), _("Go back to the list."))
     return row
 

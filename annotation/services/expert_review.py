@@ -15,6 +15,7 @@ from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import ExpertReview, Verdict
 from annotation.selectors.reviews import (
+    check_experts_read,
     check_not_own,
     claim_of,
     missing_dialogue,
@@ -47,13 +48,15 @@ def claim_next_review(
     """Give the expert the oldest dialogue that still needs one, never their own. The same claim_id: the same claim.
 
     skip: a dialogue to be left for later; its claim is given back, and what comes after it is offered first.
-    Raises NotAllowed, or Refusal: nothing_to_review (details["claimed"]: how many others are reading).
+    Raises NotFound (a labelling project), NotAllowed, or Refusal: id_in_use, nothing_to_review (details["claimed"]: how
+    many others are reading).
     """
     _check_role(reviewer, project)
+    check_experts_read(project)
     # Two tabs of one expert, and two sends of one claim, come one after the other.
     Membership.objects.select_for_update().get(user=reviewer, project=project)
-    if earlier := ExpertReview.objects.filter(pk=claim_id, reviewer=reviewer).first():
-        return earlier
+    if earlier := ExpertReview.objects.select_related("dialogue").filter(pk=claim_id).first():
+        return _claimed_before(earlier, reviewer, project)
     if skip is not None:
         _open_claims(reviewer).filter(dialogue=skip).delete()
     if held := claim_of(reviewer, project):
@@ -66,6 +69,12 @@ def claim_next_review(
     return ExpertReview.objects.create(
         id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
     )
+
+
+def _claimed_before(earlier: ExpertReview, reviewer: User, project: Project) -> ExpertReview:
+    if (earlier.reviewer_id, earlier.dialogue.project_id) != (reviewer.pk, project.pk):
+        raise Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
+    return earlier
 
 
 def _open_claims(reviewer: User) -> QuerySet[ExpertReview]:
@@ -180,6 +189,7 @@ def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
     if dialogue is None or not capabilities_of(reviewer, dialogue.project):
         raise missing_dialogue()
     _check_role(reviewer, dialogue.project)
+    check_experts_read(dialogue.project)
     check_not_own(reviewer, dialogue)
     if dialogue.state != DialogueState.FINISHED:
         raise Refusal(

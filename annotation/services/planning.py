@@ -20,6 +20,7 @@ from dialogues.models import Dialogue, DialogueState
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role
 from projects.transitions import record
 
+PLAN = "annotation.plan"
 MAX_PLANNED = 100_000
 BATCH = 5_000
 MAX_OVERLAP = 99
@@ -138,21 +139,29 @@ def plan_dialogues(
             _("Only authoring projects plan dialogues that are not written yet."),
             _("Import dialogues, then plan them to be labelled."),
         )
-    Project.objects.select_for_update().get(pk=project.pk)
-    if Event.objects.filter(subject_type="annotation.plan", subject_id=str(plan_id)).exists():
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if _is_planned(plan_id, project):
         return 0
     Task.objects.bulk_create(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
     )
     Event.objects.create(
         project=project,
-        subject_type="annotation.plan",
+        subject_type=PLAN,
         subject_id=str(plan_id),
         kind="planned",
         actor=actor,
         data={"count": count},
     )
     return count
+
+
+def _is_planned(plan_id: UUID, project: Project) -> bool:
+    """Whether this very plan was carried out before."""
+    plan = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
+    if plan and plan.project_id != project.pk:
+        raise Refusal("id_in_use", _("This id belongs to another plan."), _("Send it with a new one."))
+    return plan is not None
 
 
 @transaction.atomic
@@ -180,7 +189,7 @@ def plan_labelling(
             _("Between 1 and %(limit)d people can label a dialogue.") % {"limit": MAX_OVERLAP},
             field="overlap",
         )
-    if Event.objects.filter(subject_type="annotation.plan", subject_id=str(plan_id)).exists():
+    if _is_planned(plan_id, project):
         return 0
     waiting = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED, tasks=None).order_by(
         "id"
@@ -190,7 +199,7 @@ def plan_labelling(
     made = _make_tasks(settings, list(waiting.values_list("pk", flat=True)), people, group.strip(), priority)
     Event.objects.create(
         project=project,
-        subject_type="annotation.plan",
+        subject_type=PLAN,
         subject_id=str(plan_id),
         kind="planned",
         actor=actor,

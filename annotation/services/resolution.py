@@ -204,7 +204,7 @@ def decide_dispute(
     )
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
-    if Event.objects.filter(subject_type=DECISION, subject_id=str(decision_id)).exists():
+    if _is_decided_by(decision_id, task, trainer):
         return task
     row = _check_decision(task, trainer, reason, replaces)
     known, problems = schemas.check_answers(
@@ -223,6 +223,14 @@ def decide_dispute(
         data={"task": task.pk},
     )
     return task
+
+
+def _is_decided_by(decision_id: UUID, task: Task, trainer: User) -> bool:
+    """Whether this very decision was stored before."""
+    given = Event.objects.filter(subject_type=DECISION, subject_id=str(decision_id)).first()
+    if given and (given.data["task"], given.actor_id) != (task.pk, trainer.pk):
+        raise Refusal("id_in_use", _("This id belongs to another decision."), _("Send it with a new one."))
+    return given is not None
 
 
 def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None) -> Schema:

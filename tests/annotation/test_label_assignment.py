@@ -11,11 +11,13 @@ from django.utils import timezone
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, Order, Task, Workload
+from annotation.presets import PRESETS
 from annotation.services.assignment import reap_expired_leases, release, renew_lease
 from annotation.services.claiming import claim_next_task
 from annotation.services.configuring import update_labelling
 from annotation.services.labelling import SentLabels, skip_task, submit_labels
-from annotation.services.planning import plan_labelling
+from annotation.services.planning import create_project, plan_dialogues, plan_labelling
+from annotation.services.schemas import save_schema
 from dialogues.models import Dialogue
 from projects.models import Event, Project, Role
 from projects.services import set_group
@@ -176,6 +178,50 @@ def test_a_renewed_lease_is_not_reaped(anna: User, quality: Project) -> None:
     assert reap_expired_leases() == 0
 
 
+def over(*held: Assignment) -> None:
+    ended = timezone.now() - timedelta(seconds=1)
+    Assignment.objects.filter(pk__in=[one.pk for one in held]).update(lease_until=ended)
+
+
+def test_a_lease_that_cannot_be_ended_leaves_the_others_alone(anna: User, quality: Project) -> None:
+    broken, whole = claims(anna, quality), claims(anna, quality)
+    Task.objects.filter(pk=broken.task_id).update(open_slots=2)  # so there is no slot to be given back
+    over(broken, whole)
+    assert reap_expired_leases() == 1
+    states = dict(Assignment.objects.values_list("pk", "state"))
+    assert states == {broken.pk: AssignmentState.ACTIVE, whole.pk: AssignmentState.EXPIRED}
+
+
+@pytest.mark.parametrize("expires", [True, False])
+def test_questions_that_somebody_was_given_are_not_replaced(
+    anna: User, quality: Project, expires: bool
+) -> None:
+    """Expired or given back, they may still lie open on a screen, and be sent from there."""
+    held = claims(anna, quality)
+    if expires:
+        over(held)
+        assert reap_expired_leases() == 1
+    else:
+        release(annotator=anna, assignment_id=held.pk)
+    content = PRESETS["dch"].schema
+    assert content
+    saved = save_schema(project=quality, actor=None, content=content, save_id=uuid4())
+    assert saved.row.version == 2
+
+
+def test_every_lease_that_ends_costs_the_same_queries(anna: User, quality: Project) -> None:
+    imported(quality, 6)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    settings(quality, open_tasks_per_person=9)
+    counts = []
+    for several in (1, 2, 3):
+        over(*(claims(anna, quality) for _n in range(several)))
+        with CaptureQueriesContext(connection) as queries:
+            assert reap_expired_leases() == several
+        counts.append(len(queries))
+    assert counts[2] - counts[1] == counts[1] - counts[0] <= 10
+
+
 def test_one_claim_id_is_one_persons(anna: User, bela: User, quality: Project) -> None:
     claim_id = uuid4()
     first = claim_next_task(annotator=anna, project=quality, claim_id=claim_id)
@@ -192,6 +238,21 @@ def test_planning_makes_each_dialogue_one_task_however_often(mara: User, quality
     assert plan_labelling(project=quality, actor=mara, plan_id=plan_id) == 0
     assert plan_labelling(project=quality, actor=mara, plan_id=uuid4()) == 0
     assert Task.objects.count() == 5
+
+
+def test_one_plan_id_is_one_projects(mara: User, quality: Project, project: Project) -> None:
+    other = create_project(slug="other", preset="diqad", actor=mara)
+    imported(other, 2)
+    plan_id = uuid4()
+    plan_labelling(project=quality, actor=mara, plan_id=plan_id)
+    for plans, more in (
+        (plan_labelling, {"project": other}),
+        (plan_dialogues, {"project": project, "count": 2}),
+    ):
+        with pytest.raises(Refusal) as refused:
+            plans(actor=mara, plan_id=plan_id, **more)
+        assert refused.value.code == "id_in_use"
+    assert not Task.objects.filter(project__in=[other, project]).exists()
 
 
 @pytest.mark.parametrize("overlap", [0, 100])

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.test import Client
 
 from accounts.errors import Refusal
 from accounts.models import User
@@ -18,10 +19,13 @@ from annotation.models import (
     TaskState,
 )
 from annotation.selectors.labelling import confirmation_of, to_confirm
+from annotation.selectors.ratings import independent_submissions
 from annotation.services.claiming import claim_next_task
 from annotation.services.labelling import Labelled, SentLabels, skip_task, submit_labels
 from annotation.services.resolution import decide_dispute
-from projects.models import Project
+from projects.models import Project, Role
+from projects.services import remove_member
+from tests.annotation.conftest import Joins
 
 
 def good(quality: int | str = 2, **more: Any) -> dict[str, Any]:
@@ -72,6 +76,21 @@ def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: Use
     assert "quality" in shown.differences
 
 
+def test_who_annotates_here_no_more_is_told_nothing_of_others(
+    client: Client, anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
+    client.force_login(anna)
+    address = f"/api/v1/labelling/{first.pk}/"
+    assert len(client.get(address).json()["others"]) == 1
+    remove_member(project=quality, actor=None, user=anna)
+    said = client.get(address).json()
+    assert (said["others"], said["differences"]) == ([], [])
+    assert said["submission"]["answers"] == good(2)  # her own
+
+
 def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(2))
@@ -79,6 +98,34 @@ def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> No
     changed = sends(first, good(1, reasons_1=["incomplete"])).submission
     assert (changed.stage, changed.revision) == (Stage.CONFIRMATION, 2)
     assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
+
+
+def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    sends(first, good(1, reasons_1=["incomplete"]))
+    for quality_now, note, state in ((1, "Sure.", TaskState.FINAL), (2, "", TaskState.CONFIRMING)):
+        answers = good(1, reasons_1=["incomplete"]) if quality_now == 1 else good(2)
+        done = sends(first, answers, note=note)
+        assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, state)
+    assert list(FinalLabel.objects.values_list("origin", flat=True)) == [LabelOrigin.CONFIRMED] * 2
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 1), ("bela", 1)}
+
+
+def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    offline = sends(first, good("phone"), waited_ms=60_000)
+    assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
+    assert to_confirm(anna, quality).get() == first
+    assert sends(first, good("phone")).submission.stage == Stage.CONFIRMATION
 
 
 def test_two_who_stay_with_it_leave_it_to_a_trainer(
@@ -99,6 +146,26 @@ def test_two_who_stay_with_it_leave_it_to_a_trainer(
     assert (final.origin, final.decided_by, final.reason) == (LabelOrigin.DECIDED, tina, "It answers both.")
     with pytest.raises(Refusal, match="decided"):
         sends(first, good(0))
+
+
+def test_one_decision_id_is_one_decision(
+    anna: User, bela: User, tina: User, joins: Joins, quality: Project
+) -> None:
+    tasks = []
+    for _dialogue in range(2):
+        held = both(anna, bela, quality)
+        for _round in range(2):
+            sends(held[0], good(2))
+            sends(held[1], good(1, reasons_1=["incomplete"]))
+        tasks.append(held[0].task_id)
+    sent: dict[str, Any] = {"decision_id": uuid4(), "answers": good(2), "reason": "It answers both."}
+    decide_dispute(trainer=tina, task_id=tasks[0], **sent)
+    other = joins("tom", quality, Role.TRAINER)
+    for trainer, task in ((tina, tasks[1]), (other, tasks[0])):
+        with pytest.raises(Refusal) as refused:
+            decide_dispute(trainer=trainer, task_id=task, **sent)
+        assert refused.value.code == "id_in_use"
+    assert FinalLabel.objects.get().task_id == tasks[0]
 
 
 def test_a_correction_is_a_new_revision_and_resolves_anew(anna: User, bela: User, quality: Project) -> None:

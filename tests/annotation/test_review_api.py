@@ -10,8 +10,10 @@ from django.test import Client
 from accounts.models import User
 from annotation.models import Assignment, ExpertReview
 from annotation.services.authoring import finish_dialogue
+from annotation.services.planning import create_project
 from dialogues.models import Dialogue, ReviewState
 from projects.models import Project, Role
+from tests.annotation.conftest import imported
 
 REVIEWS = "/api/v1/projects/chit-chat/reviews/"
 
@@ -126,6 +128,35 @@ def test_annotators_have_no_part_in_it(client: Client, bob: User, finished: Dial
         "withdraw": lambda: client.delete(verdict_on(finished)),
     }
     assert answers[call]().status_code == 403
+
+
+@pytest.mark.parametrize("call", ["claim", "read", "decide", "withdraw"])
+def test_what_is_labelled_is_no_experts_to_read(
+    client: Client, joins: Callable[..., User], call: str
+) -> None:
+    labelled = create_project(slug="quality", preset="diqad", actor=None)
+    [dialogue] = imported(labelled, 1)
+    client.force_login(joins("carla", labelled, Role.CONTROLLER))
+    answers: dict[str, Callable[[], Any]] = {
+        "claim": lambda: send(client, "/api/v1/projects/quality/reviews/", claim_id=str(uuid4())),
+        "read": lambda: client.get(verdict_on(dialogue)),
+        "decide": lambda: send(client, verdict_on(dialogue), id=str(uuid4()), verdict="veto", reason="No."),
+        "withdraw": lambda: client.delete(verdict_on(dialogue)),
+    }
+    answer = answers[call]()
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert "authoring" in answer.json()["detail"]
+    assert not ExpertReview.objects.exists()
+
+
+def test_one_claim_id_is_one_experts(
+    api: Client, client: Client, joins: Callable[..., User], finished: Dialogue, project: Project
+) -> None:
+    claim = str(uuid4())
+    assert send(api, REVIEWS, claim_id=claim).status_code == 201
+    client.force_login(joins("cora", project, Role.CONTROLLER))
+    answer = send(client, REVIEWS, claim_id=claim)
+    assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
 
 
 def test_strangers_learn_nothing(client: Client, joins: Callable[..., User], finished: Dialogue) -> None:
