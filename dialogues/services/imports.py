@@ -134,14 +134,29 @@ def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
             Report(dialogues=earlier.dialogues, already_there=earlier.stored, same_as=earlier.same_as)
         )
     progress.start(total=job.parameters["size"], unit="bytes")
+    if done := _stored_before(job):
+        progress.at(job.parameters["size"])
+        return asdict(done)
     try:
         report, broken = _check(job, progress)
         _store(job, progress, report, broken)
     except Refusal:
         uploads.forget(job.pk)
         raise
-    uploads.forget(job.pk)
+    # The whole result is kept before the file goes: who takes over after a kill here finds one of the two. Where
+    # another worker has taken over already, the file is its.
+    if Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=asdict(report)):
+        uploads.forget(job.pk)
     return asdict(report)
+
+
+def _stored_before(job: Job) -> Report | None:
+    """The report of an attempt that was killed when all was stored and the file was gone."""
+    if not job.result or uploads.path_of(job.pk).exists():
+        return None
+    report = Report(**job.result)
+    here = report.stored + report.already_there
+    return report if here and here == report.dialogues else None
 
 
 def _imported_before(job: Job) -> Report | None:

@@ -13,9 +13,10 @@ from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Spli
 from dialogues.parsing import FORMATS, ParsedDialogue, ParsedUtterance
 from dialogues.selectors import import_errors, utterances_of
 from dialogues.services import uploads
-from dialogues.services.imports import ERRORS_KEPT, start_import
+from dialogues.services.imports import ERRORS_KEPT, carry_out_import, start_import
 from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState
+from jobs.progress import Progress
 from jobs.services import cancel_job, retry_job, run_job
 from projects.models import Project
 from tests.dialogues.conftest import Import, chats
@@ -293,6 +294,32 @@ def test_an_import_whose_file_is_gone_says_so(start: Import, files_root: Path) -
     job = start(chats("a"))
     uploads.forget(job.pk)
     assert run_job(job_id=job.pk).error == "The file of this import is no longer there."
+
+
+def test_an_import_killed_when_all_is_stored_is_done(start: Import, files_root: Path) -> None:
+    job = start(chats("a", "b") + BROKEN)
+    Job.objects.update(state=JobState.RUNNING)
+    job.refresh_from_db()
+    said = carry_out_import(job, Progress(job))  # and then the worker dies
+    assert files(files_root) == []
+    Job.objects.update(state=JobState.QUEUED)
+    done = run_job(job_id=job.pk)
+    assert (done.state, done.error, done.result) == (JobState.DONE, "", said)
+    assert (done.result["stored"], done.refused_rows.count(), done.done) == (2, 1, done.total)
+
+
+def test_a_worker_that_was_taken_for_dead_leaves_the_file_to_the_next(
+    start: Import, files_root: Path
+) -> None:
+    job = start(chats("a"))
+    Job.objects.update(state=JobState.RUNNING)
+    job.refresh_from_db()
+
+    def is_taken_over(job: Job) -> None:
+        Job.objects.update(attempts=2)
+
+    carry_out_import(job, Progress(job, watch=is_taken_over))
+    assert len(files(files_root)) == 1
 
 
 def test_an_empty_file_is_refused(start: Import, files_root: Path) -> None:
