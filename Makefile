@@ -16,7 +16,7 @@ demo: $(VENV)/run.stamp  ## install, migrate, seed, run everything until Ctrl-C 
 
 test: $(VENV)/dev.stamp  ## all tests; ARGS="tests/jobs -k cancel" for some
 	$(BIN)/python -m tests.chromium
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(VENV)/dev.stamp  ## formatting, lint, types, layers, templates, scripts, migrations, deploy settings
 	$(BIN)/ruff check .

@@ -293,6 +293,7 @@ def test_skip_pressed_twice_leaves_one_dialogue(
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
     bench.press("Control+Shift+s")
+    expect(bench.page.locator("#skip-dialog")).to_be_visible()
     bench.press("2", "Enter", "Enter")
     bench.goes_on_from(first)
     second = bench.shown

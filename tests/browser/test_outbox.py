@@ -227,7 +227,7 @@ def test_a_lease_that_is_gone_is_explained_and_the_words_stay(
     reap_expired_leases()
     Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=0)  # somebody else took it
     bench.type("Too late.").submit()
-    expect(bench.notices).to_contain_text("somebody else has taken its place")
+    expect(bench.notices).to_contain_text("it has gone to somebody else")
     expect(bench.field).to_have_value("Too late.")
     Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=1)
     bench.notices.get_by_role("button", name="Take it up again").click()

@@ -82,3 +82,11 @@ export function fill(words, values) {
   const said = typeof words === "string" ? words : (words[values.n === 1 ? 0 : 1] ?? "");
   return said.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }
+
+/** A time as all pages write it, on this person's own clock: 2026-03-09 16:05. @param {string | Date} at */
+export function clock(at) {
+  const time = new Date(at);
+  const parts = [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes()];
+  const [year, month, day, hours, minutes] = parts.map((part) => String(part).padStart(2, "0"));
+  return `${year}-${month}-${day} ${hours}:${minutes}`;
+}

@@ -4,10 +4,10 @@
  * events, in this tab or another, and corrects what is shown. Nothing typed is ever nowhere: it is in the input, in the
  * outbox, in the conversation, or among the words set aside.
  */
-import { call, fill, isPassing, isSignedOut, Problem, uuid } from "./api.js";
+import { call, clock, fill, isPassing, isSignedOut, Problem, uuid } from "./api.js";
 import { Candidates } from "./candidates.js";
 import { Activity, Composer } from "./composer.js";
-import { byId, Conversation, clock, note, speakerOf } from "./conversation.js";
+import { byId, Conversation, note, speakerOf } from "./conversation.js";
 import { aside, Drafts, setAside } from "./drafts.js";
 import * as outbox from "./outbox.js";
 import { isComposing, isTyping } from "./shortcuts.js";

@@ -16,9 +16,6 @@ const NEAR_THE_END_PX = 40;
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 /** Who writes the utterance at a position. @param {number} position */
 export const speakerOf = (position) => "AB"[position % 2];
-/** @param {string} iso  a time, as people of this page's language write it */
-export const clock = (iso) =>
-  new Date(iso).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 
 /** The first element of a template, with a finder for its parts. @param {string} id */
 function copyOf(id) {

@@ -1,7 +1,7 @@
 // @ts-check
 /** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
-import { call, fill, Problem, uuid } from "./api.js";
-import { byId, clock, note } from "./conversation.js";
+import { call, clock, fill, Problem, uuid } from "./api.js";
+import { byId, note } from "./conversation.js";
 import { toast } from "./toast.js";
 
 /**

@@ -4,7 +4,7 @@
  * outbox; the answer to it brings the one after. Answers are never nowhere: they are on the page, in the draft, in the
  * outbox, or stored.
  */
-import { call, fill, isPassing, isSignedOut, Problem, uuid } from "./api.js";
+import { call, clock, fill, isPassing, isSignedOut, Problem, uuid } from "./api.js";
 import { Activity, Drafts, LABELS } from "./drafts.js";
 import * as outbox from "./outbox.js";
 import { Questions } from "./questions.js";
@@ -261,10 +261,7 @@ function showState() {
     say("state", null);
     return;
   }
-  const when = new Date(assignment.lease_until).toLocaleString(document.documentElement.lang, {
-    dateStyle: "medium",
-    timeStyle: "short",
-  });
+  const when = clock(assignment.lease_until);
   const actions = state === "released" ? [{ label: words.released_action, run: () => void takeUp() }] : [];
   say("state", {
     tone: "",
@@ -301,9 +298,9 @@ function countDown() {
   floor.hidden = left === 0;
   if (left === 0) return;
   const shown = Math.max(1, Math.ceil(left - FLOOR_MARGIN_MS / 1000));
-  const clock = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
-  floor.textContent = fill(words.floor, { min: current?.assignment.min_seconds, clock });
-  if (isSubmitAsked) showSubmit(fill(words.submits_in, { clock }));
+  const time = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
+  floor.textContent = fill(words.floor, { min: current?.assignment.min_seconds, clock: time });
+  if (isSubmitAsked) showSubmit(fill(words.submits_in, { clock: time }));
   ticking = setTimeout(countDown, Math.min(left, left - (shown - 1)) * 1000 + 5);
 }
 
@@ -486,7 +483,7 @@ function showNothing(why) {
   part("text").textContent = remedy;
   const until = details?.until && new Date(details.until);
   part("more").textContent = until
-    ? fill(words.free_at, { when: until.toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" }) })
+    ? fill(words.free_at, { when: clock(until).slice(-5) })
     : "";
   const test = holder.querySelector("a[data-way=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;

@@ -1,6 +1,6 @@
 // @ts-check
 /** Leaving a dialogue to be labelled, and coming back to one: skip, save, give back, previous submissions. Loaded on need. */
-import { call, fill, Problem } from "./api.js";
+import { call, clock, fill, Problem } from "./api.js";
 import { toast } from "./toast.js";
 
 /**
@@ -13,10 +13,6 @@ import { toast } from "./toast.js";
 
 /** @param {string} id */
 const dialogOf = (id) => /** @type {HTMLDialogElement} */ (document.getElementById(id));
-
-/** @param {string} iso */
-const clock = (iso) =>
-  new Date(iso).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 
 /** @param {Bench} bench */
 export async function save(bench) {

@@ -1,5 +1,6 @@
 // @ts-check
 /** The queue: what waits in this browser, with its words, and times on this person's own clock. */
+import { clock } from "./api.js";
 import { items, listen } from "./outbox.js";
 
 const section = document.getElementById("waiting");
@@ -45,10 +46,7 @@ function note(text) {
 for (const time of document.querySelectorAll("time")) {
   const at = new Date(time.dateTime);
   const isToday = at.toDateString() === new Date().toDateString();
-  time.textContent = at.toLocaleString(document.documentElement.lang, {
-    dateStyle: isToday ? undefined : "medium",
-    timeStyle: "short",
-  });
+  time.textContent = isToday ? clock(at).slice(-5) : clock(at);
 }
 listen(() => void show());
 void show();
