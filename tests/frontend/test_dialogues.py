@@ -43,7 +43,7 @@ def listed(browser: Client, project: Project, query: str = "") -> str:
 
 
 def openings(page: str) -> list[str]:
-    return re.findall(r'<th scope="row" class="opening"><a [^>]*>([^<]*)</a>', page)
+    return re.findall(r'<th scope="row" class="opening stays"><a [^>]*>([^<]*)</a>', page)
 
 
 def read(browser: Client, dialogue: Dialogue, query: str = "") -> str:

@@ -482,9 +482,7 @@ function showNothing(why) {
   part("title").textContent = message;
   part("text").textContent = remedy;
   const until = details?.until && new Date(details.until);
-  part("more").textContent = until
-    ? fill(words.free_at, { when: clock(until).slice(-5) })
-    : "";
+  part("more").textContent = until ? fill(words.free_at, { when: clock(until).slice(-5) }) : "";
   const test = holder.querySelector("a[data-way=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
   byId("panes").hidden = true;
