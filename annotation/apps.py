@@ -15,13 +15,12 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from annotation.selectors.label_statistics import KIND
-        from annotation.services.label_statistics import carry_out_statistics
         from dialogues.services.storing import AFTER_STORED, CHECKS
         from jobs.registry import register
         from projects.roles import Capability
 
-        register(KIND, carry_out_statistics, needs=Capability.READ_STATISTICS)
+        work = "annotation.services.label_statistics.carry_out_statistics"
+        register("agreement", work, needs=Capability.READ_STATISTICS)
         CHECKS.append(check_import)
         AFTER_STORED.append(follow_import)
 

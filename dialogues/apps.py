@@ -7,8 +7,7 @@ class DialoguesConfig(AppConfig):
     verbose_name = _("Dialogues")
 
     def ready(self) -> None:
-        from dialogues.services.imports import KIND, carry_out_import
         from jobs.registry import register
         from projects.roles import Capability
 
-        register(KIND, carry_out_import, needs=Capability.IMPORT)
+        register("import", "dialogues.services.imports.carry_out_import", needs=Capability.IMPORT)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from accounts.errors import Refusal
@@ -16,17 +17,20 @@ Work = Callable[[Job, Progress], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """work: must be safe to run again after a kill; needs: who may not start such a job may not steer it either."""
+    """work: dotted path of a Work, which only loads where it runs; needs: what it takes to start and to steer it."""
 
-    work: Work
+    work: str
     needs: Capability
 
 
 _KINDS: dict[str, JobKind] = {}
 
 
-def register(kind: str, work: Work, *, needs: Capability) -> None:
-    """Called by an app when it is ready. needs: for starting, stopping and repeating it, and opening what it made."""
+def register(kind: str, work: str, *, needs: Capability) -> None:
+    """Called by an app when it is ready. work: dotted path of a function that is safe to run again after a kill.
+
+    needs: for starting, stopping and repeating such a job, and opening what it made.
+    """
     _KINDS[kind] = JobKind(work, needs)
 
 
@@ -38,7 +42,8 @@ def work_for(kind: str) -> Work:
             _("This worker's release knows no jobs of the kind “%(kind)s”.") % {"kind": kind},
             _("Run web server and workers from the same release, then start it again."),
         )
-    return _KINDS[kind].work
+    work: Work = import_string(_KINDS[kind].work)
+    return work
 
 
 def needed_for(kind: str) -> Capability:

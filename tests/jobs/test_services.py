@@ -1,5 +1,6 @@
 """Starting, stopping and taking over jobs."""
 
+import sys
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -28,15 +29,21 @@ from tests.asking import forget_messages, waiting_messages
 
 pytestmark = pytest.mark.django_db
 KIND = "test"
+DOES: dict[str, Any] = {}
 
 
 @pytest.fixture(autouse=True)
 def works(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What jobs of the kind `test` do: works["do"] is called with the job and its progress."""
     does: dict[str, Any] = {"do": lambda job, progress: {"n": 1}}
-    kind = registry.JobKind(lambda job, progress: does["do"](job, progress), Capability.EXPORT)
-    monkeypatch.setitem(registry._KINDS, KIND, kind)
+    monkeypatch.setitem(registry._KINDS, KIND, registry.JobKind(f"{__name__}.work", Capability.EXPORT))
+    monkeypatch.setattr(sys.modules[__name__], "DOES", does)
     return does
+
+
+def work(job: Job, progress: Progress) -> dict[str, Any]:
+    done: dict[str, Any] = DOES["do"](job, progress)
+    return done
 
 
 def job(**about: Any) -> Job:
