@@ -20,9 +20,10 @@ from annotation.models import (
     LabelOrigin,
     TryState,
 )
-from annotation.selectors.judging import judged_blind, may_judge
+from annotation.selectors.judging import judged_blind
 from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
+from projects.selectors import capabilities_of
 
 
 def test_of(project: Project) -> AdmissionTest:
@@ -152,7 +153,8 @@ def decided_answers(reader: User, project: Project, dialogue_id: int) -> FinalLa
 
     None where the reader may be the one to judge it blind.
     """
-    if may_judge(reader, project) and judged_blind(reader).filter(task__dialogue=dialogue_id).exists():
+    unseen = judged_blind(reader, project, capabilities_of(reader, project))
+    if unseen.filter(task__dialogue=dialogue_id).exists():
         return None
     return FinalLabel.objects.filter(project=project, dialogue=dialogue_id, superseded_at=None).first()
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Schema, Submission, Task, TaskState
-from annotation.selectors.judging import is_judged_blind
+from annotation.selectors.judging import judged_blind
 from annotation.selectors.labelling import history_of
 from dialogues.models import Dialogue
 from projects.roles import Capability
@@ -85,7 +85,7 @@ def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> Dialo
     )  # of the latest round
     if task is None:
         return None
-    if Capability.REVIEW in granted and is_judged_blind(user, task):
+    if judged_blind(user, task.project, granted).filter(task=task).exists():
         return DialogueLabels(task, None, [], [], 0, None, names_people=False, is_judged_blind=True)
     sent = Submission.objects.filter(task=task).select_related("annotator", "schema")
     rows = list(sent.order_by("assignment_id", "-revision")[:MOST_ROWS])

@@ -11,9 +11,10 @@ from django.db.models.functions import Coalesce
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, GoldDialogue, Stage, Submission, Task, TaskState
 from annotation.schemas import differences
-from annotation.selectors.judging import judged_blind, may_judge
+from annotation.selectors.judging import judged_blind
 from annotation.selectors.schemas import schema_of
 from projects.models import Project
+from projects.selectors import capabilities_of
 
 SHOWN = 25
 LOOKED_AT = 500  # tasks a page, where one question is asked for: what lies deeper is on the next page
@@ -54,10 +55,9 @@ def disagreed(
 
     Without those whose labels the reader must not see yet: they may be the one to judge them blind.
     """
-    standing = Task.objects.filter(project=project, disagreement__gt=0).exclude(state=TaskState.WITHDRAWN)
-    if may_judge(reader, project):
-        standing = standing.filter(~Exists(judged_blind(reader).filter(task=OuterRef("pk"))))
-    rows = _after(standing, after)
+    unseen = judged_blind(reader, project, capabilities_of(reader, project)).filter(task=OuterRef("pk"))
+    standing = Task.objects.filter(~Exists(unseen), project=project, disagreement__gt=0)
+    rows = _after(standing.exclude(state=TaskState.WITHDRAWN), after)
     rows = rows.order_by("-disagreement", "-id")
     wanted = LOOKED_AT if question else SHOWN
     tasks = list(_with_answers(rows)[: wanted + 1])

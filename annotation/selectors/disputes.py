@@ -11,9 +11,10 @@ from accounts.errors import NotAllowed
 from accounts.models import User
 from annotation.models import FinalLabel, LabelOrigin, Submission, Task, TaskState
 from annotation.selectors.disagreed import MOST_PATHS, Differing, differing_in
-from annotation.selectors.judging import is_judged_blind, may_judge
+from annotation.selectors.judging import judged_blind
 from annotation.selectors.labelling import disputes_in
 from projects.models import Project
+from projects.selectors import capabilities_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def dispute_for(reader: User, project: Project, task_id: int) -> Task | None:
     """
     rows = Task.objects.filter(project=project, pk=task_id, state__in=[TaskState.DISPUTED, TaskState.FINAL])
     task = with_answers(rows.select_related("dialogue")).first()
-    if task is not None and may_judge(reader, project) and is_judged_blind(reader, task):
+    unseen = judged_blind(reader, project, capabilities_of(reader, project))
+    if task is not None and unseen.filter(task=task).exists():
         raise NotAllowed(
             _("You may be the one who judges it in a sample: its labels are shown when you have.")
         )

@@ -4,7 +4,7 @@ In a blind sample a label leaves the server only after the controller's own judg
 class were drawn stays here as well: with one dialogue left, it would tell its label.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ def disputable_item(user: User, pk: int) -> SampleItem:
     project = item.sample.round.project if item else None
     if item is None or project is None or not (granted := capabilities_of(user, project)):
         raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))
-    if Capability.REVIEW in granted and still_to_judge(user).filter(pk=pk).exists():
+    if still_to_judge(user, project, granted).filter(pk=pk).exists():
         raise NotAllowed(
             _("You may be the one who judges it in a sample: its labels are shown when you have.")
         )
@@ -86,11 +86,10 @@ def disputable_item(user: User, pk: int) -> SampleItem:
 def appeals_for(user: User, project: Project) -> QuerySet[Appeal]:
     """Every appeal for who settles them, else one's own; none of what the person may still judge as the second."""
     granted = capabilities_of(user, project)
-    rows = Appeal.objects.filter(item__sample__round__project=project)
+    unseen = still_to_judge(user, project, granted).filter(pk=OuterRef("item"))
+    rows = Appeal.objects.filter(~Exists(unseen), item__sample__round__project=project)
     if Capability.DECIDE not in granted:
         rows = rows.filter(by=user)
-    if Capability.REVIEW in granted:
-        rows = rows.filter(~Exists(still_to_judge(user).filter(pk=OuterRef("item"))))
     return rows.select_related(
         "item__sample__round__batch", "item__sample__round__project", "item__final", "item__task", "by", "settled_by"
     )  # fmt: skip
@@ -120,23 +119,20 @@ def is_hidden(item: SampleItem, own: Judgement | None) -> bool:
     return item.sample.is_blind and own is None and item.sample.round.state == RoundState.IN_REVIEW
 
 
-def still_to_judge(user: User) -> QuerySet[SampleItem]:
-    """What the person may be the one to judge, in whatever project: what another said of it is not shown before."""
-    return SampleItem.objects.filter(can_judge(user), sample__round__state=RoundState.IN_REVIEW)
+def still_to_judge(user: User, project: Project, granted: Set[Capability]) -> QuerySet[SampleItem]:
+    """What the person may be the one to judge: what another said of it is not shown before.
+
+    granted: the person's capabilities in the project; nothing for who judges nothing there.
+    """
+    if Capability.REVIEW not in granted:
+        return SampleItem.objects.none()
+    in_review = {"sample__round__project": project, "sample__round__state": RoundState.IN_REVIEW}
+    return SampleItem.objects.filter(can_judge(user), **in_review)
 
 
-def judged_blind(user: User) -> QuerySet[SampleItem]:
+def judged_blind(user: User, project: Project, granted: Set[Capability]) -> QuerySet[SampleItem]:
     """Those of them that are judged blind: their labels are shown nowhere else, either."""
-    return still_to_judge(user).filter(sample__is_blind=True)
-
-
-def may_judge(user: User, project: Project) -> bool:
-    return Capability.REVIEW in capabilities_of(user, project)
-
-
-def is_judged_blind(user: User, task: Task) -> bool:
-    """Whether the task is one of those, for a person who may judge. One query."""
-    return judged_blind(user).filter(task=task).exists()
+    return still_to_judge(user, project, granted).filter(sample__is_blind=True)
 
 
 def shown_to(controller: User, item: SampleItem) -> dict[str, Any]:
