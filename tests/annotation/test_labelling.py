@@ -48,6 +48,14 @@ def both(one: User, other: User, project: Project) -> tuple[Assignment, Assignme
     return first, second
 
 
+def differing(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+    """One has said 2, the other 1."""
+    first, second = both(one, other, project)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    return first, second
+
+
 def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
     assignment, id = claims(anna, quality), uuid4()
     assert not sends(assignment, good(), id).repeated
@@ -92,9 +100,7 @@ def test_who_annotates_here_no_more_is_told_nothing_of_others(
 
 
 def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> None:
-    first, second = both(anna, bela, quality)
-    sends(first, good(2))
-    sends(second, good(1, reasons_1=["incomplete"]))
+    first, _second = differing(anna, bela, quality)
     changed = sends(first, good(1, reasons_1=["incomplete"])).submission
     assert (changed.stage, changed.revision) == (Stage.CONFIRMATION, 2)
     assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
@@ -103,9 +109,7 @@ def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> No
 def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
-    sends(first, good(2))
-    sends(second, good(1, reasons_1=["incomplete"]))
+    first, _second = differing(anna, bela, quality)
     sends(first, good(1, reasons_1=["incomplete"]))
     for quality_now, note, state in ((1, "Sure.", TaskState.FINAL), (2, "", TaskState.CONFIRMING)):
         answers = good(1, reasons_1=["incomplete"]) if quality_now == 1 else good(2)
@@ -119,9 +123,7 @@ def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
 def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
-    sends(first, good(2))
-    sends(second, good(1, reasons_1=["incomplete"]))
+    first, _second = differing(anna, bela, quality)
     offline = sends(first, good("phone"), waited_ms=60_000)
     assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
     assert to_confirm(anna, quality).get() == first

@@ -127,6 +127,11 @@ class LabelBench(Workbench):
         self.page.wait_for_function(another, arg=shown)
         return self
 
+    def asks_to_skip(self) -> LabelBench:
+        self.press("Control+Shift+s")
+        expect(self.page.locator("#skip-dialog")).to_be_visible()
+        return self
+
     def asks(self, path: str) -> LabelBench:
         expect(self.active).to_have_attribute("data-path", path)
         return self

@@ -278,9 +278,7 @@ def test_skip_with_a_reason_goes_on_to_the_next(mara: User, signs_in: SignedIn) 
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
-    bench.press("Control+Shift+s")
-    expect(bench.page.locator("#skip-dialog")).to_be_visible()
-    bench.press("2", "Enter")
+    bench.asks_to_skip().press("2", "Enter")
     bench.goes_on_from(first)
     assert Assignment.objects.get(pk=first).state == AssignmentState.RELEASED
 
@@ -292,9 +290,7 @@ def test_skip_pressed_twice_leaves_one_dialogue(
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
-    bench.press("Control+Shift+s")
-    expect(bench.page.locator("#skip-dialog")).to_be_visible()
-    bench.press("2", "Enter", "Enter")
+    bench.asks_to_skip().press("2", "Enter", "Enter")
     bench.goes_on_from(first)
     second = bench.shown
     bench.press("y", "5").submit()

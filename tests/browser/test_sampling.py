@@ -77,6 +77,17 @@ def agrees(page: Page) -> None:
     page.keyboard.press("y")
 
 
+def two_judged_offline(mara: User, signs_in: SignedIn) -> tuple[Page, Sample]:
+    """The first two of four labels are agreed with while there is no connection."""
+    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
+    page = opened(signs_in(carla), sample)
+    page.context.set_offline(True)
+    agrees(page)
+    agrees(page)
+    expect(page.locator("#place")).to_have_text("3 of 4")
+    return page, sample
+
+
 def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.keyboard.press(key)
@@ -191,12 +202,7 @@ def test_a_key_pressed_twice_judges_one_dialogue(
 def test_what_was_judged_offline_outlives_the_tab(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
-    page = opened(signs_in(carla), sample)
-    page.context.set_offline(True)
-    agrees(page)
-    agrees(page)
-    expect(page.locator("#place")).to_have_text("3 of 4")
+    page, sample = two_judged_offline(mara, signs_in)
     again = page.context.new_page()
     page.close()
     again.context.set_offline(False)
@@ -277,13 +283,8 @@ def test_a_verdict_meanwhile_is_said(mara: User, signs_in: SignedIn) -> None:
 def test_what_is_judged_offline_waits_and_is_sent(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
-    page = opened(signs_in(carla), sample)
-    page.context.set_offline(True)
-    agrees(page)
-    agrees(page)
+    page, sample = two_judged_offline(mara, signs_in)
     expect(page.locator("#notices")).to_contain_text("No connection.")
-    expect(page.locator("#place")).to_have_text("3 of 4")
     assert not judgements(sample)
     page.context.set_offline(False)
     eventually(lambda: len(judgements(sample)) == 2, "what waited")
