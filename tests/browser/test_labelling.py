@@ -312,6 +312,7 @@ def test_what_was_submitted_in_another_tab_is_not_asked_for_again(
     expect(other.page.locator("#stage")).to_have_text("Revise")
     other.press("n", "3", "c").submit().goes_on_from(first)
     eventually(lambda: [row.revision for row in stored(ann)] == [2], "the revision")
+    expect(other.notices).not_to_contain_text("another tab")
     assert other.shown != one.shown
 
 

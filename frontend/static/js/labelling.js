@@ -155,6 +155,7 @@ async function show(task, with_) {
   showAddress(assignment);
   showHead();
   showState();
+  say("elsewhere", null);
   showDraft("");
   countDown();
 }
