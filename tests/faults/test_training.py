@@ -3,7 +3,7 @@
 import hashlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from jobs.selectors import live_workers
 from jobs.services import LOST_AFTER, retry_job, take_over_lost_jobs
 from preference.model_files import folder_of_model, folder_of_run
 from preference.models import Snapshot, TrainingRun
-from preference.selectors.training import curve_of
+from preference.selectors.training import Point, curve_of
 from preference.services.training import start_training
 from projects.models import Project
 from tests.generation.conftest import tiny_model as tiny_model
@@ -27,7 +27,8 @@ from tests.preference.learning import snapshot_of
 from tests.processes import Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
-CHANGES = {"batch": 2, "epochs": 4, "warmup": 5}
+STEPS = 720
+CHANGES = {"batch": 2, "epochs": 40, "warmup": 5}
 Begins = Callable[[], TrainingRun]
 
 
@@ -46,7 +47,7 @@ def snapshot(stack: Stack, project: Project) -> Snapshot:
 
 @pytest.fixture
 def begins(project: Project, snapshot: Snapshot, tiny_model: Callable[..., Path]) -> Begins:
-    """Start a training that takes some seconds; always the same one."""
+    """Start a training of STEPS steps, some seconds even on a fast machine; always the same one."""
 
     def begin() -> TrainingRun:
         about: dict[str, Any] = {"recipe": "quick", "changes": CHANGES, "model": str(tiny_model("llama"))}
@@ -67,7 +68,13 @@ def job_of(run: TrainingRun) -> Job:
 
 
 def wait_for_step(run: TrainingRun, step: int) -> None:
-    wait_until(lambda: job_of(run).done >= step, 120, f"step {step}")
+    """By what the trainer writes: the job learns of it later, when a short training may have ended."""
+    wait_until(lambda: len(points_of(run)) >= step, 120, f"step {step}")
+    assert len(points_of(run)) < STEPS // 2, "there is no time left to disturb this training"
+
+
+def points_of(run: TrainingRun) -> Sequence[Point]:
+    return curve_of(run, most=STEPS).points
 
 
 def wait_for_end(run: TrainingRun) -> Job:
@@ -101,8 +108,7 @@ def test_a_worker_killed_in_training_is_taken_over_and_ends_at_the_same_weights(
     assert (done.attempts, done.losses) == (2, 1)
     assert not trainer.is_running()
     run.refresh_from_db()
-    curve = curve_of(run)
-    assert [point.step for point in curve.points] == list(range(1, curve.steps + 1))
+    assert [point.step for point in points_of(run)] == list(range(1, STEPS + 1))
     undisturbed = begins()
     assert wait_for_end(undisturbed).state == JobState.DONE
     assert weights_of(run) == weights_of(undisturbed)

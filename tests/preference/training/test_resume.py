@@ -45,7 +45,7 @@ def test_a_run_killed_at_a_random_step_and_resumed_ends_at_the_same_weights(
 ) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     process = start(dialogues, tiny_model, killed)
-    wait_for_step(process, killed, Random().randrange(4, 30))
+    wait_for_step(process, killed, Random().randrange(4, 18))  # well before the last one
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     last = newest(killed / "checkpoints")
