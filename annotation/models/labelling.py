@@ -118,7 +118,7 @@ class Submission(models.Model):
     """One person's sent answers; a correction is a new revision, the old one is kept with `superseded_at`.
 
     id: the browser's submission UUID. answers: {"dialogue": {question: value}, "utterances": {"0": {question: value}}}.
-    stage: before or after the person saw the others' answers (DiQAD §4.2); only `label` is independent work.
+    stage: before or after the person could see the others' answers (DiQAD §4.2); only `label` is independent work.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -1,6 +1,7 @@
 """People's independent answers as tables of ratings, one table a question (DCH §3.2, §3.5).
 
-Independent is what was answered before the person saw others' answers (stage `label`); of several revisions the last.
+Independent is what was answered before the confirmation of its dialogue began, from when on people may have seen the
+others' answers (stage `label`); of several revisions the last.
 PostgreSQL picks one answer out of each submission and sends columns of numbers: 100,000 dialogues need no objects.
 """
 
@@ -68,7 +69,7 @@ class Table:
 
 
 def independent_submissions(project: Project) -> QuerySet[Submission]:
-    """The last submission of every assignment that was made before its author saw the others'."""
+    """The last submission of every assignment that was made before its author could see the others'."""
     later = Submission.objects.filter(
         assignment=OuterRef("assignment"), stage=Stage.LABEL, revision__gt=OuterRef("revision")
     )

@@ -32,7 +32,7 @@ from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
 from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
-from projects.models import Protocol
+from projects.models import Event, Protocol
 from projects.transitions import move
 
 MAX_NOTE = 5000
@@ -207,16 +207,23 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
 
 
 def _stage(assignment: Assignment, task: Task, before: Submission | None, made_at: datetime) -> Stage:
-    """A confirmation once the person may have seen the others' answers, whatever has become of the task since.
+    """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers.
 
-    They are shown when all have answered: what lay in the browser's outbox by then was made without them.
+    Every revision since then is a confirmation, also of who has confirmed nothing yet, and whatever has become of the
+    task. What lay in the browser's outbox when the last of the others first answered was made without them.
     """
-    if before and before.stage == Stage.CONFIRMATION:
-        return Stage.CONFIRMATION
-    if task.state != TaskState.CONFIRMING:
+    if before is None or not _was_confirmed(task):
         return Stage.LABEL
+    if before.stage == Stage.CONFIRMATION:
+        return Stage.CONFIRMATION
     first = Submission.objects.filter(task=task, revision=1).exclude(assignment=assignment)
     return Stage.LABEL if first.filter(stored_at__gt=made_at).exists() else Stage.CONFIRMATION
+
+
+def _was_confirmed(task: Task) -> bool:
+    """Whether it is being confirmed, or was at any time: it may have become final, or a dispute, since."""
+    begun = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
+    return task.state == TaskState.CONFIRMING or begun.filter(after=TaskState.CONFIRMING).exists()
 
 
 def _store(

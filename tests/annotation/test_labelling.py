@@ -120,6 +120,17 @@ def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
     assert set(independent) == {("anna", 1), ("bela", 1)}
 
 
+def test_what_the_other_corrects_after_a_confirmation_is_no_independent_answer(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = differing(anna, bela, quality)
+    sends(first, good(1, reasons_1=["incomplete"]))  # bela's answer: the dialogue is final
+    done = sends(second, good("phone"))  # bela may have seen anna's while it was being confirmed
+    assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, TaskState.DISPUTED)
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 1), ("bela", 1)}
+
+
 def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
     anna: User, bela: User, quality: Project
 ) -> None:
