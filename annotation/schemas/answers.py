@@ -14,6 +14,7 @@ from annotation.schemas.fields import CONTROL, brief
 from annotation.schemas.questions import Kind, Question, Schema, Scope, Value
 
 Answers = dict[str, dict[str, Any]]
+Sent = Mapping[str, Any]  # by question, not checked yet
 BLANKS = " \t\r\n\u00a0\u3000"  # an answer in words of nothing else is none; the browser knows the same ones
 
 
@@ -70,12 +71,12 @@ def check_answers(
     speakers: of the utterances in order. complete: required answers must be there (a draft may lack them).
     """
     check = _Check(complete)
-    dialogue, utterances = check.parts_of(answers, len(speakers))
+    places = [str(position) for position in range(len(speakers))]
+    dialogue, utterances = check.parts_of(answers, frozenset(places))
     settled = check.settle(schema, Scope.DIALOGUE, dialogue, {}, None, "")
     made: Answers = {"dialogue": settled, "utterances": {}}
     if schema.of_scope(Scope.UTTERANCE):
-        for position, speaker in enumerate(speakers):
-            place = str(position)
+        for place, speaker in zip(places, speakers, strict=True):
             sent = utterances.pop(place, {})
             own = check.settle(schema, Scope.UTTERANCE, sent, settled, speaker, f"{place}/")
             if own:
@@ -93,7 +94,7 @@ class _Check:
     def add(self, path: str, code: str, message: str) -> None:
         self.problems.append(AnswerProblem(path, code, message))
 
-    def parts_of(self, answers: Any, count: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def parts_of(self, answers: Any, places: frozenset[str]) -> tuple[Sent, dict[str, Sent]]:
         if not isinstance(answers, Mapping) or set(answers) - {"dialogue", "utterances"}:
             self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
             return {}, {}
@@ -101,24 +102,26 @@ class _Check:
         if not isinstance(dialogue, Mapping) or not isinstance(utterances, Mapping):
             self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
             return {}, {}
-        return dict(dialogue), dict(self._utterances(utterances, count))
+        return dialogue, dict(self._utterances(utterances, places))
 
-    def _utterances(self, utterances: Mapping[Any, Any], count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _utterances(
+        self, utterances: Mapping[Any, Any], places: frozenset[str]
+    ) -> Iterator[tuple[str, Sent]]:
         for place, sent in utterances.items():
             position = str(place)
-            if not _is_position(position, count):
+            if position not in places:
                 message = _("The dialogue has no utterance “%(position)s”.") % {"position": brief(position)}
                 self.add(brief(position), "unknown_utterance", message)
             elif not isinstance(sent, Mapping):
                 self.add(position, "malformed", _("The answers of an utterance are an object."))
             else:
-                yield position, dict(sent)
+                yield position, sent
 
     def settle(
         self,
         schema: Schema,
         scope: Scope,
-        sent: dict[str, Any],
+        sent: Sent,
         around: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
@@ -127,13 +130,13 @@ class _Check:
         self.refuse_unknown(schema, scope, sent, prefix)
         given = dict(around)
         held: dict[str, Any] = {}
-        for question in schema.settling_order:
-            if question.scope is not scope or not _applies(question, given, speaker):
+        for question in schema.asked_of(scope, speaker):
+            if question.when is not None and not holds(question.when, given, speaker):
                 continue
             value = self._value(question, sent, given, speaker, prefix)
             if value is not None:
                 given[question.key] = held[question.key] = value
-        asked = [question for question in schema.of_scope(scope) if question.key in held or self.complete]
+        asked = schema.of_scope(scope)
         if self.complete:
             self._refuse_gaps(asked, given, held, speaker, prefix)
         return {question.key: held[question.key] for question in asked if question.key in held}
@@ -141,7 +144,7 @@ class _Check:
     def _value(
         self,
         question: Question,
-        sent: Mapping[str, Any],
+        sent: Sent,
         given: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
@@ -152,7 +155,7 @@ class _Check:
         raw = sent.get(question.key)
         if raw is None:
             return None
-        value, code = _checked(question, raw, speaker)
+        value, code = _checked(question, raw)
         if code:
             message = MESSAGES[code]() % {"value": brief(raw)}
             self.add(prefix + question.key, code, message)
@@ -174,7 +177,7 @@ class _Check:
             if _applies(question, given, speaker) and _required(question, given, speaker):
                 self.add(path, "missing", _("This question has no answer yet."))
 
-    def refuse_unknown(self, schema: Schema, scope: Scope, sent: Mapping[str, Any], prefix: str) -> None:
+    def refuse_unknown(self, schema: Schema, scope: Scope, sent: Sent, prefix: str) -> None:
         for key in sent:
             question = schema.by_key.get(key)
             if question is None or question.scope is not scope:
@@ -189,14 +192,11 @@ MESSAGES = {
 }
 
 
-def _is_position(text: str, count: int) -> bool:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        return False
-    return str(int(text)) == text and int(text) < count
+def _checked(question: Question, raw: Any) -> tuple[Value | None, str]:
+    """The value in its proper form, or None, and what is wrong with it ("" where nothing is).
 
-
-def _checked(question: Question, raw: Any, speaker: str | None) -> tuple[Value | None, str]:
-    """The value in its proper form, or None, and what is wrong with it ("" where nothing is)."""
+    question: with only the options that are offered.
+    """
     match question.kind:
         case Kind.TEXT:
             return _checked_text(question, raw)
@@ -204,11 +204,9 @@ def _checked(question: Question, raw: Any, speaker: str | None) -> tuple[Value |
             fits = type(raw) is int and question.min <= raw <= question.max
             return (raw, "") if fits else (None, "not_a_number")
         case Kind.CHOICES:
-            return _checked_list(question, raw, speaker)
+            return _checked_list(question, raw)
         case _:
-            offered = {(type(option.value), option.value) for option in question.options_for(speaker)}
-            fits = type(raw) in (int, str) and (type(raw), raw) in offered
-            return (raw, "") if fits else (None, "not_an_option")
+            return (raw, "") if question.offers(raw) else (None, "not_an_option")
 
 
 def _checked_text(question: Question, raw: Any) -> tuple[Value | None, str]:
@@ -217,11 +215,10 @@ def _checked_text(question: Question, raw: Any) -> tuple[Value | None, str]:
     return (raw, "") if raw.strip(BLANKS) else (None, "")
 
 
-def _checked_list(question: Question, raw: Any, speaker: str | None) -> tuple[Value | None, str]:
-    offered = [option.value for option in question.options_for(speaker)]
-    if not isinstance(raw, list) or not all(type(one) in (int, str) and one in offered for one in raw):
+def _checked_list(question: Question, raw: Any) -> tuple[Value | None, str]:
+    if not isinstance(raw, list) or not all(map(question.offers, raw)):
         return None, "not_an_option"
-    chosen: list[int | str] = [value for value in offered if value in raw]
+    chosen: list[int | str] = [option.value for option in question.options if option.value in raw]
     return (chosen, "") if chosen else (None, "")
 
 

@@ -1,9 +1,10 @@
 """What a schema consists of. `reading.read` makes it from content, and only that: here everything is right already."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from annotation.schemas.conditions import Condition, references
@@ -72,7 +73,7 @@ class Implied:
     value: int | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """when: shown only then. speakers: asked only of their utterances; empty: all. agree: compared between people.
 
@@ -96,6 +97,14 @@ class Question:
     max: int = 100
     max_length: int = MAX_LENGTH
     guideline: Text | None = None
+
+    def offers(self, value: Any) -> bool:
+        """True and 1.0 are no 1 here."""
+        return type(value) in (int, str) and value in self._values
+
+    @cached_property
+    def _values(self) -> frozenset[int | str]:
+        return frozenset(option.value for option in self.options)
 
     def options_for(self, speaker: str | None) -> tuple[Option, ...]:
         return tuple(option for option in self.options if option.is_for(speaker))
@@ -130,8 +139,34 @@ class Schema:
         """Every question after those that its answer rests on."""
         return tuple(self.by_key[key] for key in in_order(self.questions))
 
-    def of_scope(self, scope: Scope) -> list[Question]:
-        return [question for question in self.questions if question.scope is scope]
+    @cached_property
+    def named_speakers(self) -> frozenset[str]:
+        """Whom something is asked of or offered for by name; of all others the same is asked."""
+        named = [question.speakers for question in self.questions]
+        named += [option.speakers for question in self.questions for option in question.options]
+        return frozenset(chain.from_iterable(named))
+
+    def asked_of(self, scope: Scope, speaker: str | None) -> tuple[Question, ...]:
+        """In settling order the questions that this speaker's utterances can meet, with only the options offered."""
+        known = (scope, speaker if speaker in self.named_speakers else None)
+        if known not in self._asked:
+            self._asked[known] = tuple(
+                replace(question, options=question.options_for(speaker))
+                for question in self.settling_order
+                if question.scope is scope and question.is_for(speaker)
+            )
+        return self._asked[known]
+
+    @cached_property
+    def _asked(self) -> dict[tuple[Scope, str | None], tuple[Question, ...]]:
+        return {}
+
+    def of_scope(self, scope: Scope) -> tuple[Question, ...]:
+        return self._by_scope[scope]
+
+    @cached_property
+    def _by_scope(self) -> dict[Scope, tuple[Question, ...]]:
+        return {scope: tuple(one for one in self.questions if one.scope is scope) for scope in Scope}
 
 
 def in_order(questions: Iterable[Question]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from annotation import schemas
 from annotation.presets import PRESETS
-from annotation.schemas import AnswerProblem, Schema, check_answers, compared, differences
+from annotation.schemas import AnswerProblem, Schema, Scope, check_answers, compared, differences
 from tests.annotation.schemas import generated
 
 
@@ -59,6 +59,14 @@ def test_only_the_bot_is_judged() -> None:
         schema, {"dialogue": {}, "utterances": {"0": {"safety": 2}}}, ["A", "B"], complete=False
     )
     assert answers["utterances"] == {}
+
+
+def test_speakers_whom_no_question_names_are_asked_the_same() -> None:
+    """One list for all of them: a file may hold any number of names."""
+    schema = preset("diamante-evaluation")
+    first, second, bot = (schema.asked_of(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
+    assert first is second
+    assert ([one.key for one in first], len(bot)) == ([], 3)
 
 
 def test_each_side_has_its_own_nuggets() -> None:
