@@ -14,10 +14,10 @@ Fallback = Literal["none", "median"]
 
 def majority(votes: Sequence[T]) -> T | None:
     """The label that more voters chose than any other; None for a tie, or without votes."""
-    ranked = Counter(votes).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
-        return None
-    return ranked[0][0]
+    counts = Counter(votes)
+    most = max(counts.values(), default=0)
+    first = [label for label, count in counts.items() if count == most]
+    return first[0] if len(first) == 1 else None
 
 
 def median_vote(votes: Sequence[T], options: Sequence[T]) -> T | None:
