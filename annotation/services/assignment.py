@@ -43,15 +43,21 @@ def lease(settings: Settings) -> datetime:
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
 
-def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
+def lock_assignment(
+    *, annotator: User, assignment_id: int, protocol: str = "", with_task: bool = False
+) -> Assignment:
     """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's.
 
-    protocol: NotFound also for work of another protocol, where one is named.
+    protocol: NotFound also for work of another protocol, where one is named. with_task: its task is locked too, after
+    it, as everywhere.
     """
     related = ["project__labelling__schema"]
     if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
         related += ["dialogue", "project__authoring"]
-    locked = Assignment.objects.select_for_update(of=("self",)).select_related(*related).defer(*LONG)
+    if with_task:
+        related.append("task")
+    rows = ("self", "task") if with_task else ("self",)
+    locked = Assignment.objects.select_for_update(of=rows, no_key=True).select_related(*related).defer(*LONG)
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()
@@ -196,7 +202,7 @@ def reap_expired_leases() -> int:
 @transaction.atomic
 def _reap(assignment_id: int) -> bool:
     """False where it was renewed or given back meanwhile, or somebody is at it."""
-    over = Assignment.objects.select_for_update(skip_locked=True, of=("self",))
+    over = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())
     assignment = over.select_related("dialogue", "project__labelling").first()
     if assignment is not None:

@@ -69,13 +69,16 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
 def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> Assignment | Refusal:
     """A refusal is returned, so that what it says about the person's workload is kept."""
     group = _group_of(annotator, project)
-    workload, _made = Workload.objects.select_for_update().get_or_create(project=project, annotator=annotator)
-    if earlier := Assignment.objects.filter(claim_id=claim_id).first():
+    workload, _made = Workload.objects.select_for_update(no_key=True).get_or_create(
+        project=project, annotator=annotator
+    )
+    earlier, held = _earlier_and_held(annotator, project, claim_id)
+    if earlier:
         return _claimed_before(earlier, annotator, project)
     if refusal := admission_needed(annotator, project):
         return refusal
     claimer = _Claimer(annotator, project, group, workload, work_settings(project))
-    if refusal := _too_many_open(claimer) or _over_the_limit(claimer) or _too_far_ahead(claimer):
+    if refusal := _too_many_open(claimer, held) or _over_the_limit(claimer) or _too_far_ahead(claimer):
         return refusal
     task = _next_task(claimer)
     if task is None:
@@ -83,7 +86,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         return _nothing_left(claimer)
     Task.objects.filter(pk=task.pk).update(open_slots=F("open_slots") - 1)
     now = timezone.now()
-    return Assignment.objects.create(
+    claimed = Assignment.objects.create(
         task=task,
         project=project,
         annotator=annotator,
@@ -92,6 +95,16 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         lease_until=now + timedelta(minutes=claimer.settings.lease_minutes),
         served_at=None if ahead else now,
     )
+    Assignment.label_draft.related.set_cached_value(claimed, None)  # nobody need look for one
+    return claimed
+
+
+def _earlier_and_held(annotator: User, project: Project, claim_id: UUID) -> tuple[Assignment | None, int]:
+    """What this very claim took before, whoever sent it, and how many dialogues the person holds; one query."""
+    held = Q(annotator=annotator, project=project, state__in=HELD)
+    rows = list(Assignment.objects.filter(held | Q(claim_id=claim_id)).order_by())
+    earlier = next((row for row in rows if row.claim_id == claim_id), None)
+    return earlier, len(rows)
 
 
 def _claimed_before(earlier: Assignment, annotator: User, project: Project) -> Assignment | Refusal:
@@ -112,10 +125,7 @@ def _group_of(annotator: User, project: Project) -> str:
     return group
 
 
-def _too_many_open(claimer: _Claimer) -> Refusal | None:
-    held = Assignment.objects.filter(
-        annotator=claimer.annotator, project=claimer.project, state__in=HELD
-    ).count()
+def _too_many_open(claimer: _Claimer, held: int) -> Refusal | None:
     if held < claimer.settings.open_tasks_per_person:
         return None
     return Refusal(
@@ -206,7 +216,9 @@ def _next_task(claimer: _Claimer) -> Task | None:
 
 
 def _first_open(claimer: _Claimer, pool: str, since: int | None) -> Task | None:
-    rows = Task.objects.select_for_update(skip_locked=True, of=("self",)).select_related("dialogue")
+    # no_key: a task of which somebody stores labels at this instant is not locked for this.
+    rows = Task.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    rows = rows.select_related("dialogue")
     rows = rows.filter(project=claimer.project, group=pool, open_slots__gt=0)
     if since is not None:
         rows = rows.filter(rank__gte=since)

@@ -72,10 +72,12 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
     not_writable, decided.
     """
+    # With its task: two people who finish or confirm at once wait for each other here.
     assignment = lock_assignment(
-        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING, with_task=True
     )
-    task = _locked_task(assignment)
+    task = assignment.task
+    task.project = assignment.project
     if stored := Submission.objects.filter(pk=sent.id).first():
         return _repeated(stored, assignment, task)
     _check_open(assignment, task)
@@ -112,13 +114,6 @@ def _take(assignment: Assignment) -> None:
         check_still_annotates(assignment)
     else:
         hold(assignment)
-
-
-def _locked_task(assignment: Assignment) -> Task:
-    # After the assignment, as everywhere: two people who finish or confirm at once wait for each other here.
-    task = Task.objects.select_for_update().get(pk=assignment.task_id)
-    task.project = assignment.project
-    return task
 
 
 def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
