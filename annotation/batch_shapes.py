@@ -10,7 +10,7 @@ from annotation.models import Appeal, AppealState, Batch, Judgement, Round, Roun
 from annotation.selectors.accuracy import Corrected
 from annotation.selectors.judging import Progress
 from annotation.serializers import A_DAY_MS, BIGGEST_ID
-from annotation.services.judging import MAX_REASON
+from annotation.services.reasons import MAX_REASON
 from measures.estimate import Estimate
 from measures.verdict import ClassTally, Decision
 

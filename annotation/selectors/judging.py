@@ -70,7 +70,8 @@ def item_for(user: User, pk: int, capability: Capability = Capability.REVIEW) ->
 
 def disputable_item(user: User, pk: int) -> SampleItem:
     """A drawn dialogue whose correction the person sees: a trainer any, annotators their own of ended rounds."""
-    item = SampleItem.objects.filter(pk=pk).select_related("sample__round__project").first()
+    related = ("sample__round__project", "sample__round__batch", "final__schema", "task")
+    item = SampleItem.objects.filter(pk=pk).select_related(*related).first()
     project = item.sample.round.project if item else None
     if item is None or project is None or not (granted := capabilities_of(user, project)):
         raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))

@@ -32,6 +32,7 @@ from annotation.models import (
 from annotation.selectors.admission import live_gold
 from annotation.selectors.batches import plan_of
 from annotation.services.assignment import came_free, uncount_withdrawn
+from annotation.services.reasons import checked_reason
 from projects.models import Event, Membership, Project, Protocol, Role
 from projects.selectors import groups_of
 from projects.transitions import move
@@ -199,7 +200,7 @@ def _seal(row: Round, actor: User | None, *, quietly: bool = False) -> None:
 def unseal_round(*, actor: User, round_id: int, reason: str) -> Round:
     """Open a sealed round for corrections, as long as no sample was drawn."""
     row = locked_round(round_id)
-    reason = reason.replace("\0", "").strip()
+    reason = checked_reason(reason)
     if not reason:
         raise Invalid(_("Say why the batch is opened again."), field="reason")
     if row.state == RoundState.IN_REVIEW:

@@ -34,11 +34,10 @@ from annotation.selectors.batches import (
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.batches import locked_round, open_next, withdraw
+from annotation.services.reasons import checked_reason
 from measures.verdict import Decision
 from projects.models import Event
 from projects.transitions import move
-
-MAX_REASON = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +82,9 @@ def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
         number=number,
         is_right=is_same(schema_of(item.final.schema), item.sample.question, item.final.answers, answers),
         answers=answers,
-        reason=_words(sent.reason),
+        reason=checked_reason(sent.reason),
         active_ms=sent.active_ms,
     )
-
-
-def _words(text: str) -> str:
-    """As it is stored: PostgreSQL refuses NUL."""
-    return text.replace("\0", "").strip()[:MAX_REASON]
 
 
 def _locked_item(item_id: int) -> SampleItem:
@@ -177,7 +171,7 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
             _("The sample does not pass, so the batch cannot be accepted."),
             _("Return it, or let a trainer settle an appeal against a correction."),
         )
-    _end(row, RoundState.ACCEPTED, controller, decision_id, _words(reason), standing)
+    _end(row, RoundState.ACCEPTED, controller, decision_id, checked_reason(reason), standing)
     return row
 
 
@@ -192,7 +186,7 @@ def return_round(
     row = locked_round(round_id)
     if _is_given(row, RoundState.RETURNED, decision_id):
         return Round.objects.select_related("batch", "project").get(batch=row.batch, number=row.number + 1)
-    reason = _words(reason)
+    reason = checked_reason(reason)
     if not reason:
         raise Invalid(_("Say why the batch goes back: its annotators read it."), field="reason")
     standing = _decided(row)
@@ -281,7 +275,7 @@ def raise_appeal(*, by: User, item_id: int, appeal_id: UUID, reason: str) -> App
         if stored.item_id != item.pk or stored.by_id != by.pk:
             raise Refusal("id_in_use", _("This id belongs to another appeal."), _("Send it with a new one."))
         return stored
-    reason = _words(reason)
+    reason = checked_reason(reason)
     if not reason:
         raise Invalid(_("Say why the label was right."), field="reason")
     judged = Judgement.objects.filter(item=item, superseded_at=None, number=1).first()
@@ -313,7 +307,10 @@ def _took_part(person: User, item: SampleItem) -> bool:
 
 @transaction.atomic
 def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: str) -> Appeal:
-    """Say whether a disputed correction holds; upheld: the label was right. The same again changes nothing."""
+    """Say whether a disputed correction holds; upheld: the label was right. The same again changes nothing.
+
+    Raises NotFound, Invalid, Refusal: already_settled (by somebody else meanwhile, or otherwise), own_case.
+    """
     found = Appeal.objects.filter(pk=appeal_id).first()
     if found is None:
         raise NotFound(_("There is no such appeal."), _("Go back to the list."))
@@ -322,7 +319,9 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
     to = AppealState.UPHELD if upheld else AppealState.REJECTED
     if appeal.state == to and appeal.settled_by_id == trainer.pk:
         return appeal
-    settlement = _words(settlement)
+    if appeal.state != AppealState.OPEN:
+        raise _settled(appeal)
+    settlement = checked_reason(settlement)
     if not settlement:
         raise Invalid(_("Give the reason: it is what people learn from."), field="settlement")
     if appeal.by_id == trainer.pk or _took_part(trainer, item):
@@ -343,3 +342,12 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
         settlement=settlement,
     )
     return appeal
+
+
+def _settled(appeal: Appeal) -> Refusal:
+    name = appeal.settled_by.shown_name if appeal.settled_by else _("Somebody")
+    return Refusal(
+        "already_settled",
+        _("%(name)s has settled this appeal already.") % {"name": name},
+        _("Read how; a settled appeal stays as it is."),
+    )

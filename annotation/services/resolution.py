@@ -32,6 +32,7 @@ from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.batches import seal_when_complete
 from annotation.services.final_answers import Merged, agreed, merged, vote
+from annotation.services.reasons import checked_reason
 from projects.models import Event, Protocol
 from projects.transitions import move
 
@@ -206,6 +207,7 @@ def decide_dispute(
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
     if _is_decided_by(decision_id, task, trainer):
         return task
+    reason = checked_reason(reason)
     row = _check_decision(task, trainer, reason, replaces)
     known, problems = schemas.check_answers(
         schema_of(row), answers, speakers_in(task.dialogue_id), complete=True
@@ -213,7 +215,7 @@ def decide_dispute(
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)
-    _conclude(task, row, LabelOrigin.DECIDED, Merged(known, [], True), by=trainer, reason=reason.strip())
+    _conclude(task, row, LabelOrigin.DECIDED, Merged(known, [], True), by=trainer, reason=reason)
     Event.objects.create(
         project=task.project,
         subject_type=DECISION,
@@ -237,7 +239,7 @@ def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None
     check_not_sealed(task)
     if task.state != TaskState.DISPUTED:
         _check_decided(task, replaces)
-    if not reason.strip():
+    if not reason:
         raise Invalid(_("Give the reason: it is what people learn from."), field="reason")
     if Submission.objects.filter(task=task, annotator=trainer).exists():
         raise Refusal(

@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import NotFound, Refusal
+from accounts.models import User
 from annotation.labelling_api import labelling_project
 from annotation.models import Appeal, AppealState, Judgement, SampleItem
 from annotation.schemas import Question
@@ -48,10 +49,19 @@ CAME_BACK = 5  # the newest returned batches, with why
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """What somebody wrote about a correction, and why it is not stored."""
+
+    words: str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
 class Correction:
     """A label beside what the controller found right, in words; empty where every compared answer is checked.
 
-    request_id: of the appeal that may be raised against it.
+    request_id: of the appeal that may be raised against it. refused: what is to be seen again. is_to_settle: by who
+    looks at it.
     """
 
     item: SampleItem
@@ -60,11 +70,21 @@ class Correction:
     reason: str
     appeal: Appeal | None
     request_id: UUID
+    refused: Refused | None = None
+    is_to_settle: bool = False
 
 
-def correction_of(item: SampleItem, judged: Judgement, appeal: Appeal | None) -> Correction:
-    right = in_words(item, judged.answers)
-    return Correction(item, in_words(item, item.final.answers), right, judged.reason, appeal, uuid4())
+def correction_of(
+    item: SampleItem,
+    judged: Judgement,
+    appeal: Appeal | None,
+    *,
+    refused: Refused | None = None,
+    decides: bool = False,
+) -> Correction:
+    label, right = in_words(item, item.final.answers), in_words(item, judged.answers)
+    is_to_settle = decides and appeal is not None and appeal.state == AppealState.OPEN
+    return Correction(item, label, right, judged.reason, appeal, uuid4(), refused, is_to_settle)
 
 
 def in_words(item: SampleItem, answers: Any) -> str:
@@ -89,22 +109,41 @@ def appeals_on(items: Iterable[SampleItem]) -> dict[int, Appeal]:
 def appeals(request: HttpRequest, slug: str) -> HttpResponse:
     """Disputed corrections, the open ones first: a trainer's to settle; annotators see their own."""
     user = signed_in(request)
-    project = labelling_project(user, slug)
+    return _render_appeals(request, user, labelling_project(user, slug))
+
+
+def _render_appeals(
+    request: HttpRequest,
+    user: User,
+    project: Project,
+    item: SampleItem | None = None,
+    refused: Refused | None = None,
+) -> HttpResponse:
+    """refused: on the correction of the item, which comes first then."""
     open_first = Case(When(state=AppealState.OPEN, then=Value(0)), default=Value(1))
     rows = appeals_for(user, project).select_related("item__final__schema", "item__sample__round__batch")
     paginator = Paginator(rows.order_by(open_first, "-raised_at", "pk"), SHOWN)
     page = paginator.get_page(number_in(request.GET.get("page")) or 1)
-    said = corrections(one.item_id for one in page.object_list)
+    shown: list[tuple[SampleItem, Appeal | None]] = [(one.item, one) for one in page.object_list]
+    if item is not None:
+        shown = [(item, appeals_on([item]).get(item.pk)), *(one for one in shown if one[0] != item)]
+    said = corrections(one.pk for one, _appeal in shown)
+    decides = Capability.DECIDE in capabilities_of(user, project)
     context = {
         "project": project,
         "title": _("Appeals"),
         "page": page,
         "cases": [
-            correction_of(one.item, said[one.item_id], one) for one in page.object_list if one.item_id in said
+            correction_of(
+                one, said[one.pk], appeal, refused=refused if one == item else None, decides=decides
+            )
+            for one, appeal in shown
+            if one.pk in said
         ],
-        "decides": Capability.DECIDE in capabilities_of(user, project),
+        "from_own": request.POST.get("own", ""),
     }
-    return render(request, "batches/appeals.html", context)
+    status = refused.refusal.status if refused else 200
+    return render(request, "batches/appeals.html", context, status=status)
 
 
 @require_POST
@@ -112,15 +151,15 @@ def appeals(request: HttpRequest, slug: str) -> HttpResponse:
 def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    if not appeals_for(user, project).filter(pk=pk).exists():
+    disputed = appeals_for(user, project).filter(pk=pk).first()
+    if disputed is None:
         raise NotFound(_("There is no such appeal."), _("Go back to the list."))
     upheld, settlement = request.POST.get("upheld") == "1", request.POST.get("settlement", "")
     try:
         settle_appeal(trainer=user, appeal_id=pk, upheld=upheld, settlement=settlement)
     except Refusal as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, _("Settled; the accuracy of its batch follows."))
+        return _render_appeals(request, user, project, disputed.item, Refused(settlement, refusal))
+    messages.success(request, _("Settled; the accuracy of its batch follows."))
     return redirect("appeals", slug)
 
 
@@ -130,14 +169,13 @@ def appeal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Dispute a correction, from one's own accuracy or, as a trainer, from the batch."""
     user = signed_in(request)
     item = disputable_item(user, pk)
+    project, reason = item.sample.round.project, request.POST.get("reason", "")
     try:
-        appeal_id, reason = request_id(request), request.POST.get("reason", "")
-        raise_appeal(by=user, item_id=item.pk, appeal_id=appeal_id, reason=reason)
+        raise_appeal(by=user, item_id=item.pk, appeal_id=request_id(request), reason=reason)
     except Refusal as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, _("A trainer looks at it."))
-    return redirect("accuracy" if request.POST.get("own") else "appeals", item.sample.round.project.slug)
+        return _render_appeals(request, user, project, item, Refused(reason, refusal))
+    messages.success(request, _("A trainer looks at it."))
+    return redirect("accuracy" if request.POST.get("own") else "appeals", project.slug)
 
 
 def request_id(request: HttpRequest) -> UUID:

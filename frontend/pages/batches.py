@@ -188,8 +188,18 @@ def _render_batch(
     if sample is not None:
         sample.round = shown
         context |= _reviewed(user, sample)
+    if refusal and not _asks_why(context):
+        context["unsent"] = request.POST.get("reason", "")
     status = refusal.status if refusal else 200
     return render(request, "batches/batch.html", context, status=status)
+
+
+def _asks_why(context: dict[str, Any]) -> bool:
+    """Whether the page has a form with a reason, so that one that was refused is in it again."""
+    state = context["latest"].state
+    returns = context["judges"] and context.get("decision") is Decision.RETURN
+    opens = context["configures"]
+    return bool((state == RoundState.IN_REVIEW and returns) or (state == RoundState.SEALED and opens))
 
 
 def _reviewed(user: User, sample: Sample) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from annotation.selectors.disputes import (
 from annotation.selectors.labelling import history_of, speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.final_answers import answered_paths, value_at
-from annotation.services.labelling import MAX_NOTE
+from annotation.services.reasons import MAX_REASON
 from annotation.services.resolution import decide_dispute, proposal
 from dialogues.models import Dialogue
 from frontend.labels import words_of
@@ -91,7 +91,7 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
             task_id=task_id,
             decision_id=_decision_id(request),
             answers=sent_answers(request),
-            reason=request.POST.get("reason", "")[:MAX_NOTE],
+            reason=request.POST.get("reason", ""),
             replaces=number_in(request.POST.get("replaces")),
         )
     except Refusal as refusal:
@@ -147,7 +147,7 @@ def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
         "next": next_dispute(user, task.project, task),
         "threads": Thread.objects.filter(dialogue=task.dialogue_id).count(),
         "reason": request.POST.get("reason", ""),
-        "longest": MAX_NOTE,
+        "longest": MAX_REASON,
         "decision_id": request.POST.get("id") or uuid4(),
     }
 

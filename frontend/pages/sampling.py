@@ -20,7 +20,7 @@ from annotation.batches_api import next_of, progress_in
 from annotation.labelling_api import labelling_project
 from annotation.models import Round, RoundState, Sample
 from annotation.selectors.judging import judged_by, schemas_of
-from annotation.services.judging import MAX_REASON
+from annotation.services.reasons import MAX_REASON
 from frontend.pages import signed_in
 from frontend.pages.labelling import question_words
 from projects.roles import Capability

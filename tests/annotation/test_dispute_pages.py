@@ -119,6 +119,18 @@ def test_without_a_reason_nothing_is_decided_and_nothing_lost(
     assert not FinalLabel.objects.exists()
 
 
+def test_nothing_of_a_long_reason_is_cut_off(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    address, reason = f"/p/quality/disputes/{task.pk}/", "Why.\r\n" * 998
+    page = signed(tina).post(address, decision(BETTER, reason=reason + "Much too long."))
+    assert page.status_code == 400
+    assert b"A reason has at most 5000 characters." in page.content
+    assert b"Much too long.</textarea>" in page.content
+    # As many characters as its field takes, which counts the end of a line once.
+    assert signed(tina).post(address, decision(BETTER, reason=reason + "ok")).status_code == 302
+    assert FinalLabel.objects.get(superseded_at=None).reason.endswith("Why.\nok")
+
+
 def test_the_second_of_two_trainers_is_told_who_decided_and_why(
     anna: User, bela: User, tina: User, tom: User, quality: Project
 ) -> None:

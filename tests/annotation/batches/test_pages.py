@@ -21,8 +21,9 @@ from annotation.models import (
 )
 from annotation.selectors.overview import overviews
 from annotation.services.batches import cut_batches
-from annotation.services.judging import accept_round, return_round
+from annotation.services.judging import accept_round, raise_appeal, return_round, settle_appeal
 from annotation.services.planning import plan_labelling
+from annotation.services.sampling import draw_sample
 from frontend.pages.labelling import submitted_by
 from projects.models import Project, Role
 from tests.annotation.batches.conftest import cut, items, judges, judges_all, label, says
@@ -167,6 +168,65 @@ def test_a_rejected_appeal_shows_its_settlement(
     [appeal] = Appeal.objects.all()
     post(client, tina, f"/p/quality/appeals/{appeal.pk}/", upheld="0", settlement="See the guidelines.")
     assert "See the guidelines." in page(client, anna, "/p/quality/accuracy/")
+
+
+def test_a_refused_appeal_keeps_its_words(client: Client, returned: Round, anna: User, tina: User) -> None:
+    item = Judgement.objects.filter(is_right=False).earliest("judged_at").item
+    address, sent = f"/p/quality/samples/{item.pk}/appeal/", {"request_id": uuid4(), "own": "1"}
+    refused = post(client, anna, address, **sent, reason="Fine. " * 1000)
+    shown = refused.content.decode()
+    assert refused.status_code == 400
+    assert "A reason has at most 5000 characters." in shown
+    assert f'value="{"Fine. " * 1000}"' in shown
+    assert 'name="own" value="1"' in shown  # and leads back to where she was
+    post(client, tina, address, request_id=uuid4(), reason="I see it so too.")
+    late = post(client, anna, address, **sent, reason="It names the step.")
+    assert late.status_code == 409
+    assert "Somebody has disputed this correction already." in late.content.decode()
+    assert "It names the step." in late.content.decode()
+
+
+def test_a_refused_settlement_keeps_its_words(
+    client: Client, returned: Round, anna: User, tina: User, joins: Joins
+) -> None:
+    first, second = [one.item for one in Judgement.objects.filter(is_right=False).order_by("judged_at")]
+    made = [
+        raise_appeal(by=anna, item_id=item.pk, appeal_id=uuid4(), reason="Fine.") for item in (first, second)
+    ]
+    address = f"/p/quality/appeals/{made[0].pk}/"
+    refused = post(client, tina, address, upheld="1", settlement="Right. " * 1000)
+    assert refused.status_code == 400
+    shown = refused.content.decode()
+    assert f'value="{"Right. " * 1000}"' in shown
+    assert shown.index("at most 5000") < shown.index("Right. ")
+    tom = joins("tom", returned.project, Role.TRAINER)
+    settle_appeal(trainer=tom, appeal_id=made[0].pk, upheld=False, settlement="See page 2.")
+    late = post(client, tina, address, upheld="1", settlement="Anna is right.")
+    shown = late.content.decode()
+    assert late.status_code == 409
+    assert "has settled this appeal already" in shown
+    assert "Anna is right." in shown
+    assert shown.index("Anna is right.") < shown.index(f"/p/quality/appeals/{made[1].pk}/")  # it comes first
+
+
+def test_a_refused_return_keeps_its_reason(client: Client, failed: Sample, carla: User, chris: User) -> None:
+    address = f"/p/quality/rounds/{failed.round_id}/return/"
+    refused = post(client, carla, address, request_id=uuid4(), reason="Read. " * 1000)
+    assert "Read. " * 999 in refused.content.decode()
+    return_round(controller=chris, round_id=failed.round_id, decision_id=uuid4(), reason="Too hasty.")
+    late = post(client, carla, address, request_id=uuid4(), reason="Read both halves.")
+    assert late.status_code == 409
+    assert "Read both halves." in late.content.decode()  # although nothing is left to be returned
+
+
+def test_a_refused_opening_keeps_its_reason(client: Client, sealed: Round, mara: User, carla: User) -> None:
+    address = f"/p/quality/rounds/{sealed.pk}/unseal/"
+    refused = post(client, mara, address, reason="Wrong. " * 1000)
+    assert f'value="{"Wrong. " * 1000}"' in refused.content.decode()
+    draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    late = post(client, mara, address, reason="The guidelines changed.")
+    assert late.status_code == 409
+    assert "The guidelines changed." in late.content.decode()
 
 
 def test_anna_cannot_settle(client: Client, returned: Round, anna: User) -> None:

@@ -134,6 +134,26 @@ def test_asking_answering_deciding_in_the_page(
     assert "tina" not in page
 
 
+def test_a_refused_decision_stays_as_it_was_written(
+    client: Client, anna: User, tina: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    thread = ask(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?")
+    client.force_login(tina)
+    sent = {
+        "id": str(uuid4()),
+        "thread": str(thread.pk),
+        "kind": "decision",
+        "text": "So. " * 2000,
+        "faq": "on",
+    }
+    refused = client.post(f"/p/{quality.slug}/threads/{held.dialogue_id}/", sent)
+    assert refused.status_code == 400
+    page = refused.content.decode()
+    assert f"{'So. ' * 2000}</textarea>" in page
+    assert '<input type="checkbox" name="faq" checked>' in page
+
+
 def test_changed_guidelines_are_said_and_acknowledged(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
