@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -99,10 +100,12 @@ def _count_of(grouped: QuerySet[Task, Any]) -> Coalesce:
     return Coalesce(Subquery(grouped.annotate(n=Count("pk")).values("n")), 0)
 
 
-def labelled_by(user: User) -> Q:
-    """Of tasks: the person has answered the dialogue, in whatever round, or decided its label."""
+def labelled_by(user: User, until: datetime | None = None) -> Q:
+    """Of tasks: the person has answered the dialogue, in whatever round, or decided its label; until: by then."""
     answered = Submission.objects.filter(annotator=user, task__dialogue=OuterRef("dialogue"))
     decided = FinalLabel.objects.filter(decided_by=user, dialogue=OuterRef("dialogue"))
+    if until is not None:
+        answered, decided = answered.filter(stored_at__lte=until), decided.filter(decided_at__lte=until)
     return Q(Exists(answered)) | Q(Exists(decided))
 
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections import Counter
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -78,17 +79,26 @@ def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int |
     return sample
 
 
-def redrawn(sample: Sample, size: int) -> list[int]:
-    """The tasks that the stored seed draws once more; they are those of the sample."""
-    drawn_by = sample.drawn_by
-    labels, _own = _population(sample.round, drawn_by, sample.question)
-    return _drawn(labels, size, sample.seed, by_class=sample.is_stratified)
+def redrawn(sample: Sample) -> list[int]:
+    """The tasks that the stored seed draws once more out of what could be drawn then: those of the sample, in order.
+
+    `manage.py redraw` shows it. Who drew it must still have an account if they had labelled dialogues of the batch.
+    """
+    labels, _own = _population(sample.round, sample.drawn_by, sample.question, until=sample.drawn_at)
+    return _drawn(labels, sample.items.count(), sample.seed, by_class=sample.is_stratified)
 
 
-def _population(row: Round, controller: User | None, question: str) -> tuple[dict[int, tuple[int, str]], int]:
-    """Task to its final label and class, without what the controller labelled; and how many of those there are."""
+def _population(
+    row: Round, controller: User | None, question: str, *, until: datetime | None = None
+) -> tuple[dict[int, tuple[int, str]], int]:
+    """Task to its final label and class, without what the controller labelled; and how many of those there are.
+
+    until: what the controller labelled later, as in the next round, is no matter.
+    """
     tasks = Task.objects.filter(round=row)
-    own = set(tasks.filter(labelled_by(controller)).values_list("pk", flat=True)) if controller else set()
+    own = set[int]()
+    if controller:
+        own = set(tasks.filter(labelled_by(controller, until)).values_list("pk", flat=True))
     finals = FinalLabel.objects.filter(_live_when_drawn(row), task__round=row)
     rows = finals.order_by("task_id").values_list("task_id", "pk", "answers")
     labels = {task: (final, class_of(answers, question)) for task, final, answers in rows if task not in own}

@@ -3,6 +3,7 @@
 from uuid import uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from accounts.errors import Invalid, Refusal
 from accounts.models import User
@@ -34,7 +35,7 @@ from annotation.services.judging import (
     settle_appeal,
 )
 from annotation.services.planning import create_project
-from annotation.services.sampling import draw_sample, redrawn
+from annotation.services.sampling import draw_sample
 from measures.verdict import Decision
 from projects.models import Project, Role
 from projects.services import set_member
@@ -46,10 +47,39 @@ def code(refused: pytest.ExceptionInfo[Refusal]) -> str:
     return refused.value.code
 
 
-def test_the_seed_draws_the_same_sample(drawn: Sample) -> None:
-    assert redrawn(drawn, 4) == [item.task_id for item in items(drawn)]
+def test_the_seed_draws_the_same_sample(drawn: Sample, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("redraw", "quality")
+    told = "batch 1, round 1: 4 of 8 with the seed 7: the same dialogues\n"
+    assert capsys.readouterr().out == told
     assert drawn.population == 8
     assert drawn.classes == {"2": 5, "1": 3}
+
+
+def test_a_sample_that_was_tampered_with_is_told(drawn: Sample) -> None:
+    chosen = items(drawn)
+    other = Task.objects.filter(round=drawn.round).exclude(drawn__in=chosen).first()
+    SampleItem.objects.filter(pk=chosen[0].pk).update(task=other)
+    with pytest.raises(CommandError, match="1 of 1 samples differ"):
+        call_command("redraw", "quality", "--batch", "1")
+
+
+def test_what_its_controller_labels_later_changes_no_sample(
+    quality: Project, anna: User, joins: Joins
+) -> None:
+    both = joins("olga", quality, Role.ANNOTATOR, Role.CONTROLLER)
+    batch = cut(quality, 8)
+    label(quality, anna, [2] * 6)
+    label(quality, both, [1] * 2)
+    sample = draw_sample(controller=both, round_id=round_of(batch).pk, sample_id=uuid4())
+    judges_all(both, sample, wrong=4)
+    return_round(controller=both, round_id=sample.round_id, decision_id=uuid4(), reason="Read twice.")
+    label(quality, both, [2] * 4)
+    call_command("redraw", "quality")
+
+
+def test_no_sample_is_said(quality: Project) -> None:
+    with pytest.raises(CommandError, match="No sample was drawn"):
+        call_command("redraw", "quality")
 
 
 def test_one_round_has_one_sample(drawn: Sample, carla: User, chris: User) -> None:
@@ -110,7 +140,7 @@ def test_every_class_gets_its_share_when_drawn_by_class(quality: Project, anna: 
     label(quality, anna, [2] * 9 + [1])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     assert sorted(item.label for item in items(sample)) == ["1", "2", "2", "2"]
-    assert redrawn(sample, 4) == [item.task_id for item in items(sample)]
+    call_command("redraw", "quality")
     first = next(item for item in items(sample) if item.label == "1")
     for item in items(sample):
         judges(carla, item, right=item.pk != first.pk)

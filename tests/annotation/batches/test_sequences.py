@@ -200,7 +200,7 @@ class Floor:
         assert self.samples.setdefault(row.pk, tasks) == tasks
         if (row.pk, row.state) not in self.drawn_anew:
             self.drawn_anew.add((row.pk, row.state))
-            assert redrawn(sample, len(tasks)) == tasks
+            assert redrawn(sample) == tasks
         assert all(str(item.final.answers["dialogue"]["quality"]) == item.label for item in items)
         assert row.state == RoundState.IN_REVIEW or row.ended_at
         if not row.ended_at:

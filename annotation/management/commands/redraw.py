@@ -1,0 +1,51 @@
+"""Whether the samples of a project's batches are what their stored seeds draw."""
+
+from argparse import RawDescriptionHelpFormatter
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.models import Sample
+from annotation.services.sampling import redrawn
+
+EPILOG = """A sample is drawn at random from the sealed dialogues of a batch that its controller did not label; the seed
+is shown on the page of the batch. This draws it once more and compares. Ends with 1 where one differs: a label, a
+dialogue or the sample itself was then changed behind Lapidary's back, or the account of its controller is gone.
+
+Example:
+  manage.py redraw quality --batch 3
+"""
+
+
+class Command(BaseCommand):
+    help = "Draw the samples of a project's batches once more from their seeds, and say whether they are the same."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.epilog = EPILOG
+        parser.add_argument("project", metavar="PROJECT", help="short name of the project")
+        parser.add_argument("--batch", type=int, metavar="N", help="of this batch only")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        samples = Sample.objects.filter(round__project__slug=options["project"])
+        if options["batch"] is not None:
+            samples = samples.filter(round__batch__number=options["batch"])
+        rows = samples.select_related("round__batch", "drawn_by")
+        same = [self._says(one) for one in rows.order_by("round__batch__number", "round__number")]
+        if not same:
+            raise CommandError(
+                f"No sample was drawn in a project “{options['project']}”, or of such a batch."
+            )
+        if not all(same):
+            raise CommandError(
+                f"{same.count(False)} of {len(same)} samples differ from what their seeds draw."
+            )
+
+    def _says(self, sample: Sample) -> bool:
+        tasks = list(sample.items.order_by("place").values_list("task_id", flat=True))
+        is_same = redrawn(sample) == tasks
+        self.stdout.write(
+            f"batch {sample.round.batch.number}, round {sample.round.number}: {len(tasks)} of {sample.population} with"
+            f" the seed {sample.seed}: {'the same' if is_same else 'NOT the same'} dialogues"
+        )
+        return is_same
