@@ -4,7 +4,6 @@ In authoring a judgement is the action of a turn (question `action`) or an exper
 labelling it is one answer to one question, of an utterance where it has a position.
 """
 
-import hashlib
 import heapq
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ SCHEMA_VERSION = "diamante/1"
 def pseudonym(project_id: int, user_id: int) -> str:
     """The same person in the same project always has the same; nobody without SECRET_KEY can work out who it is."""
     key = f"{settings.SECRET_KEY}/{project_id}".encode()
-    return "p" + hmac.new(key, str(user_id).encode(), hashlib.sha256).hexdigest()[:12]
+    return "p" + hmac.digest(key, str(user_id).encode(), "sha256").hex()[:12]
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:

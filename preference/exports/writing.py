@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import orjson
 from django.utils import timezone
 
 from preference.exports import ExportFormat, Row
@@ -24,6 +25,7 @@ from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+LINES_AT_ONCE = 200  # to the file, hashed together
 At = Callable[[int], None]
 Source = Selection | FrozenDialogues
 Data = bytes  # Counted counts under that name
@@ -72,7 +74,10 @@ def code_version() -> str:
 
 def encode(row: Row) -> bytes:
     """One line. Line separators of Unicode stay as they are: JSON Lines ends a line with \\n alone."""
-    return ENCODER.encode(row).encode() + b"\n"
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:  # imported metadata may hold a whole number beyond 64 bits
+        return ENCODER.encode(row).encode() + b"\n"
 
 
 class RowWriter(Protocol):
@@ -106,17 +111,25 @@ class _Lines:
     out: Counted
     is_array: bool = False
     rows: int = 0
+    waiting: list[bytes] = field(default_factory=list)
 
     def write(self, row: Row) -> None:
-        if self.is_array:
-            self.out.put(b",\n" if self.rows else b"[\n")
         line = encode(row)
-        self.out.put(line[:-1] if self.is_array else line)
+        if self.is_array:
+            line = (b",\n" if self.rows else b"[\n") + line[:-1]
+        self.waiting.append(line)
         self.rows += 1
+        if len(self.waiting) == LINES_AT_ONCE:
+            self._put()
+
+    def _put(self) -> None:
+        self.out.put(b"".join(self.waiting))
+        self.waiting.clear()
 
     def end(self) -> None:
         if self.is_array:
-            self.out.put(b"\n]\n" if self.rows else b"[]\n")
+            self.waiting.append(b"\n]\n" if self.rows else b"[]\n")
+        self._put()
 
 
 @contextmanager

@@ -67,7 +67,11 @@ def exported(project: Project, format: str, folder: Path, *flags: str) -> str:
 
 def test_an_annotated_file_comes_back(mara: User, imports: Imports, tmp_path: Path) -> None:
     helpdesk = create_project(slug="helpdesk", preset="dialeval", actor=mara)
-    file = [entry("d1", [1, -1, 2], source="shop"), entry("d2", []), entry("d3", ["1", "0", "-2"])]
+    file = [
+        entry("d1", [1, -1, 2], source="shop", serial=10**30),
+        entry("d2", []),
+        entry("d3", ["1", "0", "-2"]),
+    ]
     imports(helpdesk, json.dumps(file).encode(), "dialeval")
     assert json.loads(exported(helpdesk, "dialeval", tmp_path, "--include-unreviewed")) == file
     assert [one["id"] for one in json.loads(exported(helpdesk, "dialeval", tmp_path))] == ["d1", "d3"]
