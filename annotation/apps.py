@@ -15,14 +15,14 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from dialogues.services.storing import AFTER_STORED, CHECKS
+        from dialogues.services.storing import CHECKS, STORED_WITH
         from jobs.registry import register
         from projects.roles import Capability
 
         work = "annotation.services.label_statistics.carry_out_statistics"
         register("agreement", work, needs=Capability.READ_STATISTICS)
         CHECKS.append(check_import)
-        AFTER_STORED.append(follow_import)
+        STORED_WITH.append(follow_import)
 
 
 def check_import(project: "Project", parsed: "ParsedDialogue") -> "RowError | None":

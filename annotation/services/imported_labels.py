@@ -1,13 +1,11 @@
 """Annotations that come with imported dialogues become submissions of imported annotators."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from django.db import connection
 from django.utils import timezone
 
 from accounts.models import User
@@ -30,12 +28,11 @@ from annotation.services.resolution import Settled, settle
 from annotation.services.schemas import mark_used
 from dialogues.models import Dialogue
 from dialogues.parsing import ParsedDialogue, RowError
-from dialogues.services.storing import copy_rows, next_ids
+from dialogues.services.storing import copy_rows, json_text, next_ids
 from projects.models import Project
 
 NO_NUGGET = frozenset({"CNaN", "HNaN", "NAN"})
 KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
-FORGET = "UPDATE dialogues_dialogue SET metadata = (metadata - %s::text[]) || %s::jsonb WHERE id = ANY(%s::bigint[])"
 TASK_COLUMNS = [
     "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "state",
     "disagreement", "created_at",
@@ -67,9 +64,7 @@ def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return None
-    schema, speakers = schema_of(settings.schema), [one.speaker for one in parsed.utterances]
-    for place, given in enumerate(answers_in(schema, parsed)):
-        _known, problems = schemas.check_answers(schema, given, speakers, complete=False)
+    for place, (_known, problems) in enumerate(_checked(schema_of(settings.schema), parsed)):
         if problems:
             path = f"annotations[{place}].{problems[0].path}"
             params = {"path": path, "detail": problems[0].message}
@@ -86,24 +81,31 @@ def settings_with_schema(project: Project) -> LabellingSettings | None:
     return known
 
 
+def _checked(
+    schema: schemas.Schema, parsed: ParsedDialogue
+) -> Iterator[tuple[Answers, list[schemas.AnswerProblem]]]:
+    speakers = [one.speaker for one in parsed.utterances]
+    for given in answers_in(schema, parsed):
+        yield schemas.check_answers(schema, given, speakers, complete=False)
+
+
 def answers_in(schema: schemas.Schema, parsed: ParsedDialogue) -> list[Answers]:
     """What each annotator of the file answered, in the words of the schema; not checked yet."""
     metadata = parsed.metadata
     if isinstance(annotations := metadata.get("annotations"), list):
+        asked = next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
         speakers = [one.speaker for one in parsed.utterances]
-        return [_dialeval(schema, one, speakers) for one in annotations]
+        return [_dialeval(asked, one, speakers) for one in annotations]
     if metadata.get("label") is not None and "quality" in schema.by_key:
         return [_diqad(schema, metadata)]
     return []
 
 
-def _dialeval(schema: schemas.Schema, given: Mapping[str, Any], speakers: Sequence[str]) -> Answers:
-    quality = given.get("quality") or {}
-    asked = next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
+def _dialeval(asked: Question | None, given: Mapping[str, Any], speakers: Sequence[str]) -> Answers:
+    quality, key = given.get("quality") or {}, asked.key if asked else "nugget"
     utterances = {}
     for place, value in enumerate(given.get("nugget") or []):
         if value is not None:
-            key = asked.key if asked else "nugget"
             utterances[str(place)] = {key: _nugget(asked, value, speakers[place])}
     return {"dialogue": {name: _number(value) for name, value in quality.items()}, "utterances": utterances}
 
@@ -140,38 +142,33 @@ def _number(value: Any) -> Any:
 
 
 def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]]) -> list[Dialogue]:
-    """Store the annotations of new dialogues, in the import's transaction. Returns the dialogues without any."""
+    """Store the annotations of dialogues that are about to be stored; what has become a submission leaves metadata.
+
+    In the import's transaction. Returns the dialogues without any.
+    """
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return [dialogue for dialogue, _parsed in new]
     schema = schema_of(settings.schema)
     labelled, bare = [], []
     for dialogue, parsed in new:
-        speakers = [one.speaker for one in parsed.utterances]
-        given = answers_in(schema, parsed)
-        answers = [schemas.check_answers(schema, one, speakers, complete=False)[0] for one in given]
-        if answers:
-            labelled.append(Imported(dialogue, speakers, answers))
+        if answers := [answers for answers, _problems in _checked(schema, parsed)]:
+            _forget_annotations(dialogue)
+            labelled.append(Imported(dialogue, [one.speaker for one in parsed.utterances], answers))
         else:
             bare.append(dialogue)
     if labelled:
-        _forget_annotations([one.dialogue for one in labelled])
         _store(settings, settings.schema, schema, labelled)
     return bare
 
 
-def _forget_annotations(dialogues: Sequence[Dialogue]) -> None:
-    """They are submissions now. Whether numbers were written as text is kept, so that an export writes them back so."""
-    as_text = [dialogue.pk for dialogue in dialogues if _is_text(dialogue.metadata)]
-    others = sorted({dialogue.pk for dialogue in dialogues}.difference(as_text))
-    with connection.cursor() as cursor:
-        for kept, ids in (('{"quality_as_text": true}', as_text), ("{}", others)):
-            cursor.execute(FORGET, [sorted(KEYS), kept, ids])
-
-
-def _is_text(metadata: Mapping[str, Any]) -> bool:
-    quality = [one.get("quality") or {} for one in metadata.get("annotations") or []]
-    return any(isinstance(value, str) for one in quality for value in one.values())
+def _forget_annotations(dialogue: Dialogue) -> None:
+    """Whether numbers were written as text is kept, so that an export writes them back so."""
+    quality = [one.get("quality") or {} for one in dialogue.metadata.get("annotations") or []]
+    kept = {key: value for key, value in dialogue.metadata.items() if key not in KEYS}
+    if any(isinstance(value, str) for one in quality for value in one.values()):
+        kept["quality_as_text"] = True
+    dialogue.metadata = kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +225,14 @@ def _submissions(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iter
     for task, ids, one in zip(rows.tasks, rows.assignments, labelled, strict=True):
         for id, person, answers in zip(ids, rows.people, one.answers, strict=False):
             about = (uuid4(), id, task, row.project_id, person.pk, row.pk, 1, Stage.LABEL.value)
-            yield *about, _json(answers), "", 0, 0, "[]", rows.now
+            yield *about, json_text(answers), "", 0, 0, "[]", rows.now
 
 
 def _finals(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
     for task, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
         if result.final is not None and result.origin is not None:
-            about = (task, row.project_id, one.dialogue.pk, row.pk, _json(result.final.answers))
-            yield *about, result.origin.value, _json(result.final.undecided), "", rows.now
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+            about = (task, row.project_id, one.dialogue.pk, row.pk, json_text(result.final.answers))
+            yield *about, result.origin.value, json_text(result.final.undecided), "", rows.now
 
 
 def imported_annotators(project: Project, count: int) -> list[User]:

@@ -172,9 +172,8 @@ def _imported_before(job: Job) -> Report | None:
 
 
 def _results(reader: _Reader, job: Job) -> Iterator[ParsedDialogue | RowError]:
-    limits, project = Limits(file_bytes=settings.IMPORT_MAX_BYTES), cast(Project, job.project)
-    for result in identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits)):
-        yield (misfit(project, result) or result) if isinstance(result, ParsedDialogue) else result
+    limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
+    return identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
 
 
 def _open(job: Job) -> io.BufferedReader:
@@ -188,18 +187,19 @@ def _open(job: Job) -> io.BufferedReader:
 
 def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
     """Read the whole file. Returns the report so far, and ids to leave out although a part of them can be read."""
-    report = Report()
+    report, project = Report(), cast(Project, job.project)
     broken = set()
     with RefusedRows(job) as refused, _open(job) as stream:
         reader = _Reader(stream)
         for result in _results(reader, job):
-            if isinstance(result, ParsedDialogue):
+            error = misfit(project, result) if isinstance(result, ParsedDialogue) else result
+            if error is None:
                 report.dialogues += 1
             else:
-                report.refuse(result)
-                refused.add(result)
-                if result.fatal:
-                    raise _unreadable(result, report)
+                report.refuse(error)
+                refused.add(error)
+                if error.fatal:
+                    raise _unreadable(error, report)
                 if result.external_id:
                     broken.add(result.external_id)
             progress.at(reader.position // 2)

@@ -1,6 +1,6 @@
 """Writing parsed dialogues to the database, a batch in a transaction.
 
-Utterances and candidates go in with COPY: `bulk_create` spent half of an import on quoting JSON inside arrays.
+Rows go in with COPY: `bulk_create` spent half of an import on quoting JSON inside arrays.
 """
 
 import json
@@ -19,6 +19,10 @@ from dialogues.splits import split_for
 from jobs.models import Job
 from projects.models import Project
 
+DIALOGUE_COLUMNS = [
+    "id", "project_id", "external_id", "origin", "state", "review_state", "split", "language", "domain",
+    "utterance_count", "import_job_id", "created_at", "finished_at", "metadata",
+]  # fmt: skip
 CANDIDATE_SET_COLUMNS = [
     "id",
     "dialogue_id",
@@ -41,14 +45,16 @@ UTTERANCE_COLUMNS = [
     "edit_distance",
 ]
 SPLITS = list(Split)
+json_text = json.JSONEncoder(ensure_ascii=False).encode
 UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
 
 Place = tuple[int, int]  # dialogue id, position
 New = Sequence[tuple[Dialogue, ParsedDialogue]]
 # Apps above this one add theirs when they are ready: why a dialogue that can be read does not fit a project, asked
-# before anything is stored; and what else happens to new dialogues, in the same transaction.
+# before anything is stored; and what else becomes of new dialogues, in the same transaction and before they are
+# written themselves (foreign keys are checked at its end): what it takes out of their metadata is not stored twice.
 CHECKS: list[Callable[[Project, ParsedDialogue], RowError | None]] = []
-AFTER_STORED: list[Callable[[Project, New], None]] = []
+STORED_WITH: list[Callable[[Project, New], None]] = []
 
 
 def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
@@ -74,15 +80,17 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
     known = dict(there.values_list("external_id", "import_job_id"))
     now = timezone.now()
     new = [parsed for parsed in batch if parsed.external_id not in known]
-    rows = Dialogue.objects.bulk_create([_dialogue(project, job, parsed, now) for parsed in new])
+    ids = next_ids(Dialogue, len(new))
+    rows = [_dialogue(id, project, job, parsed, now) for id, parsed in zip(ids, new, strict=True)]
+    for follow in STORED_WITH:
+        follow(project, list(zip(rows, new, strict=True)))
+    copy_rows(Dialogue, DIALOGUE_COLUMNS, map(_row, rows))
     turns = {
         (row.pk, position): utterance
         for row, parsed in zip(rows, new, strict=True)
         for position, utterance in enumerate(parsed.utterances)
     }
     _store_turns(turns, now)
-    for follow in AFTER_STORED:
-        follow(project, list(zip(rows, new, strict=True)))
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
     return Stored(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
 
@@ -119,11 +127,12 @@ def copy_rows(model: type[models.Model], columns: Sequence[str], rows: Iterable[
             copy.write_row(row)
 
 
-def _dialogue(project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
+def _dialogue(id: int, project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
     metadata, name = dict(parsed.metadata), str(parsed.external_id)
     # A split that came with the data is kept, or its test dialogues would leak into training.
     split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(name)
     return Dialogue(
+        id=id,
         project=project,
         external_id=name,
         origin=Origin.IMPORTED,
@@ -134,12 +143,18 @@ def _dialogue(project: Project, job: Job, parsed: ParsedDialogue, now: datetime)
         metadata=metadata,
         utterance_count=len(parsed.utterances),
         import_job=job,
+        created_at=now,
         finished_at=now,
     )
 
 
+def _row(dialogue: Dialogue) -> tuple[Any, ...]:
+    plain = (getattr(dialogue, name) for name in DIALOGUE_COLUMNS[:-1])
+    return (*plain, json_text(dialogue.metadata))
+
+
 def _candidate_set(id: int, place: Place, parsed: ParsedUtterance, now: datetime) -> tuple[Any, ...]:
-    candidates = json.dumps([{"text": text, **UNKNOWN} for text in parsed.candidates], ensure_ascii=False)
+    candidates = json_text([{"text": text, **UNKNOWN} for text in parsed.candidates])
     return (id, *place, candidates, parsed.model_version, "{}", now)
 
 
@@ -152,7 +167,7 @@ def _utterance(place: Place, parsed: ParsedUtterance, candidate_set: int | None)
         parsed.speaker,
         parsed.text,
         parsed.time or "",
-        json.dumps(metadata, ensure_ascii=False),
+        json_text(metadata),
         candidate_set,
         parsed.action or "",
         parsed.source,

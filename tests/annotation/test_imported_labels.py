@@ -3,18 +3,25 @@
 import json
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.db.models import Count
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from annotation import schemas
 from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
+from annotation.schemas import Answers
 from annotation.services.planning import create_project
 from dialogues.models import Dialogue, Utterance
+from dialogues.parsing import ParsedDialogue, parse
 from dialogues.services.imports import start_import
+from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState
-from jobs.services import run_job
+from jobs.services import cancel_job, retry_job, run_job
 from projects.models import Project
 
 Imports = Callable[..., Job]
@@ -29,7 +36,13 @@ def helpdesk(mara: User) -> Project:
 def imports(transactional_db: None) -> Imports:
     """imports(project, entries, "dialeval") carries an import out and returns its job."""
 
-    def carry_out(project: Project, content: bytes, format: str, on_error: str = "skip") -> Job:
+    def carry_out(
+        project: Project,
+        content: bytes,
+        format: str,
+        on_error: str = "skip",
+        watch: Callable[[Job], None] | None = None,
+    ) -> Job:
         job = start_import(
             project=project,
             actor=None,
@@ -40,7 +53,7 @@ def imports(transactional_db: None) -> Imports:
             on_error=on_error,
             enqueue=False,
         )
-        return run_job(job_id=job.pk)
+        return run_job(job_id=job.pk, watch=watch)
 
     return carry_out
 
@@ -110,6 +123,65 @@ def test_the_same_file_twice_changes_nothing(helpdesk: Project, imports: Imports
     for _again in range(2):
         imports(helpdesk, file_of(entry("d1", [annotation(), annotation()])), "dialeval")
     assert (Submission.objects.count(), Task.objects.count()) == (2, 1)
+
+
+def test_what_became_submissions_is_not_stored_with_the_dialogue_too(
+    helpdesk: Project, imports: Imports
+) -> None:
+    said = {**entry("d1", [annotation("1")]), "source": "weibo"}
+    imports(helpdesk, file_of(said, entry("d2", [annotation()])), "dialeval")
+    first, second = Dialogue.objects.order_by("id")
+    assert first.metadata == {"source": "weibo", "quality_as_text": True}
+    assert second.metadata == {}
+
+
+def test_answers_are_checked_once_a_reading(
+    helpdesk: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is read twice: to say what does not fit before anything is stored, then to store it."""
+    checked: list[Answers] = []
+
+    def counted(schema: schemas.Schema, answers: Answers, *args: Any, **options: Any) -> Any:
+        checked.append(answers)
+        return schemas.answers.check_answers(schema, answers, *args, **options)
+
+    monkeypatch.setattr(schemas, "check_answers", counted)
+    imports(helpdesk, file_of(entry("d1", [annotation(), annotation()])), "dialeval")
+    assert len(checked) == 2 * 2
+
+
+@pytest.mark.django_db
+def test_queries_of_a_batch_do_not_grow_with_its_dialogues(helpdesk: Project) -> None:
+    def queries(first: int, count: int) -> int:
+        rows = [entry(f"d{n}", [annotation()] * 3) for n in range(first, first + count)]
+        batch = [cast(ParsedDialogue, one) for one in parse(BytesIO(file_of(*rows)), "dialeval")]
+        with CaptureQueriesContext(connection) as asked:
+            store_batch(project=helpdesk, job=job, batch=batch)
+        return len(asked)
+
+    job = Job.objects.create(kind="import", project=helpdesk)
+    queries(0, 1)  # makes the imported annotators
+    assert queries(1, 2) == queries(3, 200) <= 18
+    assert Submission.objects.count() == 203 * 3
+
+
+def test_a_cancelled_import_goes_on_without_a_label_lost_or_doubled(
+    helpdesk: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dialogues.services.imports.BATCH_DIALOGUES", 2)
+    monkeypatch.setattr("jobs.progress.WRITE_EVERY", 0)
+
+    def cancel_after_a_batch(job: Job) -> None:
+        if job.result.get("stored") == 2:
+            cancel_job(job=Job.objects.get(pk=job.pk), actor=None)
+
+    rows = file_of(*(entry(f"d{n}", [annotation(), annotation(2)]) for n in range(5)))
+    job = imports(helpdesk, rows, "dialeval", watch=cancel_after_a_batch)
+    assert (job.state, Submission.objects.count()) == (JobState.CANCELLED, 4)
+    retry_job(job=Job.objects.get(pk=job.pk), actor=None)
+    assert run_job(job_id=job.pk).result["stored"] == 5
+    counted = Dialogue.objects.annotate(n=Count("tasks__submissions"))
+    assert list(counted.values_list("n", flat=True)) == [2] * 5
 
 
 def test_a_quality_label_with_its_reason(mara: User, imports: Imports) -> None:
