@@ -181,10 +181,10 @@ class Assignment(models.Model):
 class Workload(models.Model):
     """How much one person has taken of a project, and from where the next task is looked for.
 
-    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group the
-    rank from which to look on; they hold as long as nothing has become free behind them (`epoch` equals the
-    project's). drained_at: when nothing was left for the person; who is drained is nobody's measure for the
-    balance. The row is the lock under which a person claims.
+    taken: assignments held or submitted, without those withdrawn with their batch. cursors: in labelling, by annotator
+    group the rank from which to look on; they hold as long as nothing has become free behind them (`epoch` equals the
+    project's). drained_at: when nothing was left for the person; who is drained is nobody's measure for the balance.
+    The row is the lock under which a person claims.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="workloads")

@@ -199,7 +199,9 @@ def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | No
 
 def _next_task(claimer: _Claimer) -> Task | None:
     workload, epoch = claimer.workload, _epoch(claimer.settings)
-    cursors = workload.cursors if workload.epoch == epoch else {}
+    # In authoring a task has one slot: nothing but what the person gave back lies before the first open one.
+    looks_on = claimer.project.protocol == Protocol.LABELLING and workload.epoch == epoch
+    cursors = workload.cursors if looks_on else {}
     for pool in claimer.pools:
         # From the cursor on first; then from the start, for what others held at that instant.
         for since in dict.fromkeys([cursors.get(pool), None]):

@@ -49,6 +49,14 @@ def test_smaller_priority_comes_first(planned: Project, ann: User, mara: User) -
     assert assignment.task.priority == -1
 
 
+def test_a_smaller_priority_planned_later_comes_next(
+    anns_assignment: Assignment, ann: User, mara: User, planned: Project
+) -> None:
+    assert anns_assignment.task.priority == 0
+    plan_dialogues(project=planned, actor=mara, count=1, plan_id=uuid4(), priority=-1)
+    assert claim_next_task(annotator=ann, project=planned, claim_id=uuid4()).task.priority == -1
+
+
 def test_nobody_holds_more_than_the_limit(planned: Project, ann: User) -> None:
     planned.authoring.open_tasks_per_person = 1
     planned.authoring.save()
