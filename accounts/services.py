@@ -48,7 +48,7 @@ def create_token(
     request_id: the same again finds the first token and, as long as that was never used, gives it a new value.
     by: the token that asks for it, whose scopes and lifetime the new one cannot exceed.
     """
-    User.objects.select_for_update().only("pk").get(pk=user.pk)
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
     plain = TOKEN_PREFIX + secrets.token_urlsafe(32)
     if request_id and (first := ApiToken.objects.filter(user=user, request_id=request_id).first()):
         return _revalued(first, plain), plain
@@ -181,7 +181,7 @@ def create_user(
 @transaction.atomic
 def renew_one_time_password(*, user: User) -> str:
     """Another one-time password for somebody who has not signed in yet."""
-    fresh = User.objects.select_for_update().get(pk=user.pk)
+    fresh = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if fresh.temporary_password_until is None or not fresh.is_active or fresh.imported:
         raise Refusal(
             "password_is_own",

@@ -92,7 +92,7 @@ def _check_role(reviewer: User, project: Project) -> None:
 def _next_dialogue(reviewer: User, project: Project, skip: int | None) -> Dialogue | None:
     """The next one, locked: written here before imported, oldest first."""
     ready = ready_for(reviewer, project)
-    waiting = ready.select_for_update(skip_locked=True, of=("self",)).order_by("origin", "id")
+    waiting = ready.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("origin", "id")
     found = waiting.filter(pk__gt=skip).first() if skip is not None else None
     found = found or waiting.first()
     # A claim does not change the locked row, so a claim that was committed while the lock was awaited is seen only by
@@ -184,7 +184,7 @@ def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
 
 
 def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
-    rows = Dialogue.objects.select_for_update(of=("self",)).select_related("project__authoring")
+    rows = Dialogue.objects.select_for_update(no_key=True, of=("self",)).select_related("project__authoring")
     dialogue = rows.filter(pk=dialogue_id).first()
     if dialogue is None or not capabilities_of(reviewer, dialogue.project):
         raise missing_dialogue()
