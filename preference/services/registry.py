@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, count, product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from projects.transitions import record
 EDITABLE = ("slug", "note")
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 LONGEST_NOTE = 4000
+LETTERS = "bcdefghijklmnopqrstuvwxyz"  # the first one is the one without a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ def register_model(*, run: TrainingRun, trained: Trained) -> RegisteredModel:
 
 
 def free_slug(wanted: str) -> str:
-    """`wanted`, or where a model or a generator has that name, `wanted` with the first free letter."""
-    names = [wanted, *(f"{wanted}{letter}" for letter in "bcdefghijklmnopqrstuvwxyz")]
-    taken = {*RegisteredModel.objects.filter(slug__in=names).values_list("slug", flat=True)}
-    taken |= {*Generator.objects.filter(slug__in=names).values_list("slug", flat=True)}
-    return next(name for name in names if name not in taken)
+    """`wanted`, or where a model or a generator has that name, `wanted` with the first free letter, or letters."""
+    taken = {*RegisteredModel.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    taken |= {*Generator.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    ends = ("".join(letters) for n in count(1) for letters in product(LETTERS, repeat=n))
+    return next(name for name in chain([wanted], (wanted + end for end in ends)) if name not in taken)
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from preference.model_files import folder_of_model, folder_of_run, sha256_of
 from preference.models import Evaluation, RegisteredModel
 from preference.selectors.registry import children_of, comparisons_of, lineage_of, model_for, models_of
 from preference.services.evaluation import evaluate_trained, start_evaluation
-from preference.services.registry import remove_model, update_model
+from preference.services.registry import free_slug, remove_model, update_model
 from projects.models import Event, Project
 from tests.preference.conftest import refused
 from tests.preference.learning import generator_of, snapshot_of, trained_model, training
@@ -69,6 +69,13 @@ def test_a_generator_of_the_same_name_serves_the_model(project: Project, eric: U
 def test_a_name_that_is_taken_gets_a_letter(project: Project) -> None:
     Generator.objects.create(slug="chit-chat-1", backend=BackendKind.SCRIPTED)
     assert trained_model(project).slug == "chit-chat-1b"
+
+
+def test_there_is_always_a_free_name(project: Project, django_assert_num_queries: Any) -> None:
+    for name in ("plato-1", *(f"plato-1{letter}" for letter in "bcdefghijklmnopqrstuvwxyz"), "plato-1bb"):
+        Generator.objects.create(slug=name, backend=BackendKind.SCRIPTED)
+    with django_assert_num_queries(2):
+        assert free_slug("plato-1") == "plato-1bc"
 
 
 def test_a_long_project_name_makes_no_name_that_is_too_long(eric: User) -> None:
