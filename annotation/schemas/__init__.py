@@ -11,6 +11,7 @@ from annotation.schemas.answers import (
     compared,
     differences,
     is_required,
+    pairs_apart,
 )
 from annotation.schemas.conditions import All, AnyOf, Condition, Includes, Not, OneOf, Spoken
 from annotation.schemas.problems import Problem, SchemaErrors
@@ -46,6 +47,7 @@ __all__ = [
     "compared",
     "differences",
     "is_required",
+    "pairs_apart",
     "read",
     "read_yaml",
     "sha256_of",

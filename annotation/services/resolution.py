@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from math import comb
 from typing import Any, cast
 from uuid import UUID
 
@@ -97,11 +97,10 @@ def settle(
 
 def disagreement(schema: schemas.Schema, answers: Sequence[Mapping[str, Any]], compared: int) -> float | None:
     """Share of the compared answers that differ, over all pairs of people; None for one person."""
-    pairs = list(combinations(answers, 2))
+    pairs = comb(len(answers), 2)
     if not pairs or not compared:
         return None
-    differing = sum(len(schemas.differences(schema, one, other)) for one, other in pairs)
-    return differing / (len(pairs) * compared)
+    return schemas.pairs_apart(schema, answers) / (pairs * compared)
 
 
 def _unfinish(task: Task, to: TaskState = TaskState.OPEN) -> None:

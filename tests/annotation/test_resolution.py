@@ -55,6 +55,14 @@ def test_disagreement_is_a_share_and_none_for_one_person(answers: list[dict[str,
     assert apart is None if len(answers) == 1 else apart is not None and 0 <= apart <= 1
 
 
+@given(PEOPLE)
+def test_disagreement_counts_the_differences_of_every_pair(answers: list[dict[str, Any]]) -> None:
+    sparse = [*answers, {"dialogue": {}, "utterances": {}}]
+    found = [len(schemas.differences(SCHEMA, one, other)) for one, other in combinations(sparse, 2)]
+    assert schemas.pairs_apart(SCHEMA, sparse) == sum(found)
+    assert disagreement(SCHEMA, sparse, len(COMPARED)) == sum(found) / (len(found) * len(COMPARED))
+
+
 @given(st.lists(ANSWERS, min_size=2, max_size=3))
 def test_the_order_of_people_changes_nothing(answers: list[dict[str, Any]]) -> None:
     for resolution in (Resolution.AGREEMENT, Resolution.MAJORITY):
