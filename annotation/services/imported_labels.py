@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -173,13 +172,16 @@ def _forget_annotations(dialogue: Dialogue) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a batch of labelled dialogues becomes: ids of the tasks and assignments to come, what settled them."""
+    """What a batch of labelled dialogues becomes: ids of the tasks and assignments to come, what settled them.
+
+    now: as text, since each of their rows says it, most of them several times.
+    """
 
     tasks: list[int]
     assignments: list[list[int]]
     people: list[User]
     settled: list[Settled]
-    now: datetime
+    now: str
 
 
 def _store(
@@ -194,7 +196,7 @@ def _store(
         [[next(free) for _answers in one.answers] for one in labelled],
         imported_annotators(settings.project, max(len(one.answers) for one in labelled)),
         [settle(settings, schema, schemas.compared(schema, one.speakers), one.answers) for one in labelled],
-        timezone.now(),
+        timezone.now().isoformat(),
     )
     copy_rows(Task, TASK_COLUMNS, _tasks(settings, labelled, rows))
     copy_rows(Assignment, ASSIGNMENT_COLUMNS, _assignments(settings, labelled, rows))

@@ -5,6 +5,7 @@ that stays open while a file streams; and a table whose dialogue begins again fu
 half would be stored.
 """
 
+import gc
 import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -22,6 +23,7 @@ from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identif
 from dialogues.services import uploads
 from dialogues.services.refused import RefusedRows
 from dialogues.services.storing import misfit, store_batch
+from jobs.garbage import collecting_when_asked
 from jobs.models import Job, JobState
 from jobs.progress import Progress
 from jobs.services import start_job
@@ -138,8 +140,9 @@ def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
         progress.at(job.parameters["size"])
         return asdict(done)
     try:
-        report, broken = _check(job, progress)
-        _store(job, progress, report, broken)
+        with collecting_when_asked():
+            report, broken = _check(job, progress)
+            _store(job, progress, report, broken)
     except Refusal:
         uploads.forget(job.pk)
         raise
@@ -173,7 +176,11 @@ def _imported_before(job: Job) -> Report | None:
 
 def _results(reader: _Reader, job: Job) -> Iterator[ParsedDialogue | RowError]:
     limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
-    return identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
+    results = identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
+    for count, result in enumerate(results):
+        if count % BATCH_DIALOGUES == 0:
+            gc.collect(1)
+        yield result
 
 
 def _open(job: Job) -> io.BufferedReader:

@@ -1,0 +1,20 @@
+"""Looking for garbage when it is due, not whenever many rows were made."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def collecting_when_asked() -> Iterator[None]:
+    """Rows hold no cycles, and while many are alive every look for some walks over all: half of an import.
+
+    The caller asks for what else may hold some: gc.collect(1) now and then, or memory grows.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
