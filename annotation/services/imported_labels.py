@@ -27,10 +27,12 @@ from annotation.services.resolution import Settled, settle
 from annotation.services.schemas import mark_used
 from dialogues.models import Dialogue
 from dialogues.parsing import ParsedDialogue, RowError
+from dialogues.parsing.dialeval import check_annotations
+from dialogues.parsing.records import BadRow
 from dialogues.services.storing import copy_rows, json_text, next_ids
 from projects.models import Project
 
-NO_NUGGET = frozenset({"CNaN", "HNaN", "NAN"})
+NO_NUGGET = ("CNaN", "HNaN", "NAN")
 KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
 TASK_COLUMNS = [
     "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "state",
@@ -63,6 +65,11 @@ def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return None
+    if isinstance(annotations := parsed.metadata.get("annotations"), list):
+        try:  # other formats than `dialeval` bring them unread
+            check_annotations(annotations, len(parsed.utterances))
+        except BadRow as problem:
+            return problem.at(parsed.line, external_id=parsed.external_id)
     for place, (_known, problems) in enumerate(_checked(schema_of(settings.schema), parsed)):
         if problems:
             path = f"annotations[{place}].{problems[0].path}"
@@ -163,7 +170,8 @@ def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]
 
 def _forget_annotations(dialogue: Dialogue) -> None:
     """Whether numbers were written as text is kept, so that an export writes them back so."""
-    quality = [one.get("quality") or {} for one in dialogue.metadata.get("annotations") or []]
+    given = dialogue.metadata.get("annotations")
+    quality = [one.get("quality") or {} for one in given] if isinstance(given, list) else []
     kept = {key: value for key, value in dialogue.metadata.items() if key not in KEYS}
     if any(isinstance(value, str) for one in quality for value in one.values()):
         kept["quality_as_text"] = True

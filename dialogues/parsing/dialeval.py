@@ -20,7 +20,8 @@ def convert(row: dict[str, Any], line: int, limits: Limits) -> ParsedDialogue:
     """The dialogue of one entry; raises BadRow."""
     turns = checks.items(checks.require(row, "turns", "turns", "list"), "turns", limits.utterances)
     utterances = tuple(_turn(turn, f"turns[{place}]", limits) for place, turn in enumerate(turns))
-    _check_annotations(row, len(utterances), limits)
+    if row.get("annotations") is not None:
+        check_annotations(row["annotations"], len(utterances))
     return dialogue(row, line, utterances, ROW_KEYS | {"turns"}, limits)
 
 
@@ -43,10 +44,8 @@ def _turn(turn: Any, path: str, limits: Limits) -> ParsedUtterance:
     )
 
 
-def _check_annotations(row: dict[str, Any], turns: int, limits: Limits) -> None:
-    given = row.get("annotations")
-    if given is None:
-        return
+def check_annotations(given: Any, turns: int) -> None:
+    """Whether they have the shape of annotations of so many turns, whatever they say; raises BadRow."""
     if not isinstance(given, list):
         raise checks.wrong_type("annotations", "list", given)
     if len(given) > ANNOTATIONS:

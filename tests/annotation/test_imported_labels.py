@@ -111,6 +111,26 @@ def test_what_does_not_fit_is_refused_with_its_line(helpdesk: Project, imports: 
     assert Dialogue.objects.get().external_id == "d1"
 
 
+@pytest.mark.parametrize(
+    "annotations, code, path",
+    [
+        ([3], "wrong_type", "annotations[0]"),
+        ([{"nugget": ["CNUG0", "HNaN"]}], "wrong_length", "annotations[0].nugget"),
+        ([{"quality": [1]}], "wrong_type", "annotations[0].quality"),
+        ([{"nugget": [["CNUG0"]]}], "annotation_misfit", "annotations[0].0/nugget"),
+    ],
+)
+def test_annotations_of_no_shape_are_refused_with_their_line_in_any_format(
+    helpdesk: Project, imports: Imports, annotations: Any, code: str, path: str
+) -> None:
+    said = [{"role": "customer", "content": "No sound."}]
+    rows = [{"messages": said, "id": "good"}, {"messages": said, "id": "bad", "annotations": annotations}]
+    job = imports(helpdesk, "".join(json.dumps(row) + "\n" for row in rows).encode(), "messages")
+    [error] = job.result["errors"]
+    assert (error["line"], error["code"], error["params"]["path"]) == (2, code, path)
+    assert Dialogue.objects.get().external_id == "good"
+
+
 def test_stop_stores_nothing(helpdesk: Project, imports: Imports) -> None:
     bad = entry("d2", [annotation(7)])
     job = imports(helpdesk, file_of(entry("d1", [annotation()]), bad), "dialeval", "stop")
