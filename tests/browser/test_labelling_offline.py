@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
@@ -45,6 +46,41 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     assert all(submission.answers == HIGH for submission in stored(ann))
     bench.asks("verify")  # the next one came by itself
     expect(bench.badge).to_be_hidden()
+
+
+@pytest.mark.parametrize("answer", [{"status": 502}, None], ids=["a proxy without a server", "no answer"])
+def test_what_lies_ready_is_used_while_the_server_is_down_and_the_network_up(
+    mara: User, signs_in: SignedIn, eventually: Eventually, answer: dict[str, Any] | None
+) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
+    bench.press("n").with_ahead()
+    first = bench.shown
+    down = "**/api/v1/**"
+    bench.page.route(down, lambda route: route.fulfill(**answer) if answer else route.abort())
+    bench.reload()
+    assert bench.shown == first
+    bench.press("5").with_ahead().submit().goes_on_from(first)
+    second = bench.shown
+    bench.press("n", "5").submit()
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
+    bench.page.unroute(down)
+    eventually(lambda: len(stored(ann)) == 2, "both")
+    assert [submission.assignment_id for submission in stored(ann)] == [first, second]
+    bench.asks("verify")  # the next one came by itself
+
+
+def test_the_first_dialogue_comes_by_itself_when_the_server_is_back(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1)
+    page = signs_in(annotator("ann", project), **ROUTED)
+    down = "**/labelling/claim/"
+    page.route(down, lambda route: route.fulfill(status=503))
+    bench = LabelBench.open(page, project)
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    page.unroute(down)
+    bench.asks("verify")
 
 
 def test_offline_work_keeps_the_time_floor(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:

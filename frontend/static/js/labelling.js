@@ -29,6 +29,7 @@ const KEPT = "lapidary"; // the service worker's cache, emptied when the person 
 const FLOOR_MARGIN_MS = 150;
 const UNSENT_AFTER_MS = 1500;
 const LOADING_AFTER_MS = 400;
+const ASK_AGAIN_MS = 5000;
 const PAST_KEPT = 50;
 const OPENING = 80;
 
@@ -47,6 +48,8 @@ const done = { n: data.done, of: data.of };
 let current = null;
 /** @type {Task[]} the next, claimed already */
 let ahead = [];
+/** @type {Assignment[]} what an earlier page had ready, for when the server does not answer */
+let spare = [];
 /** @type {Sent[]} what was submitted here, the last one at the end */
 let past = [];
 /** @type {Nothing | null} why nothing more came */
@@ -56,6 +59,9 @@ let drafts = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting;
 let isSubmitAsked = false;
+let isUnanswered = false; // whatever the network says
+
+const isAway = () => isUnanswered || !navigator.onLine;
 
 const activity = new Activity();
 const note = /** @type {HTMLTextAreaElement} */ (byId("note"));
@@ -450,16 +456,26 @@ async function claim() {
   try {
     const wanted = { claim_id: claimId(), ahead: current !== null };
     const claimed = await call("POST", `/projects/${data.project}/labelling/claim/`, wanted);
+    [isUnanswered, spare] = [false, []];
     if (!take(claimed)) newClaim(); // that one was labelled meanwhile
   } catch (error) {
     const isRefused = error instanceof Problem && !isPassing(error) && !isSignedOut(error);
     const { code, message, remedy, body } = /** @type {Problem} */ (error);
     if (isRefused) nothing = { code, message, remedy, details: body };
+    if (isPassing(error)) unanswered();
     if (current) return;
     if (isRefused) showNothing(/** @type {Nothing} */ (nothing));
     else if (isSignedOut(error)) saySignedOut();
-    else showNothing({ code: "offline", message: words.nothing_offline, remedy: words.nothing_offline_remedy });
+    else setTimeout(() => current ?? claimAhead(), ASK_AGAIN_MS);
   }
+}
+
+/** What an earlier page had ready is next; without any, the page says so once. */
+function unanswered() {
+  const isNew = !isUnanswered;
+  isUnanswered = true;
+  for (const assignment of spare.splice(0)) take(assignment);
+  if (isNew && !current && !nothing) showNothing({ code: "loading", message: words.loading, remedy: "" });
 }
 
 /** @param {Nothing} why */
@@ -468,7 +484,7 @@ function showNothing(why) {
   [drafts, current] = [null, null];
   clearTimeout(ticking);
   const holder = byId("nothing");
-  const isOffline = why.code === "loading" && !navigator.onLine;
+  const isOffline = why.code === "loading" && isAway();
   const { code, message, remedy, details } = isOffline
     ? { code: "offline", message: words.nothing_offline, remedy: words.nothing_offline_remedy, details: undefined }
     : why;
@@ -562,8 +578,7 @@ async function showWaiting() {
     say("volatile", { tone: "warn", text: words.volatile, remedy: words.volatile_remedy });
   const holder = byId("nothing");
   const more = holder.querySelector("[data-more]");
-  if (!holder.hidden && more && own.length > 0 && !navigator.onLine)
-    more.textContent = fill(words.waiting, { n: own.length });
+  if (!holder.hidden && more && own.length > 0 && isAway()) more.textContent = fill(words.waiting, { n: own.length });
 }
 
 /** @param {outbox.Event} event */
@@ -571,6 +586,7 @@ function onOutbox(event) {
   if (event.kind === "waiting") {
     void showWaiting();
     if (event.signedOut) saySignedOut();
+    else unanswered();
     return;
   }
   if (event.item.lane !== lane || event.item.owner !== outbox.owner) return;
@@ -580,6 +596,7 @@ function onOutbox(event) {
 
 /** @param {outbox.Item} item  @param {any} answer */
 function onStored(item, answer) {
+  [isUnanswered, spare] = [false, []];
   for (const cause of ["connection", "signed-out", "error"]) say(cause, null);
   Object.assign(today, answer.today);
   const sent = past.find((one) => one.item === item.id);
@@ -878,16 +895,15 @@ async function start() {
   const waiting_ = (await outbox.items()).filter((item) => item.lane === lane);
   const sent = new Set(waiting_.filter((item) => !item.problem).map((item) => item.assignment));
   const wanted = Number(/\/label\/(\d+)\/$/.exec(location.pathname)?.[1] ?? 0);
-  const kept = await keptTasks(sent);
+  const found = await keptTasks(sent);
   if (waiting_.some((item) => item.problem)) void showRefused();
   if (!navigator.onLine) for (const _each of sent) count(1); // this page is older than what it waits to send
   const given = /** @type {Assignment | null} */ (data.assignment);
   let first = given && (!wanted || given.id === wanted) && !sent.has(given.id) ? given : null;
   if (first && (await outbox.confirmedSince(first.id, first.touched_at)).length > 0) first = null;
-  first ??= wanted && !sent.has(wanted) ? await fetched(wanted, kept) : null;
-  ahead = navigator.onLine ? [] : kept.filter(({ id }) => id !== first?.id).map(taskOf);
+  first ??= wanted && !sent.has(wanted) ? await fetched(wanted, found) : null;
+  spare = found.filter(({ id }) => id !== first?.id);
   if (first) await show(taskOf(first));
-  else if (ahead.length > 0) showNext();
   else await claimFirst();
   keepTasks();
   holdLeases();
@@ -904,12 +920,12 @@ async function claimFirst() {
   clearTimeout(later);
 }
 
-/** @param {number} id  @param {Assignment[]} kept  @returns {Promise<Assignment | null>} */
-async function fetched(id, kept) {
+/** @param {number} id  @param {Assignment[]} found  @returns {Promise<Assignment | null>} */
+async function fetched(id, found) {
   try {
     return await call("GET", `/labelling/${id}/`);
   } catch {
-    return kept.find((assignment) => assignment.id === id) ?? null;
+    return found.find((assignment) => assignment.id === id) ?? null;
   }
 }
 
