@@ -3,6 +3,7 @@
 import codecs
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -12,7 +13,7 @@ from dialogues.parsing.lines import foreign
 from dialogues.parsing.records import BadRow, Limits, ParsedDialogue, Reader, RowError
 
 CHUNK = 256 * 1024
-BLANKS = " \t\r\n"
+SIGN = re.compile(r"[^ \t\r\n]")
 DECODER = json.JSONDecoder(parse_constant=finite, parse_float=finite)
 
 
@@ -50,32 +51,35 @@ def _dialogue(
 
 
 class _Text:
-    """The file as text of which the read part is dropped; `line` is the line of the next character."""
+    """The file as text of which the part before `at` is read; `line` is the line of the character there.
+
+    The read part is dropped when more comes, not entry by entry: that copied what follows each time.
+    """
 
     def __init__(self, stream: BinaryIO, limits: Limits) -> None:
         self.stream, self.limits = stream, limits
         self.decoder = codecs.getincrementaldecoder("utf-8")()
-        self.rest, self.line, self.size = "", 1, 0
+        self.rest, self.at, self.line, self.size = "", 0, 1, 0
         self.is_first = self.is_start = True
 
     def begin(self) -> None:
         """Go past the bracket. Raises BadRow where the file holds no array."""
         if self._peek() != "[":
             raise BadRow("not_array")
-        self._drop(1)
+        self._go(self.at + 1)
 
     def more(self) -> bool:
         """Whether an entry follows; goes past the comma before it."""
         sign = self._peek()
         if sign == "]":
-            self._drop(1)
+            self._go(self.at + 1)
             if self._peek():
                 raise BadRow("after_array")
             return False
         if not self.is_first:
             if sign != ",":
                 raise BadRow("not_json", detail="a comma or ] is missing", column=1)
-            self._drop(1)
+            self._go(self.at + 1)
             self._peek()
         self.is_first = False
         return True
@@ -84,38 +88,40 @@ class _Text:
         """The next entry and its line."""
         while True:
             try:
-                value, end = DECODER.raw_decode(self.rest)
+                value, end = DECODER.raw_decode(self.rest, self.at)
                 break
             except json.JSONDecodeError as error:
+                column = error.pos - max(self.rest.rfind("\n", self.at, error.pos), self.at - 1)
                 # Perhaps it only goes on further down in the file.
                 if not self._read():
-                    raise BadRow("not_json", detail=error.msg, column=error.colno) from None
+                    raise BadRow("not_json", detail=error.msg, column=column) from None
             except RecursionError:
                 raise BadRow("too_deep", limit=self.limits.metadata_depth) from None
             except ValueError:  # Python refuses whole numbers of more than 4,300 digits
                 raise BadRow("number_too_long") from None
-        if SUSPICIOUS.search(self.rest, 0, end):
+        if SUSPICIOUS.search(self.rest, self.at, end):
             check_depth(value, self.limits.metadata_depth)
             check_storable(value, "")
         line = self.line
-        self._drop(end)
+        self._go(end)
         return line, value
 
     def _peek(self) -> str:
         """The next character that is no blank, which is then the first; "" at the end."""
         while True:
-            blanks = len(self.rest) - len(self.rest.lstrip(BLANKS))
-            self._drop(blanks)
-            if self.rest:
-                return self.rest[0]
+            if sign := SIGN.search(self.rest, self.at):
+                self._go(sign.start())
+                return sign[0]
+            self._go(len(self.rest))
             if not self._read():
                 return ""
 
-    def _drop(self, count: int) -> None:
-        self.line += self.rest.count("\n", 0, count)
-        self.rest = self.rest[count:]
+    def _go(self, to: int) -> None:
+        self.line += self.rest.count("\n", self.at, to)
+        self.at = to
 
     def _read(self) -> bool:
+        self.rest, self.at = self.rest[self.at :], 0
         if len(self.rest) > self.limits.line_bytes:
             raise BadRow("entry_too_long", limit=self.limits.line_bytes)
         raw = self.stream.read(CHUNK)
