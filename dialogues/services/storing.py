@@ -44,6 +44,11 @@ UTTERANCE_COLUMNS = [
     "source",
     "edit_distance",
 ]
+# OFFSET keeps the planner from looking the sequence up for every single id.
+NEXT_IDS = (
+    "SELECT nextval(ids) FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS ids OFFSET 0) AS sequence,"
+    " generate_series(1, %s)"
+)
 SPLITS = list(Split)
 json_text = json.JSONEncoder(ensure_ascii=False).encode
 UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
@@ -113,8 +118,7 @@ def _store_turns(turns: Mapping[Place, ParsedUtterance], now: datetime) -> None:
 def next_ids(model: type[models.Model], count: int) -> list[int]:
     """Ids for rows to come, since COPY returns none."""
     with connection.cursor() as cursor:
-        query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
-        cursor.execute(query, [model._meta.db_table, count])
+        cursor.execute(NEXT_IDS, [model._meta.db_table, count])
         return [row[0] for row in cursor.fetchall()]
 
 
