@@ -6,13 +6,13 @@ from uuid import uuid4
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.core.cache import cache
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import BatchPlan, Round, Sample, SampleItem
+from annotation.models import Appeal, BatchPlan, Round, Sample, SampleItem
 from annotation.services.batches import cut_batches, seal_when_complete
 from annotation.services.claiming import claim_next_task
-from annotation.services.judging import SentJudgement, judge, raise_appeal, return_round
+from annotation.services.judging import SentJudgement, judge, raise_appeal, return_round, settle_appeal
 from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
@@ -64,6 +64,10 @@ def judged_wrong(project: Project, row: Round, by: User, count: int) -> None:
         judge(controller=by, item_id=item.pk, sent=sent)
 
 
+def violations(page: Page) -> object:
+    return [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+
+
 def each_page(
     people: dict[str, User], signs_in: SignedIn, check: Callable[[Page], object], **options: object
 ) -> dict[str, object]:
@@ -81,9 +85,6 @@ def each_page(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_hinders_anybody(people: dict[str, User], signs_in: SignedIn, theme: str) -> None:
-    def violations(page: Page) -> object:
-        return [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
-
     assert each_page(people, signs_in, violations, color_scheme=theme) == {}
 
 
@@ -93,3 +94,32 @@ def test_nothing_is_cut_off_on_a_telephone(people: dict[str, User], signs_in: Si
         return page.evaluate("document.documentElement.scrollWidth") != 360
 
     assert each_page(people, signs_in, too_wide, viewport=NARROW, locale=locale) == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_settlement_that_comes_too_late_can_still_be_read(
+    people: dict[str, User], signs_in: SignedIn, theme: str
+) -> None:
+    page = signs_in(people["tina"], viewport=NARROW, color_scheme=theme)
+    page.goto("/p/diqad/appeals/")
+    page.get_by_role("textbox", name="Reason").fill("It does name them, see page 2 of the guidelines.")
+    tom = annotator("tom", Project.objects.get())
+    settle_appeal(trainer=tom, appeal_id=Appeal.objects.get().pk, upheld=False, settlement="It names three.")
+    page.get_by_role("button", name="The label was right").click()
+    expect(page.get_by_role("alert")).to_contain_text("tom has settled this appeal already.")
+    expect(page.get_by_role("alert")).to_contain_text("It does name them, see page 2 of the guidelines.")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_refused_settlement_is_where_the_keys_go(people: dict[str, User], signs_in: SignedIn) -> None:
+    Appeal.objects.update(by=people["tina"])
+    page = signs_in(people["tina"])
+    page.goto("/p/diqad/appeals/")
+    page.get_by_role("textbox", name="Reason").fill("I said so.")
+    page.get_by_role("button", name="The label was right").click()
+    expect(page.get_by_role("alert")).to_contain_text("You raised this appeal")
+    field = page.get_by_role("textbox", name="Reason")
+    expect(field).to_have_value("I said so.")
+    expect(field).to_be_focused()
+    assert violations(page) == []
