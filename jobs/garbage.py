@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def collecting_when_asked() -> Iterator[None]:
-    """Rows hold no cycles, and while many are alive every look for some walks over all: a fifth of an import.
+    """Rows hold no cycles, and while many are alive every look for some walks over all: a fifth of
+    an import, a quarter of an export.
 
     The caller asks for what else may hold some: gc.collect(1) now and then, or memory grows.
     """

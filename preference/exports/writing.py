@@ -7,7 +7,6 @@ import os
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, Any, Protocol
 import orjson
 from django.utils import timezone
 
+from jobs.garbage import collecting_when_asked
 from preference.exports import ExportFormat, Row
 from preference.exports.replies import Drawn
 from preference.models import FileType
@@ -132,18 +132,6 @@ class _Lines:
         self._put()
 
 
-@contextmanager
-def _collecting_by_page() -> Iterator[Callable[[], object]]:
-    """Rows hold no cycles: looking for some while they are made took a quarter of an export."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield lambda: gc.collect(1)
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def export(
     format: ExportFormat,
     source: Source,
@@ -160,13 +148,13 @@ def export(
     file, dialogues = Counted(out), 0
     writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
     source.left_out.clear()
-    with _collecting_by_page() as collect:
+    with collecting_when_asked():
         for page in source.pages():
             for row in _rows(format, source, page, drawn):
                 writer.write(row)
             dialogues += len(page)
             at(dialogues)
-            collect()
+            gc.collect(1)
     writer.end()
     return Manifest(
         format=format.name,
