@@ -87,8 +87,6 @@ class LabellingSettings(WorkSettings):
         _("most dialogues per person"), null=True, blank=True, validators=between(1, 1_000_000)
     )
     plan_imported = models.BooleanField(_("imported dialogues become tasks"), default=True)
-    # Counts up when something becomes free behind people's cursors.
-    epoch = models.PositiveIntegerField(default=0, editable=False)
 
     def __str__(self) -> str:
         return f"labelling settings of {self.project_id}"

@@ -16,7 +16,10 @@ def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidat
 
 
 class WorkSettings(models.Model):
-    """What the settings of every protocol say about holding tasks."""
+    """What the settings of every protocol say about holding tasks.
+
+    epoch: goes up when a task may be free behind somebody's cursor (Workload).
+    """
 
     lease_minutes = models.PositiveIntegerField(
         _("hold a task for, in minutes"), default=30, validators=between(1, 1440)
@@ -30,6 +33,7 @@ class WorkSettings(models.Model):
     daily_goal = models.PositiveSmallIntegerField(
         _("dialogues per person and day"), default=20, validators=between(1, 500)
     )
+    epoch = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         abstract = True
@@ -181,10 +185,10 @@ class Assignment(models.Model):
 class Workload(models.Model):
     """How much one person has taken of a project, and from where the next task is looked for.
 
-    taken: assignments held or submitted, without those withdrawn with their batch. cursors: in labelling, by annotator
-    group the rank from which to look on; they hold as long as nothing has become free behind them (`epoch` equals the
-    project's). drained_at: when nothing was left for the person; who is drained is nobody's measure for the balance.
-    The row is the lock under which a person claims.
+    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group the
+    rank from which to look on; they hold as long as nothing has become free behind them (`epoch` equals the
+    project's). drained_at: when nothing was left for the person; who is drained is nobody's measure for the
+    balance. The row is the lock under which a person claims.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="workloads")

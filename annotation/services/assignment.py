@@ -20,6 +20,7 @@ from annotation.models import (
     HELD,
     Assignment,
     AssignmentState,
+    AuthoringSettings,
     LabellingSettings,
     Round,
     Task,
@@ -215,13 +216,13 @@ def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | 
     Task.objects.filter(pk=assignment.task_id).update(open_slots=F("open_slots") + 1)
     _count(assignment, -1)
     _move_dialogue(assignment, DialogueState.ABANDONED)
-    if assignment.project.protocol == Protocol.LABELLING:
-        came_free(assignment.project)
+    came_free(assignment.project)
 
 
 def came_free(project: Project) -> None:
     """Something may be free behind people's cursors: the next claims look from the start."""
-    LabellingSettings.objects.filter(project=project).update(epoch=F("epoch") + 1)
+    settings = LabellingSettings if project.protocol == Protocol.LABELLING else AuthoringSettings
+    settings.objects.filter(project=project).update(epoch=F("epoch") + 1)
 
 
 def uncount_withdrawn(row: Round) -> None:

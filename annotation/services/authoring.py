@@ -357,7 +357,7 @@ def take_back(*, annotator: User, assignment_id: int) -> Assignment:
         raise Refusal(
             "not_finished", _("This dialogue is not finished."), _("Take it up again from your queue.")
         )
-    dialogue = Dialogue.objects.select_for_update().get(pk=assignment.dialogue_id)
+    dialogue = Dialogue.objects.select_for_update(no_key=True).get(pk=assignment.dialogue_id)
     if is_being_judged(dialogue):
         raise Refusal(
             "under_review",

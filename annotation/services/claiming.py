@@ -82,7 +82,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         return refusal
     task = _next_task(claimer)
     if task is None:
-        _note(workload, drained_at=timezone.now(), epoch=_epoch(claimer.settings), cursors={})
+        _note(workload, drained_at=timezone.now(), epoch=claimer.settings.epoch, cursors={})
         return _nothing_left(claimer)
     Task.objects.filter(pk=task.pk).update(open_slots=F("open_slots") - 1)
     now = timezone.now()
@@ -95,7 +95,8 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         lease_until=now + timedelta(minutes=claimer.settings.lease_minutes),
         served_at=None if ahead else now,
     )
-    Assignment.label_draft.related.set_cached_value(claimed, None)  # nobody need look for one
+    # Nobody has written answers to it yet: what is told of it (labelling_shapes.of_labelling) need not look for any.
+    Assignment.label_draft.related.set_cached_value(claimed, None)
     return claimed
 
 
@@ -198,10 +199,8 @@ def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | No
 
 
 def _next_task(claimer: _Claimer) -> Task | None:
-    workload, epoch = claimer.workload, _epoch(claimer.settings)
-    # In authoring a task has one slot: nothing but what the person gave back lies before the first open one.
-    looks_on = claimer.project.protocol == Protocol.LABELLING and workload.epoch == epoch
-    cursors = workload.cursors if looks_on else {}
+    workload, epoch = claimer.workload, claimer.settings.epoch
+    cursors = workload.cursors if workload.epoch == epoch else {}
     for pool in claimer.pools:
         # From the cursor on first; then from the start, for what others held at that instant.
         for since in dict.fromkeys([cursors.get(pool), None]):
@@ -226,10 +225,6 @@ def _first_open(claimer: _Claimer, pool: str, since: int | None) -> Task | None:
         rows = rows.filter(rank__gte=since)
     task: Task | None = claimer.without_mine(rows).order_by("rank", "id").first()
     return task
-
-
-def _epoch(settings: Settings) -> int:
-    return settings.epoch if isinstance(settings, LabellingSettings) else 0
 
 
 def _note(workload: Workload, **changes: Any) -> None:

@@ -145,6 +145,7 @@ def plan_dialogues(
     Task.objects.bulk_create(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
     )
+    came_free(project)
     Event.objects.create(
         project=project,
         subject_type=PLAN,
