@@ -23,6 +23,7 @@ from annotation.selectors.reviews import (
     review_counts,
     unreviewed,
 )
+from annotation.services.reasons import checked_reason
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project
 from projects.roles import Capability
@@ -205,14 +206,15 @@ def _checked(
 ) -> tuple[str, list[dict[str, object]]]:
     if verdict not in Verdict.values:
         raise Invalid(_("A verdict is “pass” or “veto”."), field="verdict")
-    reason = reason.replace("\0", "").strip()
-    if len(reason) > MAX_REASON or any(len(remark.text) > MAX_REASON for remark in remarks):
-        raise Invalid(_("A reason has at most %(n)d characters.") % {"n": MAX_REASON}, field="reason")
+    reason = checked_reason(reason, most=MAX_REASON)
+    texts = [checked_reason(remark.text, most=MAX_REASON, field="remarks") for remark in remarks]
     strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
     if strays:
         raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")
     written = [
-        {"position": r.position, "text": r.text.replace("\0", "").strip()} for r in remarks if r.text.strip()
+        {"position": remark.position, "text": text}
+        for remark, text in zip(remarks, texts, strict=True)
+        if text
     ]
     if verdict == Verdict.VETO and not reason and not written:
         raise Invalid(

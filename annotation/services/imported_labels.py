@@ -1,5 +1,6 @@
 """Annotations that come with imported dialogues become submissions of imported annotators."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ from dialogues.parsing.records import BadRow
 from dialogues.services.storing import copy_rows, json_text, next_ids
 from projects.models import Project
 
+WHOLE = re.compile(r"-?[0-9]{1,9}")
 NO_NUGGET = ("CNaN", "HNaN", "NAN")
 KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
 TASK_COLUMNS = [
@@ -143,8 +145,8 @@ def _option(question: Question, said: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """The released files write whole numbers as text, too."""
-    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else value
+    """The released files write whole numbers as text, too; what is none is left for the schema to refuse."""
+    return int(value) if isinstance(value, str) and WHOLE.fullmatch(value) else value
 
 
 def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]]) -> list[Dialogue]:

@@ -321,7 +321,7 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
         return appeal
     if appeal.state != AppealState.OPEN:
         raise _settled(appeal)
-    settlement = checked_reason(settlement)
+    settlement = checked_reason(settlement, field="settlement")
     if not settlement:
         raise Invalid(_("Give the reason: it is what people learn from."), field="settlement")
     if appeal.by_id == trainer.pk or _took_part(trainer, item):

@@ -30,6 +30,7 @@ from annotation.models import (
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
+from annotation.services.reasons import checked_reason
 from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
 from projects.models import Event, Protocol
@@ -102,10 +103,10 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
 @transaction.atomic
 def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment:
     """Pass a dialogue by, saying why; it goes to somebody else and is not offered to this person again."""
-    reason = reason.strip()
+    reason = checked_reason(reason)
     if not reason:
         raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
-    return release(annotator=annotator, assignment_id=assignment_id, reason=reason[:MAX_NOTE])
+    return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
 
 
 def _take(assignment: Assignment) -> None:

@@ -11,10 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, Refusal
+from accounts.errors import Refusal
 from accounts.models import User
 from annotation.models import AuthoringSettings
 from annotation.services.configuring import update_authoring
+from annotation.services.reasons import checked_reason
 from generation.models import Generator
 from generation.selectors import QUEUE, workers_holding
 from generation.services import preload_generator
@@ -50,7 +51,7 @@ def promote_model(
     if found := _made(promotion_id, project):
         return found
     check_trainable(project)
-    _check_reason(reason)
+    reason = checked_reason(reason, most=LONGEST_REASON)
     generator = _servable(model)
     return _switch(promotion_id, project, actor, generator, expected_current, reason)
 
@@ -70,7 +71,7 @@ def roll_back(
     if found := _made(promotion_id, project):
         return found
     check_trainable(project)
-    _check_reason(reason)
+    reason = checked_reason(reason, most=LONGEST_REASON)
     undone = promotion_to_undo(project)
     current = current_model(project)
     if undone is None or current is None:
@@ -94,11 +95,6 @@ def _made(promotion_id: UUID, project: Project) -> Promotion | None:
     if found and found.project_id != project.pk:
         raise submission_used()
     return found
-
-
-def _check_reason(reason: str) -> None:
-    if len(reason) > LONGEST_REASON:
-        raise Invalid(_("A reason has at most %(n)d characters.") % {"n": LONGEST_REASON}, field="reason")
 
 
 def _servable(model: RegisteredModel) -> Generator:

@@ -118,6 +118,8 @@ def test_what_does_not_fit_is_refused_with_its_line(helpdesk: Project, imports: 
         ([{"nugget": ["CNUG0", "HNaN"]}], "wrong_length", "annotations[0].nugget"),
         ([{"quality": [1]}], "wrong_type", "annotations[0].quality"),
         ([{"nugget": [["CNUG0"]]}], "annotation_misfit", "annotations[0].0/nugget"),
+        ([{"nugget": ["CNUG0"], "quality": {"A": "--5"}}], "annotation_misfit", "annotations[0].A"),
+        ([{"nugget": ["CNUG0"], "quality": {"A": "9" * 5000}}], "annotation_misfit", "annotations[0].A"),
     ],
 )
 def test_annotations_of_no_shape_are_refused_with_their_line_in_any_format(
