@@ -25,7 +25,7 @@ from preference.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[2]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-LINES_AT_ONCE = 200  # to the file, hashed together
+AT_ONCE = 256 * 1024  # bytes that go to the file, hashed together
 At = Callable[[int], None]
 Source = Selection | FrozenDialogues
 Data = bytes  # Counted counts under that name
@@ -112,6 +112,7 @@ class _Lines:
     is_array: bool = False
     rows: int = 0
     waiting: list[bytes] = field(default_factory=list)
+    held: int = 0  # bytes that wait
 
     def write(self, row: Row) -> None:
         line = encode(row)
@@ -119,12 +120,14 @@ class _Lines:
             line = (b",\n" if self.rows else b"[\n") + line[:-1]
         self.waiting.append(line)
         self.rows += 1
-        if len(self.waiting) == LINES_AT_ONCE:
+        self.held += len(line)
+        if self.held >= AT_ONCE:
             self._put()
 
     def _put(self) -> None:
         self.out.put(b"".join(self.waiting))
         self.waiting.clear()
+        self.held = 0
 
     def end(self) -> None:
         if self.is_array:
