@@ -13,7 +13,7 @@ django.setup(set_prefix=False)
 
 
 class OneThreadHandler(ASGIHandler):
-    """Django's own, with one step into a thread a request: its middleware and views are all synchronous.
+    """Django's own, with one step into a thread to handle a request: middleware and views are all synchronous.
 
     Django's takes one for the first synchronous middleware, goes back for what handles the request, and takes another
     one for the view and for every process_view.

@@ -4,22 +4,27 @@ import asyncio
 from typing import Any
 
 import pytest
-from asgiref.sync import AsyncToSync
+from asgiref.sync import AsyncToSync, SyncToAsync
 from asgiref.testing import ApplicationCommunicator
 
 from config.asgi import application
 
 
-def test_a_request_never_comes_back_from_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each way back to the event loop is a switch between threads that does nothing for the request."""
-    back: list[str] = []
-    there = AsyncToSync.__call__
+def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further one, and each way back, is a switch between threads that does nothing for the request."""
+    steps: list[str] = []
+    into, back = SyncToAsync.__call__, AsyncToSync.__call__
 
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        back.append(repr(self.awaitable))
-        return there(self, *args, **kwargs)
+    def counted_into(self: Any, *args: Any, **kwargs: Any) -> Any:
+        steps.append(self.func.__qualname__)
+        return into(self, *args, **kwargs)
 
-    monkeypatch.setattr(AsyncToSync, "__call__", counted)
+    def counted_back(self: Any, *args: Any, **kwargs: Any) -> Any:
+        steps.append("back")
+        return back(self, *args, **kwargs)
+
+    monkeypatch.setattr(SyncToAsync, "__call__", counted_into)
+    monkeypatch.setattr(AsyncToSync, "__call__", counted_back)
     headers = [(b"host", b"localhost")]
     scope = {"type": "http", "method": "GET", "path": "/healthz", "query_string": b"", "headers": headers}
 
@@ -32,4 +37,5 @@ def test_a_request_never_comes_back_from_its_thread(monkeypatch: pytest.MonkeyPa
         return status
 
     assert asyncio.run(talk()) == 200
-    assert back == []
+    around = {"Signal.asend.<locals>.sync_send", "HttpResponseBase.close"}  # its beginning and end
+    assert [step for step in steps if step not in around] == ["convert_exception_to_response.<locals>.inner"]
