@@ -1,6 +1,7 @@
 """The labelling workbench: dialogues and a schema's questions. The page talks to the REST API; static/js/labelling.js
 runs it. It is opened at a dialogue, or without one: then the script takes the next."""
 
+from time import time
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -74,6 +75,7 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
     schema = project.labelling.schema
     return {
         "project": project.slug,
+        "made_at": int(time() * 1000),
         "assignment": full(serve(assignment=assignment)) if assignment else None,
         "schema": {"version": schema.version, "content": schema.content} if schema else None,
         "today": {"finished": today.finished, "goal": today.goal},

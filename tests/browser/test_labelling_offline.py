@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from accounts.models import User
 from annotation.models import Assignment, Submission
+from annotation.services.claiming import claim_next_task
 from annotation.services.label_drafts import save_label_draft
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import ROUTED, SignedIn
@@ -15,6 +17,15 @@ from tests.browser.labelling import LabelBench, annotator, drafted, planned, sto
 from tests.browser.test_composing import press_enter
 
 Eventually = Callable[[Callable[[], bool], str], None]
+CLAIM = "**/labelling/claim/"
+CHANGE_KEPT = """async (change) => {
+  const kept = await caches.open("lapidary");
+  while ((await kept.keys()).length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const key of await kept.keys()) {
+    const was = await (await kept.match(key)).json();
+    await kept.put(key, new Response(JSON.stringify({ ...was, ...change })));
+  }
+}"""
 HIGH = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
 
 
@@ -81,6 +92,139 @@ def test_the_first_dialogue_comes_by_itself_when_the_server_is_back(mara: User, 
     expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
     page.unroute(down)
     bench.asks("verify")
+
+
+def test_a_server_that_is_down_is_asked_by_one_timer_however_often_one_looks_again(
+    mara: User, signs_in: SignedIn
+) -> None:
+    project = planned("diqad", mara, count=1)
+    page = signs_in(annotator("ann", project), **ROUTED)
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=502)
+
+    page.route(CLAIM, refuse)
+    bench = LabelBench.open(page, project)
+    for _time in range(5):
+        with page.expect_response(CLAIM):
+            bench.press("n")
+        page.wait_for_timeout(50)
+    before = len(asked)
+    page.wait_for_timeout(7_000)
+    assert 1 <= len(asked) - before <= 2
+
+
+def test_looking_again_says_that_the_server_is_down_after_it_said_that_others_hold_the_rest(
+    mara: User, signs_in: SignedIn
+) -> None:
+    project = planned("diqad", mara, count=1, overlap=1)
+    claim_next_task(annotator=annotator("bob", project), project=project, claim_id=uuid4())
+    page = signs_in(annotator("ann", project), **ROUTED)
+    page.route(CLAIM, lambda route: route.fulfill(status=503))
+    bench = LabelBench.open(page, project)
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    page.unroute(CLAIM)
+    expect(bench.nothing).to_contain_text("All that is left is being worked on by others.")
+    page.route(CLAIM, lambda route: route.fulfill(status=503))
+    bench.press("n")
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{"lease_until": "2020-01-01T00:00:00Z"}, {"schema": 99}],
+    ids=["its lease is over", "its questions are not known here"],
+)
+def test_what_was_kept_and_cannot_be_labelled_is_left_out_while_the_server_is_down(
+    mara: User, signs_in: SignedIn, kept: dict[str, Any]
+) -> None:
+    project = planned("diqad", mara, count=3)
+    bench = LabelBench.open(signs_in(annotator("ann", project), **ROUTED), project)
+    bench.press("n").with_ahead()
+    bench.page.evaluate(CHANGE_KEPT, kept)
+    bench.page.route("**/api/v1/**", lambda route: route.fulfill(status=502))
+    bench.reload()
+    with bench.page.expect_response(CLAIM):
+        bench.press("5")
+    bench.submit()
+    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+
+
+def test_a_claim_whose_answer_was_lost_is_sent_again_after_what_lay_ready(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=5)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
+    bench.press("n").with_ahead()
+    first = bench.shown
+    bench.page.route("**/submissions/", lambda route: route.fulfill(status=502))
+    bench.press("5").submit().goes_on_from(first)
+    second = bench.shown
+
+    def claim_and_lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    bench.page.route(CLAIM, claim_and_lose)
+    with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
+        bench.page.goto(f"/p/{project.slug}/label/")
+    bench.ready().goes_on_from(first)
+    assert bench.shown == second
+    with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
+        bench.press("n", "5").submit()
+    expect(bench.nothing).to_be_visible()
+    for down in (CLAIM, "**/submissions/"):
+        bench.page.unroute(down)
+    eventually(lambda: len(stored(ann)) == 2, "both")
+    bench.asks("verify")
+    assert Assignment.objects.filter(annotator=ann).count() == 3
+
+
+def test_another_dialogue_comes_where_a_claim_brings_one_that_is_submitted_already(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
+
+    def claim_and_lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    bench.page.route(CLAIM, claim_and_lose)
+    with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
+        bench.press("n")
+    bench.page.unroute(CLAIM)
+    bench.page.route("**/api/v1/**", lambda route: route.fulfill(status=502))
+    lost = Assignment.objects.filter(annotator=ann).latest("pk").pk
+    bench.page.evaluate("caches.delete('lapidary')")
+    bench = LabelBench.open(bench.page, project, lost)
+    with bench.page.expect_response(CLAIM):
+        bench.press("n", "5")
+    bench.submit()
+    expect(bench.nothing).to_be_visible()
+    bench.page.unroute("**/api/v1/**")
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+    bench.asks("verify")
+
+
+def test_a_page_that_was_kept_counts_what_was_submitted_after_it(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=4)
+    bench = LabelBench.open(signs_in(annotator("ann", project), **ROUTED), project)
+    bench.press("n").with_ahead()
+    first = bench.shown
+    kept = bench.page.request.get(bench.page.url)
+    bench.page.route("**/api/v1/**", lambda route: route.abort())
+    bench.press("5").submit().goes_on_from(first)
+    bench.page.route("**/label/*/", lambda route: route.fulfill(response=kept))
+    bench.reload()
+    expect(bench.page.locator("#progress")).to_have_text("1 of 4")
+    bench.page.unroute("**/label/*/")
+    bench.reload()
+    expect(bench.page.locator("#progress")).to_have_text("0 of 4")
 
 
 def test_offline_work_keeps_the_time_floor(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:

@@ -14,11 +14,12 @@ import { isTyping, matches } from "./shortcuts.js";
  * @typedef {import("./questions.js").Answers} Answers
  * @typedef {{ id: number, project: string, state: string, task_state: string, stage: "label" | "confirmation",
  *   lease_until: string, touched_at: string, served_at: string | null, seconds_left: number, min_seconds: number,
- *   schema: number,
+ *   schema: number, claim?: string,
  *   dialogue: { id: number, language: string, utterances: import("./questions.js").Utterance[] },
  *   draft: { answers: Answers, note: string, version: number } | null,
  *   submission: { id: string, revision: number, answers: Answers, note: string, stored_at: string } | null,
  *   others: { answers: Answers, note: string }[], differences: string[] }} Assignment  as the API gives it
+ *   claim: the id of the claim that it came by, set here
  * @typedef {{ assignment: Assignment, dueAt: number | null, isRevision: boolean }} Task
  *   dueAt: when the time floor is over, by this page's clock; null: not shown yet
  * @typedef {{ code: string, message: string, remedy: string, details?: Record<string, any> }} Nothing
@@ -373,8 +374,7 @@ function send(task) {
     sent: { id, schema: assignment.schema, answers, note: said, ...activity.report() },
     made_at: Date.now(),
   };
-  const next = ahead.shift();
-  if (next) newClaim();
+  const next = takeNext();
   if (ahead.length === 0) Object.assign(item.sent, { next_claim: claimId() });
   const own = drafts;
   if (own) own.held = true; // until the outbox has the answers, this browser's copy keeps them
@@ -422,27 +422,35 @@ function newClaim() {
   return id;
 }
 
-/** @param {Assignment | null | undefined} next */
-function take(next) {
+/** @param {Assignment | null | undefined} next  @param {string} [claim] */
+function take(next, claim = claimId()) {
   const isKnown = (/** @type {Task | null} */ task) => task?.assignment.id === next?.id;
   const isSent = past.some(({ task }) => isKnown(task));
   if (!next || next.state === "submitted" || isKnown(current) || ahead.some(isKnown) || isSent) return false;
-  ahead.push(taskOf(next));
+  ahead.push(taskOf({ ...next, claim }));
   keepTasks();
   if (!current) showNext();
   return true;
 }
 
-function showNext() {
+/** A claim is over when what came by it is shown; one whose answer was lost is sent again. */
+function takeNext() {
   const next = ahead.shift();
+  if (next?.assignment.claim === claimId()) newClaim();
+  return next;
+}
+
+function showNext() {
+  const next = takeNext();
   if (!next) return;
-  newClaim();
   void show(next);
   keepTasks();
 }
 
 /** @type {Promise<void> | undefined} */
 let claiming;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let askingAgain;
 
 /** Claim one more; it is shown if nothing else is. */
 function claimAhead() {
@@ -453,20 +461,26 @@ function claimAhead() {
 }
 
 async function claim() {
+  clearTimeout(askingAgain);
   try {
     const wanted = { claim_id: claimId(), ahead: current !== null };
     const claimed = await call("POST", `/projects/${data.project}/labelling/claim/`, wanted);
     [isUnanswered, spare] = [false, []];
-    if (!take(claimed)) newClaim(); // that one was labelled meanwhile
+    if (take(claimed, wanted.claim_id)) return;
+    newClaim(); // that one was labelled meanwhile
+    if (!current) await claim();
   } catch (error) {
     const isRefused = error instanceof Problem && !isPassing(error) && !isSignedOut(error);
     const { code, message, remedy, body } = /** @type {Problem} */ (error);
-    if (isRefused) nothing = { code, message, remedy, details: body };
-    if (isPassing(error)) unanswered();
+    if (isRefused) [isUnanswered, spare, nothing] = [false, [], { code, message, remedy, details: body }];
+    if (isPassing(error)) {
+      nothing = null;
+      unanswered();
+    }
     if (current) return;
     if (isRefused) showNothing(/** @type {Nothing} */ (nothing));
     else if (isSignedOut(error)) saySignedOut();
-    else setTimeout(() => current ?? claimAhead(), ASK_AGAIN_MS);
+    else askingAgain = setTimeout(() => current ?? claimAhead(), ASK_AGAIN_MS * (0.75 + Math.random() / 2));
   }
 }
 
@@ -474,7 +488,9 @@ async function claim() {
 function unanswered() {
   const isNew = !isUnanswered;
   isUnanswered = true;
-  for (const assignment of spare.splice(0)) take(assignment);
+  const usable = spare.filter((one) => schemas.has(one.schema) && Date.parse(one.lease_until) > Date.now());
+  spare = [];
+  for (const assignment of usable) take(assignment, assignment.claim ?? "");
   if (isNew && !current && !nothing) showNothing({ code: "loading", message: words.loading, remedy: "" });
 }
 
@@ -615,7 +631,7 @@ function onStored(item, answer) {
   if (!sent) storedElsewhere(item, answer);
   if (answer.task_state === "confirming") void offerConfirmations();
   // What another tab has claimed is for that tab, unless this one has nothing.
-  if (sent || !current) take(answer.next);
+  if (sent || !current) take(answer.next, /** @type {string | undefined} */ (item.sent.next_claim));
   if (answer.nothing) nothing = answer.nothing;
   if (!current && ahead.length === 0) {
     if (answer.nothing) showNothing(answer.nothing);
@@ -756,6 +772,7 @@ function holdLeases() {
       if (activity.inputs > 0)
         for (const task of [current, ...ahead]) if (task?.assignment.state === "active") await renew(task);
       activity.inputs = 0;
+      keepTasks();
       holdLeases();
     },
     Math.min(Math.max(span / 3, 20_000), 300_000),
@@ -893,11 +910,13 @@ function claimWhenBegun() {
 async function start() {
   wire();
   const waiting_ = (await outbox.items()).filter((item) => item.lane === lane);
-  const sent = new Set(waiting_.filter((item) => !item.problem).map((item) => item.assignment));
+  const unsent = waiting_.filter((item) => !item.problem);
+  const sent = new Set(unsent.map((item) => item.assignment));
   const wanted = Number(/\/label\/(\d+)\/$/.exec(location.pathname)?.[1] ?? 0);
   const found = await keptTasks(sent);
   if (waiting_.some((item) => item.problem)) void showRefused();
-  if (!navigator.onLine) for (const _each of sent) count(1); // this page is older than what it waits to send
+  const later = unsent.filter((item) => item.made_at > data.made_at).map((item) => item.assignment);
+  for (const _each of new Set(later)) count(1); // a kept page is older than these
   const given = /** @type {Assignment | null} */ (data.assignment);
   let first = given && (!wanted || given.id === wanted) && !sent.has(given.id) ? given : null;
   if (first && (await outbox.confirmedSince(first.id, first.touched_at)).length > 0) first = null;
