@@ -468,7 +468,7 @@ async function claim() {
     [isUnanswered, spare] = [false, []];
     if (take(claimed, wanted.claim_id)) return;
     newClaim(); // that one was labelled meanwhile
-    if (!current) await claim();
+    if (!current && claimId() !== wanted.claim_id) await claim(); // a full store keeps the old id
   } catch (error) {
     const isRefused = error instanceof Problem && !isPassing(error) && !isSignedOut(error);
     const { code, message, remedy, body } = /** @type {Problem} */ (error);
