@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.utils import translation
+from hypothesis import HealthCheck, settings
 
 from accounts.models import User
 from annotation.models import Assignment
@@ -20,6 +21,10 @@ from tests.processes import Running, Stack, wait_until
 
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

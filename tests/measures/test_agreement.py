@@ -37,7 +37,7 @@ tables = st.integers(2, 4).flatmap(
         st.lists(st.integers(0, 3), min_size=raters, max_size=raters), min_size=2, max_size=12
     )
 )
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def counts_of(rows: list[list[int]]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """UCH by hand (DCH paper, section 4)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from measures.helpdesk import auch, consolidated, cuch, nuggets_of, uch
@@ -52,7 +52,6 @@ def test_average_and_consolidated_uch() -> None:
     assert (auch(TALK, [], patience=1), cuch(TALK, [], patience=1)) == (None, None)
 
 
-@settings(deadline=None)
 @given(labelled(), st.integers(0, 30), sides)
 def test_what_is_no_nugget_at_the_end_adds_nothing(
     dialogue: tuple[list[tuple[str, int]], list[str]], length: int, side: str
@@ -63,7 +62,6 @@ def test_what_is_no_nugget_at_the_end_adds_nothing(
     assert (before.uc, before.uh) == (after.uc, after.uh)
 
 
-@settings(deadline=None)
 @given(st.lists(labelled(), min_size=1, max_size=5), st.floats(0, 1))
 def test_a_collection_scores_as_its_dialogues_do(
     dialogues: list[tuple[list[tuple[str, int]], list[str]]], alpha: float
