@@ -29,6 +29,23 @@ CHANGE_KEPT = """async (change) => {
 HIGH = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
 
 
+def with_one_ready(
+    mara: User, signs_in: SignedIn, count: int, **options: Any
+) -> tuple[Project, User, LabelBench]:
+    """A dialogue is shown to ann, and the next one lies ready."""
+    project = planned("diqad", mara, count=count)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann, **options), project)
+    bench.press("n").with_ahead()
+    return project, ann, bench
+
+
+def claim_and_lose(route: Route) -> None:
+    """The server carries it out, and its answer is lost."""
+    route.fetch()
+    route.abort()
+
+
 def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
@@ -63,10 +80,7 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
 def test_what_lies_ready_is_used_while_the_server_is_down_and_the_network_up(
     mara: User, signs_in: SignedIn, eventually: Eventually, answer: dict[str, Any] | None
 ) -> None:
-    project = planned("diqad", mara, count=4)
-    ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
-    bench.press("n").with_ahead()
+    _project, ann, bench = with_one_ready(mara, signs_in, 4, **ROUTED)
     first = bench.shown
     down = "**/api/v1/**"
     bench.page.route(down, lambda route: route.fulfill(**answer) if answer else route.abort())
@@ -140,9 +154,7 @@ def test_looking_again_says_that_the_server_is_down_after_it_said_that_others_ho
 def test_what_was_kept_and_cannot_be_labelled_is_left_out_while_the_server_is_down(
     mara: User, signs_in: SignedIn, kept: dict[str, Any]
 ) -> None:
-    project = planned("diqad", mara, count=3)
-    bench = LabelBench.open(signs_in(annotator("ann", project), **ROUTED), project)
-    bench.press("n").with_ahead()
+    _project, _ann, bench = with_one_ready(mara, signs_in, 3, **ROUTED)
     bench.page.evaluate(CHANGE_KEPT, kept)
     bench.page.route("**/api/v1/**", lambda route: route.fulfill(status=502))
     bench.reload()
@@ -155,18 +167,11 @@ def test_what_was_kept_and_cannot_be_labelled_is_left_out_while_the_server_is_do
 def test_a_claim_whose_answer_was_lost_is_sent_again_after_what_lay_ready(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    project = planned("diqad", mara, count=5)
-    ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
-    bench.press("n").with_ahead()
+    project, ann, bench = with_one_ready(mara, signs_in, 5, **ROUTED)
     first = bench.shown
     bench.page.route("**/submissions/", lambda route: route.fulfill(status=502))
     bench.press("5").submit().goes_on_from(first)
     second = bench.shown
-
-    def claim_and_lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
 
     bench.page.route(CLAIM, claim_and_lose)
     with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
@@ -190,10 +195,6 @@ def test_another_dialogue_comes_where_a_claim_brings_one_that_is_submitted_alrea
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann, **ROUTED), project)
 
-    def claim_and_lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
-
     bench.page.route(CLAIM, claim_and_lose)
     with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
         bench.press("n")
@@ -212,9 +213,7 @@ def test_another_dialogue_comes_where_a_claim_brings_one_that_is_submitted_alrea
 
 
 def test_a_page_that_was_kept_counts_what_was_submitted_after_it(mara: User, signs_in: SignedIn) -> None:
-    project = planned("diqad", mara, count=4)
-    bench = LabelBench.open(signs_in(annotator("ann", project), **ROUTED), project)
-    bench.press("n").with_ahead()
+    _project, _ann, bench = with_one_ready(mara, signs_in, 4, **ROUTED)
     first = bench.shown
     kept = bench.page.request.get(bench.page.url)
     bench.page.route("**/api/v1/**", lambda route: route.abort())
@@ -345,10 +344,7 @@ def test_a_refused_submission_comes_back_with_its_answers(
 def test_a_submission_undone_offline_is_stored_as_it_was_sent_last(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    project = planned("diqad", mara, count=3)
-    ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann), project)
-    bench.press("n").with_ahead()
+    _project, ann, bench = with_one_ready(mara, signs_in, 3)
     first = bench.shown
     bench.page.context.set_offline(True)
     bench.press("5").submit()
