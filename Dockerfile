@@ -29,17 +29,14 @@ COPY --chown=root:root . .
 RUN PRODUCTION=1 SECRET_KEY=only-for-collecting-static-files-0123456789-0123456789 PUBLIC_URL=https://localhost \
     DATABASE_URL=postgresql://none/none REDIS_URL=redis://none STATIC_ROOT=/srv/lapidary/static LAPIDARY_VAR=/tmp \
     python manage.py collectstatic --no-input --verbosity 0
-ENV STATIC_ROOT=/srv/lapidary/static
+ENV STATIC_ROOT=/srv/lapidary/static FORWARDED_ALLOW_IPS=*
 USER lapidary
 VOLUME /var/lib/lapidary
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-m", "config.probe", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
-# More than one core: raise WEB_CONCURRENCY. Idle connections stay open longer than those of the usual proxies, which
-# answer 502 where the server closes first; a process that is busy for some seconds is not killed with all its requests.
-CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log", "--lifespan", "off", \
-     "--timeout-graceful-shutdown", "20", "--timeout-keep-alive", "75", "--timeout-worker-healthcheck", "60", \
-     "--proxy-headers", "--forwarded-allow-ips", "*"]
+# More than one core: raise WEB_CONCURRENCY.
+CMD ["python", "-m", "config.web", "--host", "0.0.0.0"]
 
 FROM base AS worker
 COPY --from=worker-packages /opt/venv /opt/venv

@@ -101,7 +101,7 @@ def cannot_listen(port: int, error: OSError) -> str:
 
 def remedy_for(reason: str, port: int) -> str:
     """What to do about the last words of a service that cannot start."""
-    if "address already in use" in reason:
+    if "address already in use" in reason.lower():
         return another_port(str(port))
     return "The lines above say more; `.venv/bin/python manage.py doctor` looks at everything."
 
@@ -149,9 +149,8 @@ def services(port: int, var: Path) -> list[Service]:
     )
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "config", "worker"]
     celery += ["--without-gossip", "--without-mingle"]
-    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--host", bind_address()]
     # Open event streams must not keep the server from stopping.
-    web += ["--port", str(port), "--timeout-graceful-shutdown", "5", "--no-access-log", "--lifespan", "off"]
+    web = [sys.executable, "-m", "config.web", "--host", bind_address(), "--port", str(port), "--grace", "5"]
     beat = ["--beat", "--schedule", str(var / "celerybeat-schedule")]
     commands = {
         "web": web,

@@ -86,7 +86,11 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         # A Redis that hangs must not hold a page.
-        "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 2},
+        "OPTIONS": {
+            "pool_class": "config.cache.ProcessPool",
+            "socket_timeout": 5,
+            "socket_connect_timeout": 2,
+        },
     }
 }
 

@@ -42,16 +42,7 @@ def site(django_db_setup: None) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "config.asgi:application",
-        "--port",
-        str(port),
-        "--log-level",
-        "error",
-    ]
+    command = [sys.executable, "-m", "config.web", "--port", str(port)]
     server = subprocess.Popen(
         command, env={**os.environ, "DEBUG": "1", "DATABASE_URL": database_url()}, stderr=subprocess.DEVNULL
     )
