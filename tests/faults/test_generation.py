@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import psycopg
 import pytest
 from django.db import connection
 
 from dialogues.models import CandidateSet
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.services import retry_request, take_over_lost_requests
+from generation.worker import claim_batch, drain
 from projects.models import Project
 from tests.asking import ask, dialogue_in, forget_messages, scripted, state_of, wait_for
 from tests.conftest import Starts
@@ -85,6 +87,28 @@ def test_an_answer_survives_a_database_that_breaks_off(project: Project, starts:
     break_connections()
     assert wait_for(request).state == RequestState.DONE
     assert (request.attempts, CandidateSet.objects.count()) == (1, 1)
+
+
+def break_this_connection() -> None:
+    """What a restart of PostgreSQL does to this process; returns when the server's side is gone."""
+    with psycopg.connect(database_url()) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.connection.info.backend_pid])
+
+
+def test_a_database_that_breaks_off_right_after_a_claim_leaves_nothing_held(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker lives on, so that nobody would look for its requests until their lease ends."""
+
+    def claimed(name: str) -> list[CandidateRequest]:
+        if batch := claim_batch(name):
+            break_this_connection()
+        return batch
+
+    monkeypatch.setattr("generation.worker.claim_batch", claimed)
+    request = ask(dialogue_in(project, "Hello"))
+    assert drain("w") == 1
+    assert (state_of(request), request.attempts) == (RequestState.DONE, 1)
 
 
 def test_a_broker_that_forgets_everything_loses_no_request(project: Project, starts: Starts) -> None:
