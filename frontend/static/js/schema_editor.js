@@ -34,7 +34,8 @@ let lastSnapshot = toYaml(data.content);
 let problems = [];
 /** What the server said of the text: null while it has not. @type {string | null} */
 let checkedText = null;
-let isSaving = false;
+/** A save, or the question what somebody else saved, is under way: another save would follow the wrong version. */
+let isBusy = false;
 let saveId = uuid();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting;
@@ -268,14 +269,14 @@ function showSave() {
   const values = { version: next, n: answered, before: version };
   const will = version === 0 || answered === 0 ? words.save_first : words.save_next;
   save.textContent = !isDirty() ? words.same : fill(replaceable ? words.save_in_place : will, values);
-  save.disabled = isSaving || !isDirty() || problems.length > 0 || checkedText !== yaml.value;
+  save.disabled = isBusy || !isDirty() || problems.length > 0 || checkedText !== yaml.value;
   byId("unsaved").textContent = isDirty() ? words.unsaved : "";
   undoButton.disabled = history.length === 0;
 }
 
 async function store() {
   const text = yaml.value;
-  isSaving = true;
+  isBusy = true;
   showSave();
   const based = newest.sha256 ? { based_on: newest.sha256 } : {};
   try {
@@ -286,7 +287,7 @@ async function store() {
   } catch (error) {
     refused(error);
   } finally {
-    isSaving = false;
+    isBusy = false;
     showSave();
   }
 }
@@ -345,17 +346,21 @@ function offerNewer(problem) {
 
 /** The next save follows this version. @param {number} version  @param {string} sha256 */
 async function knowNewer(version, sha256) {
+  isBusy = true;
+  showSave();
   try {
     const { content } = await call("GET", `/projects/${data.project}/schemas/${version}/`);
     Object.assign(newest, { version, sha256, answered: 0, replaceable: false });
     savedText = toYaml(content);
     await refreshVersions();
     keep();
-    showSave();
     return content;
   } catch (error) {
     refused(error);
     return null;
+  } finally {
+    isBusy = false;
+    showSave();
   }
 }
 
