@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
@@ -22,9 +26,26 @@ from tests.processes import Running, Stack, wait_until
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
 
+# Passwords are hashed as in use, with one round instead of a million: real servers that a test starts know the hash.
+PBKDF2PasswordHasher.iterations = 1
+# Otherwise every client looks through all static files first.
+django_settings.WHITENOISE_AUTOREFRESH = True
+
 # How long an example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_flush() -> Iterator[None]:
+    """What a test with real transactions stored is deleted row by row: TRUNCATE makes hundreds of files anew."""
+
+    def sql_flush(_self: Any, _style: Any, tables: list[str], **_: Any) -> list[str]:
+        return [f'DELETE FROM "{table}"' for table in tables]  # in any order: keys are checked at the end
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
+        yield
 
 
 @pytest.fixture(autouse=True)

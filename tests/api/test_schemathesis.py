@@ -75,9 +75,6 @@ def one_process(tmp_path: Any, settings: Any) -> Iterator[None]:
     """The application answers inside the test's transaction, whose connection must stay open between requests."""
     settings.FILES_ROOT = tmp_path
     settings.MODELS_ROOT = tmp_path / "models"
-    settings.PASSWORD_HASHERS = [
-        "django.contrib.auth.hashers.MD5PasswordHasher"
-    ]  # one-time passwords, by the dozen
     cache.clear()
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)

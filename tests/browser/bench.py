@@ -10,8 +10,6 @@ from playwright.sync_api import Locator, Page, expect
 from annotation.models import Assignment, Turn
 from dialogues.models import Utterance
 
-ARRIVES_MS = 15_000
-
 
 def utterances(assignment: Assignment) -> list[str]:
     """What is stored, in order."""
@@ -95,12 +93,12 @@ class Bench(Workbench):
     def stored(self, count: int) -> Bench:
         """Wait until so many turns are shown and none of them waits."""
         expect(self.rows).to_have_count(count)
-        expect(self.page.locator("#turns > [data-pending]")).to_have_count(0, timeout=ARRIVES_MS)
+        expect(self.page.locator("#turns > [data-pending]")).to_have_count(0)
         return self
 
     def candidates(self, count: int = 7) -> list[str]:
         """Wait for the candidates of this turn."""
-        expect(self.places).to_have_count(count, timeout=ARRIVES_MS)
+        expect(self.places).to_have_count(count)
         return self.shown_candidates()
 
     @property

@@ -1,7 +1,7 @@
 """A real Chromium on the real stack: uvicorn, a Celery worker, PostgreSQL, Redis, on the tests' own database.
 
-Both live as long as a module: an event loop of Playwright, or a worker that takes from the queues, would disturb the
-tests of others.
+Both live as long as tests of this folder run: an event loop of Playwright, or a worker that takes from the queues,
+would disturb the tests of others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ EXPECTED = re.compile(
 )
 
 # A machine that also does other work is slower, not wrong: what fails waits this long, what passes does not wait.
-expect.set_options(timeout=15_000)
+ARRIVES_MS: Final = 40_000
+expect.set_options(timeout=ARRIVES_MS)
 
 # For signs_in(), where a test answers requests itself: what falls through a service worker may pass a route by.
 ROUTED: Final = {"service_workers": "block"}
@@ -64,14 +65,14 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _loop_and_orm_in_one_thread() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def stack(
     django_db_setup: None,
     django_db_blocker: pytest.Item,
@@ -93,7 +94,7 @@ def stack(
         forget_messages()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium_browser() -> Iterator[Browser]:
     path = chromium.find()
     if path is None:
@@ -136,7 +137,7 @@ def signs_in(
     def sign_in(person: User | None, **options: object) -> Page:
         wanted = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US", **options}
         context = chromium_browser.new_context(base_url=stack.url, **wanted)  # type: ignore[arg-type]
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(ARRIVES_MS)
         contexts.append(context)
         if person is not None:
             take_over(context, person, stack.url)

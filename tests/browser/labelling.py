@@ -14,7 +14,7 @@ from annotation.services.planning import create_project, plan_labelling
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from dialogues.splits import split_for
 from projects.models import Membership, Project, Role
-from tests.browser.bench import ARRIVES_MS, Workbench
+from tests.browser.bench import Workbench
 
 SPEAKERS = {
     "diqad": ("user", "assistant"),
@@ -109,7 +109,7 @@ class LabelBench(Workbench):
 
     def with_ahead(self, count: int = 1) -> LabelBench:
         """Wait until so many dialogues lie ready."""
-        self.page.wait_for_selector(f"html[data-ahead='{count}']", timeout=ARRIVES_MS)
+        self.page.wait_for_selector(f"html[data-ahead='{count}']")
         return self
 
     @property

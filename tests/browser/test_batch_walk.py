@@ -28,7 +28,6 @@ from annotation.services.labelling import SentLabels, submit_labels
 from preference.selectors.selection import Filters, select
 from projects.models import Project
 from tests.annotation.batches.conftest import says
-from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
 from tests.browser.test_sampling import KEYS, agrees, controller, press
@@ -94,10 +93,10 @@ def drawn(page: Page, project: Project) -> list[SampleItem]:
 def shows(page: Page, place: int) -> None:
     """Waits until the dialogue of this place, or the end, is shown."""
     if place == SAMPLE:
-        page.wait_for_selector("#end:not([hidden])", timeout=ARRIVES_MS)
+        page.wait_for_selector("#end:not([hidden])")
         return
     told = "told => document.querySelector('#place').textContent === told"
-    page.wait_for_function(told, arg=f"{place + 1} of {SAMPLE}", timeout=ARRIVES_MS)
+    page.wait_for_function(told, arg=f"{place + 1} of {SAMPLE}")
 
 
 def judges_blind(page: Page, items: list[SampleItem]) -> None:
@@ -105,7 +104,7 @@ def judges_blind(page: Page, items: list[SampleItem]) -> None:
     for place, item in enumerate(items):
         shows(page, place)
         press(page, "n", KEYS[0 if place < WRONG else int(item.label)], "Control+Enter")
-        page.wait_for_selector("#told:not([hidden])", timeout=ARRIVES_MS)
+        page.wait_for_selector("#told:not([hidden])")
         if place == 0:
             press(page, "Alt+n")
             page.keyboard.type("The question is not answered.")
@@ -134,7 +133,7 @@ def exported(page: Page, project: Project) -> list[dict[str, Any]]:
     expect(page.locator("#preview")).to_contain_text(f"{BATCH} of {BATCH + REST} dialogues would leave")
     page.locator("#export button[type=submit]").click()
     link = page.locator("a[href$='/file/']")
-    link.wait_for(timeout=30_000)
+    link.wait_for()
     body = page.request.get(link.get_attribute("href") or "").text()
     return [json.loads(line) for line in body.splitlines()]
 

@@ -13,7 +13,6 @@ from annotation.services.claiming import claim_next_task
 from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.resolution import decide_dispute
 from projects.models import Membership, Project, Role
-from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import annotator, planned
 
@@ -80,7 +79,7 @@ def test_disputes_by_keyboard_only(mara: User, signs_in: SignedIn) -> None:
     expect(page.locator("#reason")).to_be_focused()
     page.keyboard.type("She thanks, and the post names no new problem.")
     press(page, "Control+Enter")
-    page.wait_for_url(f"**/disputes/{second.pk}/", timeout=ARRIVES_MS)
+    page.wait_for_url(f"**/disputes/{second.pk}/")
     ready(page)
     final = FinalLabel.objects.get(task=first, superseded_at=None)
     assert final.origin == LabelOrigin.DECIDED

@@ -18,7 +18,6 @@ from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.sampling import draw_sample
 from projects.models import Membership, Project, Role
 from tests.annotation.batches.conftest import says
-from tests.browser.bench import ARRIVES_MS
 from tests.browser.conftest import ROUTED, SignedIn, take_over
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
@@ -116,11 +115,11 @@ def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, ev
     expect(page.locator("#told")).to_be_hidden()
     expect(page.locator("#place")).to_have_text("1 of 4")
     press(page, "n", KEYS[first], "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label holds.", timeout=ARRIVES_MS)
+    expect(page.locator("#told")).to_contain_text("The label holds.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
     press(page, "n", KEYS[0], "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label does not hold.", timeout=ARRIVES_MS)
+    expect(page.locator("#told")).to_contain_text("The label does not hold.")
     expect(page.locator("[data-path=quality] .spread")).to_contain_text("you")
     assert cells(page) == ["right", "wrong now", "", ""]
     press(page, "Alt+n")
@@ -129,9 +128,9 @@ def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, ev
     expect(page.locator("#place")).to_have_text("3 of 4")
     for score in rest:
         press(page, "n", KEYS[score], "Control+Enter")
-        expect(page.locator("#told")).to_be_visible(timeout=ARRIVES_MS)
+        expect(page.locator("#told")).to_be_visible()
         press(page, "Enter")
-    expect(page.locator("#end")).to_contain_text("The sample passes.", timeout=ARRIVES_MS)
+    expect(page.locator("#end")).to_contain_text("The sample passes.")
     found = judgements(sample)
     assert [one.is_right for one in found] == [True, False, True, True]
     assert found[1].reason == "Nothing is answered."
@@ -143,12 +142,12 @@ def test_what_was_judged_is_gone_back_to_and_corrected(mara: User, signs_in: Sig
     sample, carla = drawn(mara, [2, 1, 2, 2])
     page = opened(signs_in(carla), sample)
     press(page, "n", KEYS[0], "Control+Enter")
-    expect(page.locator("#told")).to_be_visible(timeout=ARRIVES_MS)
+    expect(page.locator("#told")).to_be_visible()
     press(page, "c")
     expect(page.locator("[data-path=quality]")).to_have_attribute("data-active", "")
     press(page, "t", "Control+Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
-    expect(page.locator("#strip i").first).to_have_class("right", timeout=ARRIVES_MS)
+    expect(page.locator("#strip i").first).to_have_class("right")
     press(page, "Control+z")
     expect(page.locator("#told")).to_contain_text("The label holds.")
     page.reload()
@@ -220,7 +219,7 @@ def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
     press(page, "n", KEYS[0], "Alt+n")
     page.keyboard.type("Too thin.")
     press(page, "Control+Enter")
-    expect(page.locator("#standing")).to_contain_text("It cannot pass any more.", timeout=ARRIVES_MS)
+    expect(page.locator("#standing")).to_contain_text("It cannot pass any more.")
     press(page, "Alt+v")
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
@@ -237,8 +236,8 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
         return len(judgements(sample)) == 8
 
     eventually(judge_where_something_is_left, "everything to be judged")
-    expect(one.locator("#end")).to_be_visible(timeout=ARRIVES_MS)
-    expect(two.locator("#end")).to_be_visible(timeout=ARRIVES_MS)
+    expect(one.locator("#end")).to_be_visible()
+    expect(two.locator("#end")).to_be_visible()
     for page in (one, two):
         expect(page.locator("#notices .alert")).to_have_count(0)
     assert {judgement.controller for judgement in judgements(sample)} == {carla, chris}
@@ -249,7 +248,7 @@ def test_what_others_hold_is_looked_for_again(mara: User, signs_in: SignedIn) ->
     chris = controller("chris", sample.round.project)
     one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
     agrees(two)
-    expect(two.locator("#end")).to_contain_text("3 more are with other controllers now", timeout=ARRIVES_MS)
+    expect(two.locator("#end")).to_contain_text("3 more are with other controllers now")
     one.close()
     cache.clear()
     press(two, "n")
@@ -313,7 +312,7 @@ def test_where_every_answer_is_checked_brackets_differ_beside_the_utterances(
     expect(page.locator("[data-active]")).to_contain_text("This has to be answered first.")
     answer_all(page)
     press(page, "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label does not hold.", timeout=ARRIVES_MS)
+    expect(page.locator("#told")).to_contain_text("The label does not hold.")
     expect(page.locator("#turns .spread").first).to_contain_text("you")
 
 
@@ -373,7 +372,7 @@ def test_nothing_hinders_anybody(mara: User, signs_in: SignedIn, theme: str, is_
     assert Axe().run(page).response["violations"] == []
     press(page, *(["n", KEYS[0], "Control+Enter"] if is_blind else ["n"]))
     if is_blind:
-        expect(page.locator("#told")).to_be_visible(timeout=ARRIVES_MS)
+        expect(page.locator("#told")).to_be_visible()
     assert Axe().run(page).response["violations"] == []
 
 

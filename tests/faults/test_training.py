@@ -27,8 +27,8 @@ from tests.preference.learning import snapshot_of
 from tests.processes import Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
-STEPS = 720
-CHANGES = {"batch": 2, "epochs": 40, "warmup": 5}
+STEPS = 360
+CHANGES = {"batch": 2, "epochs": 20, "warmup": 5}
 Begins = Callable[[], TrainingRun]
 
 

@@ -1,7 +1,5 @@
 """Agreement on published tables, on degenerate input, and what must hold for any ratings."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -175,16 +173,6 @@ def test_without_overlap_there_is_no_value(measure: object, counts: np.ndarray) 
 def test_items_with_another_number_of_ratings_are_told() -> None:
     kappa = fleiss_kappa(np.array([[3, 0], [0, 3], [1, 1]]))
     assert (kappa.value, kappa.n, kappa.left_out) == (1, 2, 1)
-
-
-def test_a_thousand_bootstraps_of_100_000_items_take_seconds() -> None:
-    rng = np.random.default_rng(1)
-    counts = rng.multinomial(3, [0.5, 0.2, 0.2, 0.1], 100_000)
-    started = time.perf_counter()
-    for level in ("nominal", "ordinal", "interval"):
-        krippendorff_alpha(counts, level=level, values=np.arange(4.0))
-    fleiss_kappa(counts, interval="bootstrap")
-    assert time.perf_counter() - started < 10
 
 
 def test_one_item_twice_by_one_rater_is_refused() -> None:

@@ -13,6 +13,8 @@ from annotation.presets import PRESETS
 from annotation.schemas import Problem, SchemaErrors, read, read_yaml, to_yaml
 from tests.annotation.schemas import generated
 
+AT_ONCE = 20  # seconds, on a machine that does other work as well; what is not bounded takes hours
+
 GOOD = """\
 # what we ask
 questions:
@@ -131,7 +133,7 @@ def bomb() -> str:
 def test_a_hostile_text_is_refused_at_once(text: str) -> None:
     started = time.monotonic()
     assert problems_of(text)[0].message
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < AT_ONCE
 
 
 def hostile() -> dict[str, Any]:
@@ -175,4 +177,4 @@ def test_the_hostile_schema_is_read_written_and_answered_quickly() -> None:
     }
     _answers, problems = schemas.check_answers(schema, sent, speakers, complete=True)
     assert problems
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < AT_ONCE
