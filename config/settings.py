@@ -85,9 +85,10 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
-        # A Redis that hangs must not hold a page.
         "OPTIONS": {
             "pool_class": "config.cache.ProcessPool",
+            "max_connections": 1000,  # as many as requests at a time; one more would be refused
+            # A Redis that hangs must not hold a page.
             "socket_timeout": 5,
             "socket_connect_timeout": 2,
         },

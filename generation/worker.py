@@ -199,7 +199,7 @@ def _patiently(step: Callable[[], Result]) -> Result:
         except (DataError, IntegrityError):
             raise
         except DatabaseError:
-            logger.warning("the database is away; trying again in %s s", pause)
+            logger.warning("the database is away; trying again in %s s", pause, exc_info=True)
             time.sleep(pause)
             close_old_connections()
     return step()

@@ -41,7 +41,9 @@ def quick_flush() -> Iterator[None]:
     """What a test with real transactions stored is deleted row by row: TRUNCATE makes hundreds of files anew."""
 
     def sql_flush(_self: Any, _style: Any, tables: list[str], **_: Any) -> list[str]:
-        return [f'DELETE FROM "{table}"' for table in tables]  # in any order: keys are checked at the end
+        names = [f'"{table}"' for table in tables]
+        lock = f"LOCK TABLE {', '.join(names)} IN SHARE ROW EXCLUSIVE MODE"  # who still writes is waited for
+        return [lock, *(f"DELETE FROM {name}" for name in names)]  # in any order: keys are checked at the end
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)

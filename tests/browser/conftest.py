@@ -183,7 +183,7 @@ def take_over(context: BrowserContext, person: User, url: str) -> None:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool], str], None]:
-    """eventually(condition, "what"): polls up to ten seconds."""
+    """eventually(condition, "what"): polls until it holds."""
     return lambda condition, what: wait_until(condition, 10, what)
 
 

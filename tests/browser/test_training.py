@@ -28,7 +28,7 @@ LOADS_MS = 90_000  # torch, on a machine that also does other work
 @pytest.fixture
 def trainer(stack: Stack, worker: Running) -> Iterator[Running]:
     """A worker of the queue `training`."""
-    made = stack.running.get("training") or stack.worker("training", "training")
+    made = stack.worker("training", "training")
     Worker.objects.update_or_create(name="trainer until its next beat", defaults={"queues": ["training"]})
     yield made
     made.kill()

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import uvicorn
+
+from config.web import configured
 
 CHECKOUT = Path(__file__).parent.parent.parent
 GOOD = {
@@ -83,6 +84,6 @@ def test_the_web_process_never_loads_torch() -> None:
 
 def test_several_web_processes_answer_without_waiting_for_the_client() -> None:
     """asyncio leaves Nagle's algorithm on for a socket that several processes share: 40 ms for every answer."""
-    made = uvicorn.Config("config.asgi:application", workers=2).get_loop_factory()
+    made = configured(["--workers", "2"]).get_loop_factory()
     assert made is not None
     assert made.__module__.startswith("uvloop")

@@ -14,9 +14,9 @@ import pytest
 from django.db import connection
 
 from dialogues.models import CandidateSet
+from generation import worker
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.services import retry_request, take_over_lost_requests
-from generation.worker import claim_batch, drain
 from projects.models import Project
 from tests.asking import ask, dialogue_in, forget_messages, scripted, state_of, wait_for
 from tests.conftest import Starts
@@ -64,10 +64,10 @@ def test_workers_killed_again_and_again_answer_everything_once(project: Project,
     chance = random.Random(7)
     requests: list[CandidateRequest] = []
     for kill in range(KILLS):
-        worker = starts(f"worker-{kill}")
+        running = starts(f"worker-{kill}")
         requests += [ask(dialogue_in(project, f"Hello {kill} {number}"), slow) for number in range(3)]
         time.sleep(chance.uniform(0.0, 0.7))
-        worker.kill()
+        running.kill()
     starts("worker-last")
     take_over_lost_requests()
     ended = [wait_for(request, seconds=60) for request in requests]
@@ -95,20 +95,23 @@ def break_this_connection() -> None:
         other.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.connection.info.backend_pid])
 
 
-def test_a_database_that_breaks_off_right_after_a_claim_leaves_nothing_held(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", ["claim_batch", "wake"])
+def test_a_database_that_breaks_off_after_a_claim_leaves_nothing_held(
+    project: Project, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """The worker lives on, so that nobody would look for its requests until their lease ends."""
+    take, breaks = getattr(worker, step), iter([True])
 
-    def claimed(name: str) -> list[CandidateRequest]:
-        if batch := claim_batch(name):
+    def taken(*args: object) -> object:
+        done = take(*args)
+        if next(breaks, False):
             break_this_connection()
-        return batch
+        return done
 
-    monkeypatch.setattr("generation.worker.claim_batch", claimed)
-    request = ask(dialogue_in(project, "Hello"))
-    assert drain("w") == 1
-    assert (state_of(request), request.attempts) == (RequestState.DONE, 1)
+    monkeypatch.setattr(worker, step, taken)
+    requests = [ask(dialogue_in(project, "Hello"), scripted(slug)) for slug in ("one", "another")]
+    assert worker.drain("w") == 2
+    assert [(state_of(one), one.attempts) for one in requests] == [(RequestState.DONE, 1)] * 2
 
 
 def test_a_broker_that_forgets_everything_loses_no_request(project: Project, starts: Starts) -> None:

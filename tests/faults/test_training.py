@@ -70,7 +70,7 @@ def job_of(run: TrainingRun) -> Job:
 def wait_for_step(run: TrainingRun, step: int) -> None:
     """By what the trainer writes: the job learns of it later, when a short training may have ended."""
     wait_until(lambda: len(points_of(run)) >= step, 120, f"step {step}")
-    assert len(points_of(run)) < STEPS // 2, "there is no time left to disturb this training"
+    assert len(points_of(run)) < STEPS - 60, "there is no time left to disturb this training"
 
 
 def points_of(run: TrainingRun) -> Sequence[Point]:

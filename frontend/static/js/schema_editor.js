@@ -15,6 +15,7 @@ import { toast } from "./toast.js";
 const REST_MS = 300;
 const RETRY_MS = 5000;
 const HISTORY = 100;
+const LIMIT_MS = 20_000;
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const data = JSON.parse(byId("schema-data").textContent ?? "");
@@ -276,6 +277,7 @@ function showSave() {
 
 async function store() {
   const text = yaml.value;
+  byId("notices").querySelector("[data-cause=newer]")?.remove(); // what it offers would cross this save
   isBusy = true;
   showSave();
   const based = newest.sha256 ? { based_on: newest.sha256 } : {};
@@ -303,7 +305,8 @@ function takeSaved({ version, sha256, used_at }, text) {
 }
 
 async function refreshVersions() {
-  const page = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), "text/html");
+  const answer = await fetch(location.pathname, { signal: AbortSignal.timeout(LIMIT_MS) });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const [now, then] = [page.getElementById("versions"), document.getElementById("versions")];
   const fresh = JSON.parse(page.getElementById("schema-data")?.textContent ?? "{}").newest;
   if (now && then) then.replaceWith(now);
