@@ -27,13 +27,16 @@ def set_up(var: Path | None = None) -> None:
 
 
 @contextmanager
-def scratch_database() -> Iterator[None]:
-    """Django's connection points to a fresh, migrated database inside the block. Call `set_up` first."""
+def scratch_database(name: str = "") -> Iterator[None]:
+    """Django's connection points to a fresh, migrated database inside the block. Call `set_up` first.
+
+    name: another one for each of several that are there at once.
+    """
     from django.core.cache import cache
     from django.db import connection
 
     before = connection.settings_dict["NAME"]
-    connection.settings_dict["TEST"]["NAME"] = f"benchmark_{os.getpid()}"
+    connection.settings_dict["TEST"]["NAME"] = f"benchmark_{os.getpid()}{name and '_'}{name}"
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     cache.clear()
     try:

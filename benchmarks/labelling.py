@@ -1,9 +1,11 @@
 """Labelling through HTTP: claim + submit by number of annotators and size of the project.
 
-    python -m benchmarks.labelling [--json] [--seconds 8] [--sizes 10000 100000 1000000] [--annotators 1 20 50]
+    python -m benchmarks.labelling [--json] [--rounds 5] [--seconds 3] [--sizes 10000 100000 1000000]
+                                   [--annotators 1 20 50]
 
-One web server with two processes, client on the same machine. Each annotator sends a dialogue's answers and gets the
-next dialogue in the answer, as the workbench does; three people a dialogue, balance on. Bound: /healthz.
+A database and a web server with two processes for each size, client on the same machine. Each annotator sends a
+dialogue's answers and gets the next dialogue in the answer, as the workbench does; three people a dialogue, balance on.
+Sizes take turns, so that a slow spell of the machine hits all of them; medians over the rounds. Bound: /healthz.
 """
 
 from __future__ import annotations
@@ -11,8 +13,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 from uuid import uuid4
 
@@ -43,6 +48,15 @@ WITH made AS (
 INSERT INTO annotation_task (project_id, dialogue_id, overlap, open_slots, priority, place, "group", state, created_at)
 SELECT %(project)s, id, %(overlap)s, %(overlap)s, 0, (random() * 2147483646)::int, '', 'open', now() FROM made
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A web server on a database with one project of this size."""
+
+    size: int
+    url: str
+    tokens: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,43 +116,72 @@ def people(count: int) -> list[str]:
     return tokens_of_annotators(project, count)
 
 
-def grow_to(size: int) -> None:
+def fill(size: int) -> None:
     from django.db import connection
 
-    from annotation.models import Task
     from annotation.services.assignment import came_free
     from projects.models import Project
 
-    project, there = Project.objects.get(slug="bench"), Task.objects.count()
+    project = Project.objects.get(slug="bench")
     with connection.cursor() as cursor:
-        cursor.execute(FILL, {"project": project.pk, "first": there + 1, "last": size, "overlap": OVERLAP})
+        cursor.execute(FILL, {"project": project.pk, "first": 1, "last": size, "overlap": OVERLAP})
         cursor.execute("ANALYZE")
     came_free(project)
 
 
-def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, object]:
+@contextmanager
+def site(size: int, annotators: int) -> Iterator[Site]:
     from tests.processes import Stack
 
-    loads: list[Load] = []
-    with scratch_database(), tempfile.TemporaryDirectory() as folder:
-        tokens = people(max(annotators))
+    with scratch_database(f"of_{size}"), tempfile.TemporaryDirectory() as folder:
+        tokens = people(annotators)
+        fill(size)
         with Stack.on_this_database(Path(folder)) as stack:
             stack.web(workers=2)
-            for size in sorted(sizes):
-                grow_to(size)
-                measure(stack.url, tokens[:2], size, 1)  # warm
-                loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
-            floor = bound(stack.url)
+            yield Site(size, stack.url, tokens)
+
+
+def run(sizes: list[int], annotators: list[int], seconds: float, rounds: int) -> dict[str, object]:
+    loads: list[Load] = []
+    with ExitStack() as opened:
+        sites = [opened.enter_context(site(size, max(annotators))) for size in sorted(sizes)]
+        for one in sites:
+            measure(one.url, one.tokens[:2], one.size, 1)  # warm
+        for _round in range(rounds):
+            loads += [
+                measure(one.url, one.tokens[:count], one.size, seconds)
+                for count in annotators
+                for one in sites
+            ]
+        floor = bound(sites[0].url)
     return summary(loads, floor)
 
 
-def summary(loads: list[Load], floor: float) -> dict[str, object]:
-    """p95_ratio_N: of the largest project over the smallest, with N annotators."""
-    small, large = loads[0].size, loads[-1].size
-    p95 = {(load.size, load.annotators): load.p95 for load in loads}
-    counts = dict.fromkeys(load.annotators for load in loads)
-    ratios = {f"p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2) for count in counts}
-    return {"loads": [asdict(load) for load in loads], "healthz_ms": round(floor, 2), **ratios}
+def summary(loads: Sequence[Load], floor: float) -> dict[str, object]:
+    """p95_ratio_N: of the largest project over the smallest in the same round, with N annotators."""
+    by_case: dict[tuple[int, int], list[Load]] = {}
+    for load in loads:
+        by_case.setdefault((load.size, load.annotators), []).append(load)
+    small, large = min(by_case)[0], max(by_case)[0]
+    ratios = {
+        f"p95_ratio_{count}": round(
+            median(
+                more.p95 / less.p95
+                for more, less in zip(by_case[large, count], by_case[small, count], strict=True)
+            ),
+            2,
+        )
+        for count in dict.fromkeys(load.annotators for load in loads)
+    }
+    middle = [asdict(typical(by_case[case])) for case in sorted(by_case)]
+    return {"loads": middle, "healthz_ms": round(floor, 2), **ratios}
+
+
+def typical(loads: Sequence[Load]) -> Load:
+    """The median of each figure of one case."""
+    names = ("pairs_per_second", "p50", "p95", "p99")
+    figures = {name: round(median(getattr(load, name) for load in loads), 1) for name in names}
+    return Load(loads[0].size, loads[0].annotators, **figures)
 
 
 def show(figures: dict[str, object]) -> None:
@@ -157,10 +200,11 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
-    parser.add_argument("--seconds", type=float, default=8, help="per measurement")
+    parser.add_argument("--seconds", type=float, default=3, help="per measurement")
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     set_up()
-    figures = run(options.sizes, options.annotators, options.seconds)
+    figures = run(options.sizes, options.annotators, options.seconds, options.rounds)
     tell(figures, as_json=options.json, show=show)
 
 

@@ -1,9 +1,11 @@
-"""The labelling workbench in real Chromium: weight of the cold page, and the time from submit to the next dialogue.
+"""The labelling workbench in real Chromium: weight of the cold page, the time from submit to the next dialogue, and
+from a key to its answer in a long dialogue.
 
-    python -m benchmarks.labelling_page [--submissions 50] [--preset diqad] [--json]
+    python -m benchmarks.labelling_page [--submissions 50] [--preset diqad] [--utterances 2000] [--json]
 
 A real web server and database. Every dialogue is answered by keys and submitted; measured in the page, from the key to
-the frame in which the next dialogue is painted. Bounds: 50 ms in the median; 100 kB and 12 requests for a cold page.
+the frame in which the next dialogue, or the answer, is painted. Bounds: 50 ms each, in the median; 100 kB and 12
+requests for a cold page.
 """
 
 from __future__ import annotations
@@ -46,6 +48,20 @@ WATCH = """
   });
 }
 """
+# Resolves with the median ms from a key to the frame after its answer, of thirty utterances one after the other.
+ANSWER = """
+async () => {
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const [taken, how] = [[], { key: "2", bubbles: true, cancelable: true }];
+  for (let n = 0; n < 30; n++) {
+    const begun = performance.now();
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", how));
+    await painted();
+    taken.push(performance.now() - begun);
+  }
+  return taken.sort((a, b) => a - b)[15];
+}
+"""
 
 
 def submit(page: Page, keys: list[str]) -> float:
@@ -58,7 +74,19 @@ def submit(page: Page, keys: list[str]) -> float:
     return measured
 
 
-def run(preset: str, submissions: int) -> dict[str, Any]:
+def answer(page: Page, address: str, utterances: int) -> float:
+    page.goto(address)
+    page.keyboard.press("Shift")
+    page.wait_for_function(
+        "count => document.querySelectorAll('#turns > .turn').length === count", arg=utterances
+    )
+    for key in KEYS["dch"][:5]:
+        page.keyboard.press(key)
+    measured: float = page.evaluate(ANSWER)
+    return measured
+
+
+def run(preset: str, submissions: int, utterances: int) -> dict[str, Any]:
     from accounts.models import User
     from tests import chromium
     from tests.browser.conftest import FLAGS, take_over
@@ -74,8 +102,11 @@ def run(preset: str, submissions: int) -> dict[str, Any]:
         Stack.on_this_database(Path(folder)) as stack,
         sync_playwright() as playwright,
     ):
-        project = planned(preset, User.objects.create(username="mara"), count=submissions + 2, utterances=20)
+        mara = User.objects.create(username="mara")
+        project = planned(preset, mara, count=submissions + 2, utterances=20)
+        long = planned("dch", mara, slug="long", count=1, utterances=utterances)
         ann = annotator("ann", project)
+        annotator("ann", long)
         stack.web()
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
         context = browser.new_context(base_url=stack.url)
@@ -84,12 +115,14 @@ def run(preset: str, submissions: int) -> dict[str, Any]:
         weight = cold_weight(page, f"/p/{project.slug}/label/")
         page.keyboard.press("Shift")  # work begins: the next dialogue is claimed
         taken = [submit(page, KEYS[preset]) for _ in range(submissions)]
+        answered = answer(page, f"/p/{long.slug}/label/", utterances)
         browser.close()
     return {
         **weight,
         "next_painted_ms": round(statistics.median(taken), 1),
         "next_painted_p95_ms": round(statistics.quantiles(taken, n=20)[18], 1),
         "submissions": len(taken),
+        f"answer_painted_of_{utterances}_ms": round(answered, 1),
     }
 
 
@@ -97,9 +130,10 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--submissions", type=int, default=50)
     parser.add_argument("--preset", choices=KEYS, default="diqad")
+    parser.add_argument("--utterances", type=int, default=2000, help="of the long dialogue")
     options = parser.parse_args()
     set_up()
-    figures = run(options.preset, options.submissions)
+    figures = run(options.preset, options.submissions, options.utterances)
     tell(figures, as_json=options.json)
 
 
