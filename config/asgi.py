@@ -1,29 +1,42 @@
 """ASGI entry point, served by uvicorn."""
 
+import asyncio
 import os
 import warnings
 from typing import Any, cast
 
 import django
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup(set_prefix=False)
 
 
 class OneThreadHandler(ASGIHandler):
-    """Django's own, with one step into a thread to handle a request: middleware and views are all synchronous.
+    """Django's own, with one step into a thread to handle a request, and WEB_THREADS of them at a time.
 
-    Django's takes one for the first synchronous middleware, goes back for what handles the request, and takes another
-    one for the view and for every process_view.
+    Middleware and views are all synchronous. Django's takes one step for the first middleware, goes back for what
+    handles the request, and takes another one for the view and for every process_view. Threads share an interpreter:
+    fifty at once get less done than four, and each is slower. A response that streams has left its place to others.
     """
 
     _middleware_chain: Any
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
-        self._middleware_chain = sync_to_async(self._middleware_chain, thread_sensitive=True)
+        handle = sync_to_async(self._middleware_chain, thread_sensitive=True)
+        places = asyncio.Semaphore(settings.WEB_THREADS)
+
+        async def handle_in_turn(request: HttpRequest) -> HttpResponseBase:
+            async with places:
+                answer: HttpResponseBase = await handle(request)
+                return answer
+
+        self._middleware_chain = handle_in_turn
 
 
 django_application = OneThreadHandler()

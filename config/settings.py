@@ -71,6 +71,8 @@ DATABASES: dict[str, Any] = {
 }
 # Its requests share this many connections per process; 0 = each opens and closes its own. Workers and commands have one
 # connection per process anyway, and a pool must not be forked.
+# Requests that a web process handles at a time; the others wait for their turn (see config/asgi.py).
+WEB_THREADS = max(1, env.int("WEB_THREADS", default=4))
 DATABASE_POOL = env.int("DATABASE_POOL", default=20)
 if IN_WEB_SERVER and DATABASE_POOL:
     # Seconds: a request waits this long for a connection; after a restart of PostgreSQL attempts stay close together.

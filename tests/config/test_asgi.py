@@ -1,13 +1,18 @@
 """The web server's handler."""
 
 import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from asgiref.sync import AsyncToSync, SyncToAsync
 from asgiref.testing import ApplicationCommunicator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import path
 
-from config.asgi import application
+from config.asgi import OneThreadHandler, application
 
 
 def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,3 +44,57 @@ def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.Monk
     assert asyncio.run(talk()) == 200
     around = {"Signal.asend.<locals>.sync_send", "HttpResponseBase.close"}  # its beginning and end
     assert [step for step in steps if step not in around] == ["convert_exception_to_response.<locals>.inner"]
+
+
+class Counted:
+    """A view that knows how many threads are in it."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.most = threading.Lock(), 0, 0
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.05)
+        with self.lock:
+            self.inside -= 1
+        return HttpResponse()
+
+
+def endless(request: HttpRequest) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"begun"
+        await asyncio.sleep(3600)
+
+    return StreamingHttpResponse(parts())
+
+
+counted = Counted()
+urlpatterns = [path("counted", counted), path("endless", endless)]
+
+
+async def asked(handler: OneThreadHandler, address: str) -> Any:
+    """A request whose first part of an answer is there."""
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": headers}
+    said: Any = ApplicationCommunicator(handler, scope)  # type: ignore[no-untyped-call]
+    await said.send_input({"type": "http.request", "body": b""})
+    assert (await said.receive_output(timeout=30))["status"] == 200
+    assert (await said.receive_output(timeout=30))["type"] == "http.response.body"
+    return said
+
+
+def test_requests_beyond_the_places_wait_and_streams_hold_none(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 2
+
+    async def crowd() -> None:
+        handler = OneThreadHandler()
+        streams = [await asked(handler, "/endless") for _ in range(3)]
+        await asyncio.gather(*(asked(handler, "/counted") for _ in range(12)))
+        for stream in streams:
+            await stream.send_input({"type": "http.disconnect"})
+            await stream.wait(timeout=30)
+
+    asyncio.run(crowd())
+    assert counted.most == 2
