@@ -71,40 +71,52 @@ class Load:
     p99: float
 
 
-async def annotate(client: httpx.AsyncClient, token: str, until: float, seconds: list[float]) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
-    claim = "/api/v1/projects/bench/labelling/claim/"
-    held: dict[str, Any] | None = None
+async def claimed(client: httpx.AsyncClient, token: str) -> dict[str, Any]:
+    address = "/api/v1/projects/bench/labelling/claim/"
+    answer = await client.post(address, json={"claim_id": str(uuid4())}, headers=known_as(token))
+    assert answer.status_code == 201, answer.text
+    held: dict[str, Any] = answer.json()
+    return held
+
+
+async def annotate(
+    client: httpx.AsyncClient, token: str, held: dict[str, Any], until: float, ends: list[tuple[float, float]]
+) -> None:
+    """Labels and goes on until the time is over; `ends` gets when each pair began and ended."""
     while time.perf_counter() < until:
-        if held is None:
-            claimed = await client.post(claim, json={"claim_id": str(uuid4())}, headers=headers)
-            assert claimed.status_code == 201, claimed.text
-            held = claimed.json()
         labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS, "next_claim": str(uuid4())}
+        address = f"/api/v1/labelling/{held['id']}/submissions/"
         started = time.perf_counter()
-        sent = await client.post(f"/api/v1/labelling/{held['id']}/submissions/", json=labels, headers=headers)
+        sent = await client.post(address, json=labels, headers=known_as(token))
         assert sent.status_code == 201, sent.text
-        seconds.append(time.perf_counter() - started)
+        ends.append((started, time.perf_counter()))
         held = sent.json()["next"]
-    if held is not None:
-        (
-            await client.post(f"/api/v1/assignments/{held['id']}/release/", json={}, headers=headers)
-        ).raise_for_status()
+    address = f"/api/v1/assignments/{held['id']}/release/"
+    (await client.post(address, json={}, headers=known_as(token))).raise_for_status()
 
 
-async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], float]:
-    took: list[float] = []
+def known_as(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], int]:
+    """How long each pair took that began in time, and how many ended in time. Everybody holds a dialogue before the
+    clock starts."""
+    ends: list[tuple[float, float]] = []
     limits = httpx.Limits(max_connections=len(tokens))
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
-        started = time.perf_counter()
-        await asyncio.gather(*(annotate(client, token, started + seconds, took) for token in tokens))
-        return took, time.perf_counter() - started
+        held = await asyncio.gather(*(claimed(client, token) for token in tokens))
+        until = time.perf_counter() + seconds
+        await asyncio.gather(
+            *(annotate(client, token, one, until, ends) for token, one in zip(tokens, held, strict=True))
+        )
+    return [ended - began for began, ended in ends], sum(ended <= until for _began, ended in ends)
 
 
 def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
-    took, duration = asyncio.run(crowd(url, tokens, seconds))
+    took, done = asyncio.run(crowd(url, tokens, seconds))
     quantiles = (round(quantile(took, share), 1) for share in (0.5, 0.95, 0.99))
-    return Load(size, len(tokens), round(len(took) / duration, 1), *quantiles)
+    return Load(size, len(tokens), round(done / seconds, 1), *quantiles)
 
 
 def people(count: int) -> list[str]:
@@ -153,6 +165,7 @@ def run(sizes: list[int], annotators: list[int], seconds: float, rounds: int) ->
                 for count in annotators
                 for one in sites
             ]
+            sites.reverse()  # what one leaves the database to do falls on another
         floor = bound(sites[0].url)
     return summary(loads, floor)
 

@@ -83,6 +83,7 @@ def answer(page: Page, address: str, utterances: int) -> float:
     for key in KEYS["dch"][:5]:
         page.keyboard.press(key)
     measured: float = page.evaluate(ANSWER)
+    page.wait_for_selector("[data-path='30/nugget'][data-active]")  # every key was an answer
     return measured
 
 

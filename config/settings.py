@@ -64,6 +64,8 @@ for name, url, schemes, example in [
         )
 # The web server gives every request a thread of its own, so a connection that stays open would never be found again.
 IN_WEB_SERVER = "config.asgi" in sys.modules
+# Requests that a web process handles at a time; the others wait for their turn (see config/asgi.py).
+WEB_THREADS = max(1, env.int("WEB_THREADS", default=8))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
         DATABASE_URL, conn_max_age=0 if IN_WEB_SERVER else 60, conn_health_checks=True
@@ -71,8 +73,6 @@ DATABASES: dict[str, Any] = {
 }
 # Its requests share this many connections per process; 0 = each opens and closes its own. Workers and commands have one
 # connection per process anyway, and a pool must not be forked.
-# Requests that a web process handles at a time; the others wait for their turn (see config/asgi.py).
-WEB_THREADS = max(1, env.int("WEB_THREADS", default=4))
 DATABASE_POOL = env.int("DATABASE_POOL", default=20)
 if IN_WEB_SERVER and DATABASE_POOL:
     # Seconds: a request waits this long for a connection; after a restart of PostgreSQL attempts stay close together.
@@ -89,7 +89,7 @@ CACHES = {
         "LOCATION": REDIS_URL,
         "OPTIONS": {
             "pool_class": "config.cache.ProcessPool",
-            "max_connections": 1000,  # as many as requests at a time; one more would be refused
+            "max_connections": 1000,  # one more would be refused, not wait; redis-py's own limit is 100
             # A Redis that hangs must not hold a page.
             "socket_timeout": 5,
             "socket_connect_timeout": 2,

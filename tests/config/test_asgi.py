@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from config.asgi import OneThreadHandler, application
+from config.health import healthz
 
 
 def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,18 +72,39 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 
 counted = Counted()
-urlpatterns = [path("counted", counted), path("endless", endless)]
+left = threading.Event()
 
 
-async def asked(handler: OneThreadHandler, address: str) -> Any:
-    """A request whose first part of an answer is there."""
+def held(request: HttpRequest) -> HttpResponse:
+    left.wait(60)
+    return HttpResponse()
+
+
+urlpatterns = [
+    path("counted", counted),
+    path("endless", endless),
+    path("held", held),
+    path("healthz", healthz),
+]
+
+
+async def begun(handler: OneThreadHandler, address: str) -> Any:
     headers = [(b"host", b"localhost")]
     scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": headers}
     said: Any = ApplicationCommunicator(handler, scope)  # type: ignore[no-untyped-call]
     await said.send_input({"type": "http.request", "body": b""})
+    return said
+
+
+async def answered(said: Any) -> None:
+    """The first part of the answer is there."""
     assert (await said.receive_output(timeout=30))["status"] == 200
     assert (await said.receive_output(timeout=30))["type"] == "http.response.body"
-    return said
+
+
+async def leaves(said: Any) -> None:
+    await said.send_input({"type": "http.disconnect"})
+    await said.wait(timeout=30)
 
 
 def test_requests_beyond_the_places_wait_and_streams_hold_none(settings: Any) -> None:
@@ -90,11 +112,31 @@ def test_requests_beyond_the_places_wait_and_streams_hold_none(settings: Any) ->
 
     async def crowd() -> None:
         handler = OneThreadHandler()
-        streams = [await asked(handler, "/endless") for _ in range(3)]
-        await asyncio.gather(*(asked(handler, "/counted") for _ in range(12)))
+        streams = [await begun(handler, "/endless") for _ in range(3)]
         for stream in streams:
-            await stream.send_input({"type": "http.disconnect"})
-            await stream.wait(timeout=30)
+            await answered(stream)
+        waiting = [await begun(handler, "/counted") for _ in range(12)]
+        await asyncio.gather(*map(answered, waiting))
+        await asyncio.gather(*map(leaves, streams), *(one.wait(timeout=30) for one in waiting))
 
     asyncio.run(crowd())
     assert counted.most == 2
+
+
+def test_health_is_told_while_all_places_are_taken_and_who_leaves_the_queue_takes_none(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 1
+    left.clear()
+
+    async def crowd() -> None:
+        handler = OneThreadHandler()
+        holds, goes, waits, health = [
+            await begun(handler, address) for address in ("/held", "/counted", "/counted", "/healthz")
+        ]
+        await answered(health)
+        assert await waits.receive_nothing(timeout=0.5)
+        await leaves(goes)
+        left.set()
+        await asyncio.gather(answered(holds), answered(waits))
+        await asyncio.gather(*(one.wait(timeout=30) for one in (health, holds, waits)))
+
+    asyncio.run(crowd())
