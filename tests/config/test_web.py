@@ -35,25 +35,19 @@ def test_connections_that_come_at_once_are_spread_over_the_processes(tmp_path: P
         assert web.process is not None
         parent = psutil.Process(web.process.pid)
 
-        def held() -> Counter[int]:
-            """Connections to the port, by process."""
+        def having(status: str) -> Counter[int]:
+            """How many sockets of the port are in this state, by process."""
             pairs = [(one.pid, at) for one in parent.children() for at in one.net_connections("tcp4")]
-            return Counter(
-                pid for pid, at in pairs if at.status == "ESTABLISHED" and at.laddr.port == stack.port
-            )
+            return Counter(pid for pid, at in pairs if at.status == status and at.laddr.port == stack.port)
 
-        def listening() -> set[int]:
-            pairs = [(one.pid, at) for one in parent.children() for at in one.net_connections("tcp4")]
-            return {pid for pid, at in pairs if at.status == "LISTEN" and at.laddr.port == stack.port}
-
-        wait_until(lambda: len(listening()) == 2, 60, "a second process that listens")
+        wait_until(lambda: len(having("LISTEN")) == 2, 60, "a second process that listens")
         address = ("127.0.0.1", stack.port)
         connections = [
             opened.enter_context(socket.create_connection(address, 30)) for _ in range(CONNECTIONS)
         ]
         assert all(answered(connection) for connection in connections)
         # Each falls to one of two by chance: that one gets fewer than 10 of 60 happens once in 10 million times.
-        shares = held()
+        shares = having("ESTABLISHED")
         assert sum(shares.values()) == CONNECTIONS
         assert len(shares) == 2, shares
         assert min(shares.values()) >= 10, shares
