@@ -149,7 +149,7 @@ def services(port: int, var: Path) -> list[Service]:
     )
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "config", "worker"]
     celery += ["--without-gossip", "--without-mingle"]
-    # Open event streams must not keep the server from stopping.
+    # An open download must not keep the server from stopping for long.
     web = [sys.executable, "-m", "config.web", "--host", bind_address(), "--port", str(port), "--grace", "5"]
     beat = ["--beat", "--schedule", str(var / "celerybeat-schedule")]
     commands = {

@@ -56,7 +56,7 @@ def configured(arguments: list[str]) -> Config:
         help="processes; a core each is of use (default: WEB_CONCURRENCY, or 1)",
     )
     parser.add_argument(
-        "--grace", type=int, default=20, metavar="SECONDS", help="until open event streams are cut at the end"
+        "--grace", type=int, default=20, metavar="SECONDS", help="that open downloads are given at the end"
     )
     options = parser.parse_args(arguments)
     return Config(

@@ -31,12 +31,9 @@ def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(SyncToAsync, "__call__", counted_into)
     monkeypatch.setattr(AsyncToSync, "__call__", counted_back)
-    headers = [(b"host", b"localhost")]
-    scope = {"type": "http", "method": "GET", "path": "/healthz", "query_string": b"", "headers": headers}
 
     async def talk() -> int:
-        said: Any = ApplicationCommunicator(application, scope)  # type: ignore[no-untyped-call]
-        await said.send_input({"type": "http.request", "body": b""})
+        said = await begun(application, "/healthz")
         status: int = (await said.receive_output(timeout=10))["status"]
         await said.receive_output(timeout=10)
         await said.wait(timeout=10)
@@ -88,7 +85,7 @@ urlpatterns = [
 ]
 
 
-async def begun(handler: OneThreadHandler, address: str) -> Any:
+async def begun(handler: object, address: str) -> Any:
     headers = [(b"host", b"localhost")]
     scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": headers}
     said: Any = ApplicationCommunicator(handler, scope)  # type: ignore[no-untyped-call]
