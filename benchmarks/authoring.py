@@ -1,6 +1,6 @@
 """Claiming and writing through HTTP: throughput and latency by number of annotators and size of the project.
 
-    python -m benchmarks.authoring [--json] [--seconds 10] [--sizes 1000 100000] [--annotators 1 20 50] [--pools 20]
+    python -m benchmarks.authoring [--json] [--seconds 10] [--sizes 1000 100000] [--annotators 1 20 50]
 
 One web server with two processes, scripted candidates, client on the same machine. Each annotator claims a dialogue,
 sends its opening, gives it back, and claims the next. Bound: a request that only reads the clock (/healthz).
@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
-from itertools import product
 from pathlib import Path
 from uuid import uuid4
 
@@ -32,10 +31,9 @@ OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND 
 class Load:
     """Milliseconds per request at the client, and pairs of claim + submit a second over all annotators.
 
-    pool: connections that each web process may share, 0 = one for each request; connections: most seen in PostgreSQL.
+    connections: most seen in PostgreSQL.
     """
 
-    pool: int
     size: int
     annotators: int
     connections: int
@@ -106,11 +104,10 @@ class Connections:
         connection.close()
 
 
-def measure(url: str, tokens: list[str], pool: int, size: int, seconds: float) -> Load:
+def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
     with Connections() as connections:
         claims, submits, took = asyncio.run(crowd(url, tokens, seconds))
     return Load(
-        pool,
         size,
         len(tokens),
         connections.most,
@@ -151,7 +148,7 @@ def grow_to(size: int) -> None:
         plan_dialogues(project=Project.objects.get(slug="bench"), actor=None, count=missing, plan_id=uuid4())
 
 
-def run(sizes: list[int], annotators: list[int], seconds: float, pools: list[int]) -> dict[str, object]:
+def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, object]:
     from tests.processes import Stack
 
     loads: list[Load] = []
@@ -159,11 +156,11 @@ def run(sizes: list[int], annotators: list[int], seconds: float, pools: list[int
         tokens = people(max(annotators))
         with Stack.on_this_database(Path(folder)) as stack:
             stack.worker()
-            for size, pool in product(sorted(sizes), pools):
+            stack.environment = {"PGAPPNAME": WEB}
+            for size in sorted(sizes):
                 grow_to(size)
-                stack.environment = {"DATABASE_POOL": str(pool), "PGAPPNAME": WEB}
                 web = stack.web(workers=2)
-                loads += [measure(stack.url, tokens[:count], pool, size, seconds) for count in annotators]
+                loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
                 floor = bound(stack.url)
                 web.stop()
     return summary(loads, floor)
@@ -171,7 +168,7 @@ def run(sizes: list[int], annotators: list[int], seconds: float, pools: list[int
 
 def summary(loads: list[Load], floor: float) -> dict[str, object]:
     small, large = loads[0].size, loads[-1].size
-    p95 = {(load.size, load.annotators): load.claim_p95 for load in loads if load.pool == loads[-1].pool}
+    p95 = {(load.size, load.annotators): load.claim_p95 for load in loads}
     ratios = {
         f"claim_p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2)
         for count in {load.annotators for load in loads}
@@ -183,14 +180,14 @@ def show(figures: dict[str, object]) -> None:
     loads = figures["loads"]
     assert isinstance(loads, list)
     print(
-        f"{'pool':>4} {'dialogues':>10} {'people':>6} {'pairs/s':>8} {'claim p50/95/99 ms':>22}"
+        f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'claim p50/95/99 ms':>22}"
         f" {'submit p50/95/99 ms':>22} {'connections':>12}"
     )
     for row in loads:
         claim = "/".join(f"{row[f'claim_p{n}']:.0f}" for n in (50, 95, 99))
         submit = "/".join(f"{row[f'submit_p{n}']:.0f}" for n in (50, 95, 99))
         print(
-            f"{row['pool']:>4} {row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {claim:>22}"
+            f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {claim:>22}"
             f" {submit:>22} {row['connections']:>12}"
         )
     for name, value in figures.items():
@@ -203,12 +200,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--annotators", type=int, nargs="+", default=[1, 20, 50])
     parser.add_argument("--seconds", type=float, default=10, help="per measurement")
-    parser.add_argument(
-        "--pools", type=int, nargs="+", default=[20], help="sizes of DATABASE_POOL to compare"
-    )
     options = parser.parse_args()
     set_up()
-    figures = run(options.sizes, options.annotators, options.seconds, options.pools)
+    figures = run(options.sizes, options.annotators, options.seconds)
     tell(figures, as_json=options.json, show=show)
 
 

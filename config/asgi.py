@@ -3,51 +3,147 @@
 import asyncio
 import os
 import warnings
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import IO, Any, TypeVar, cast
 
 import django
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpRequest
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.core.signals import request_started
+from django.db import connections
+from django.http import FileResponse
 from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup(set_prefix=False)
 
-
 # A process that is busy is not taken for dead.
-AT_ONCE = frozenset({"/healthz", "/readyz"})
+ASIDE = frozenset({"/healthz", "/readyz"})
+# Seconds. Who takes longer waits for something else than the interpreter: a lock, a worker, a Redis that hangs.
+AT_WORK_FOR = 0.25
+T = TypeVar("T")
 
 
-class OneThreadHandler(ASGIHandler):
-    """Django's own, with one step into a thread to handle a request, and WEB_THREADS of them at a time.
+class ThreadsHandler(ASGIHandler):
+    """Django's own, in whose place a few threads that stay handle the requests, each in one step.
 
-    Middleware and views are all synchronous. Django's takes one step for the first middleware, goes back for what
-    handles the request, and takes another one for the view and for every process_view. Threads share an interpreter:
-    fifty at once get less done than a few, and each is slower. A response that streams has left its place to others; so
-    has a request whose client went away, while its thread goes on.
+    Middleware and views are all synchronous. Django's makes a thread for each request, with a database connection of
+    its own, and steps into it three times. Here WEB_THREADS of them stay, with their connections; requests come to
+    them in turn, WEB_AT_WORK of them at a time and those that wait for something else than the interpreter. What is
+    streamed leaves its turn and its thread to others, and is read step by step in a thread of its own (decision 16).
     """
 
-    _middleware_chain: Any
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="request")
+        self.places = asyncio.Semaphore(settings.WEB_THREADS)
+        self.at_work = asyncio.Semaphore(settings.WEB_AT_WORK)
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
-        handle: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
-        handle = sync_to_async(self._middleware_chain, thread_sensitive=True)
-        places = asyncio.Semaphore(settings.WEB_THREADS)
 
-        async def handle_in_turn(request: HttpRequest) -> HttpResponseBase:
-            if request.path_info in AT_ONCE:
-                return await handle(request)
-            async with places:
-                return await handle(request)
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        # After its body a client has nothing to say but that it is gone.
+        gone = asyncio.ensure_future(receive())
+        try:
+            if scope["path"] in ASIDE:
+                await self.send_and_close(await sync_to_async(self.respond)(scope, body), gone, send)
+                return
+            turn = await _unless(gone, self.turn())
+            if turn is None:
+                body.close()
+                return
+            with turn:
+                response = await self.in_a_thread(scope, body)
+            if response.streaming:
+                await self.send_and_close(response, gone, send)
+            else:
+                await self.send_response(response, send)
+        finally:
+            gone.cancel()
 
-        self._middleware_chain = handle_in_turn
+    async def turn(self) -> "_Turn":
+        await self.places.acquire()
+        try:
+            await self.at_work.acquire()
+        except asyncio.CancelledError:
+            self.places.release()
+            raise
+        return _Turn(self.places, self.at_work)
+
+    async def in_a_thread(self, scope: Any, body: IO[bytes]) -> HttpResponseBase:
+        """A client that leaves meanwhile ends nothing: the thread reads what it sent."""
+        respond = sync_to_async(self.respond, thread_sensitive=False, executor=self.threads)
+        return await respond(scope, body)
+
+    async def send_and_close(self, response: HttpResponseBase, gone: asyncio.Future[Any], send: Any) -> None:
+        """What has used a thread of the request's own, which ends with it."""
+        await _unless(gone, self.send_response(response, send))
+        await sync_to_async(_close)(response)
+
+    def respond(self, scope: Any, body: IO[bytes]) -> HttpResponseBase:
+        """All of a request in this thread; a response that is not streamed has all of its text, and is closed."""
+        with body:
+            set_script_prefix(get_script_prefix(scope))
+            request_started.send(sender=type(self), scope=scope)
+            request, refused = self.create_request(scope, body)
+            response = cast(HttpResponseBase, refused if request is None else self.get_response(request))
+        response._handler_class = type(self)  # type: ignore[attr-defined]  # who sends request_finished
+        if isinstance(response, FileResponse):
+            response.block_size = self.chunk_size
+        if not response.streaming:
+            response.close()
+        return response
 
 
-django_application = OneThreadHandler()
+class _Turn:
+    """A place among those that have a thread, and for some time among those at work."""
+
+    def __init__(self, places: asyncio.Semaphore, at_work: asyncio.Semaphore) -> None:
+        self.places, self.at_work, self.works = places, at_work, True
+
+    def __enter__(self) -> None:
+        self.late = asyncio.get_running_loop().call_later(AT_WORK_FOR, self.let_another_work)
+
+    def __exit__(self, *_error: object) -> None:
+        self.late.cancel()
+        self.let_another_work()
+        self.places.release()
+
+    def let_another_work(self) -> None:
+        if self.works:
+            self.works = False
+            self.at_work.release()
+
+
+async def _unless(gone: asyncio.Future[Any], work: Coroutine[Any, Any, T]) -> T | None:
+    """What `work` gives, if it ends before the client is gone; else it is cancelled."""
+    begun = asyncio.ensure_future(work)
+    await asyncio.wait({gone, begun}, return_when=asyncio.FIRST_COMPLETED)
+    if begun.done():
+        return begun.result()
+    begun.cancel()
+    with suppress(asyncio.CancelledError):
+        await begun
+    return None
+
+
+def _close(response: HttpResponseBase) -> None:
+    """In a thread that ends with its request: its connections are nobody's after it."""
+    response.close()
+    connections.close_all()
+
+
+django_application = ThreadsHandler()
 
 # WhiteNoise's files are small and read at once; what is large is sent step by step (accounts/rest/streams.py).
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")

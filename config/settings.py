@@ -1,7 +1,6 @@
 """All settings, read from the environment (twelve-factor). `manage.py doctor` explains what is wrong with them."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,26 +61,14 @@ for name, url, schemes, example in [
         raise ImproperlyConfigured(
             f"{name} is not understood. Write it as {example}, or leave it out for the embedded one."
         )
-# The web server gives every request a thread of its own, so a connection that stays open would never be found again.
-IN_WEB_SERVER = "config.asgi" in sys.modules
-# Requests that a web process handles at a time; the others wait for their turn (see config/asgi.py).
-WEB_THREADS = max(1, env.int("WEB_THREADS", default=8))
+# Requests that a web process handles at a time, each in a thread with a connection of its own; and how many of these
+# may want the interpreter: while one waits for the database another can use it, a third is in the way (config/asgi.py).
+WEB_THREADS = max(1, env.int("WEB_THREADS", default=16))
+WEB_AT_WORK = max(1, env.int("WEB_AT_WORK", default=2))
 DATABASES: dict[str, Any] = {
-    "default": dj_database_url.parse(
-        DATABASE_URL, conn_max_age=0 if IN_WEB_SERVER else 60, conn_health_checks=True
-    )
+    "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
 }
-# Its requests share this many connections per process; 0 = each opens and closes its own. Workers and commands have one
-# connection per process anyway, and a pool must not be forked.
-DATABASE_POOL = env.int("DATABASE_POOL", default=20)
-if IN_WEB_SERVER and DATABASE_POOL:
-    # Seconds: a request waits this long for a connection; after a restart of PostgreSQL attempts stay close together.
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": min(2, DATABASE_POOL),
-        "max_size": DATABASE_POOL,
-        "timeout": 10.0,
-        "reconnect_timeout": 5.0,
-    }
+DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {

@@ -37,12 +37,7 @@ def live_gold(project: Project) -> QuerySet[GoldDialogue]:
 
 
 def admission_needed(annotator: User, project: Project) -> Refusal | None:
-    """Why the person gets no task before they pass the test; None where they may have one.
-
-    One query where there is no test: every claim asks this.
-    """
-    if not AdmissionTest.objects.filter(project=project, is_on=True).exists():
-        return None
+    """Why the person gets no task before they pass the test; None where they may have one."""
     if not untested(annotator, [project]):
         return None
     return Refusal(

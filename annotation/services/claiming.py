@@ -1,7 +1,7 @@
 """Giving out tasks: who gets which one next.
 
 A person claims under the lock of their workload row, so that two tabs claim one after the other and two sends of one
-claim find the first. Tasks are taken in the order of their rank with SKIP LOCKED: nobody waits for anybody.
+claim find the first. Tasks are taken in the order of their rank; who is at the same one gets the next.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,12 +20,25 @@ from accounts.models import User
 from annotation.models import HELD, Assignment, LabellingSettings, Task, Workload
 from annotation.selectors.admission import admission_needed
 from annotation.selectors.settings import Settings, work_settings
+from annotation.services.claim_statements import HELD as HELD_OR_CLAIMED
+from annotation.services.claim_statements import LEAST_BUSY, STANDING, TAKE
 from dialogues.models import Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
-from projects.models import Membership, Project, Protocol
+from projects.models import Project, Protocol
 from projects.roles import CAPABILITIES, Capability
 
 AT_WORK_FOR = timedelta(minutes=10)  # since the last claim; who is away longer does not hold the others up
+FROM_THE_START = -(2**63)  # below every rank
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The person's workload, locked, and what they are in the project; has_test: it has an admission test."""
+
+    workload: Workload
+    roles: list[str]
+    group: str
+    has_test: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +81,24 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
 
 def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> Assignment | Refusal:
     """A refusal is returned, so that what it says about the person's workload is kept."""
-    group = _group_of(annotator, project)
-    workload, _made = Workload.objects.select_for_update(no_key=True).get_or_create(
-        project=project, annotator=annotator
-    )
+    standing = _standing(annotator, project)
+    _check_annotates(standing, project)
     earlier, held = _earlier_and_held(annotator, project, claim_id)
     if earlier:
         return _claimed_before(earlier, annotator, project)
-    if refusal := admission_needed(annotator, project):
+    if standing.has_test and (refusal := admission_needed(annotator, project)):
         return refusal
-    claimer = _Claimer(annotator, project, group, workload, work_settings(project))
+    workload = standing.workload
+    claimer = _Claimer(annotator, project, standing.group, workload, work_settings(project))
     if refusal := _too_many_open(claimer, held) or _over_the_limit(claimer) or _too_far_ahead(claimer):
         return refusal
     task = _next_task(claimer)
     if task is None:
-        _note(workload, drained_at=timezone.now(), epoch=claimer.settings.epoch, cursors={})
+        now = timezone.now()
+        Workload.objects.filter(pk=workload.pk).update(
+            active_at=now, drained_at=now, epoch=claimer.settings.epoch, cursors={}
+        )
         return _nothing_left(claimer)
-    Task.objects.filter(pk=task.pk).update(open_slots=F("open_slots") - 1)
     now = timezone.now()
     claimed = Assignment.objects.create(
         task=task,
@@ -100,10 +114,30 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
     return claimed
 
 
+def _standing(annotator: User, project: Project) -> _Standing:
+    """Locks the workload; makes it with the person's first claim."""
+    who = {"project": project.pk, "annotator": annotator.pk}
+    found: list[Any] = list(Workload.objects.raw(STANDING, who))
+    if not found:
+        Workload.objects.get_or_create(project=project, annotator=annotator)
+        found = list(Workload.objects.raw(STANDING, who))
+    [workload] = found
+    return _Standing(workload, workload.roles or [], workload.group or "", workload.has_test)
+
+
+def _check_annotates(standing: _Standing, project: Project) -> None:
+    allowed = any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in standing.roles)
+    if project.archived_at or not allowed:
+        raise NotAllowed(
+            _("You are not an annotator of this project."),
+            _("Ask its manager to give you the role “Annotator”."),
+        )
+
+
 def _earlier_and_held(annotator: User, project: Project, claim_id: UUID) -> tuple[Assignment | None, int]:
     """What this very claim took before, whoever sent it, and how many dialogues the person holds; one query."""
-    held = Q(annotator=annotator, project=project, state__in=HELD)
-    rows = list(Assignment.objects.filter(held | Q(claim_id=claim_id)).order_by())
+    who = {"project": project.pk, "annotator": annotator.pk, "claim": claim_id}
+    rows = list(Assignment.objects.raw(HELD_OR_CLAIMED, who))
     earlier = next((row for row in rows if row.claim_id == claim_id), None)
     return earlier, len(rows)
 
@@ -113,17 +147,6 @@ def _claimed_before(earlier: Assignment, annotator: User, project: Project) -> A
         return Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
     earlier.project = project
     return earlier
-
-
-def _group_of(annotator: User, project: Project) -> str:
-    member = Membership.objects.filter(user=annotator, project=project).values_list("roles", "group").first()
-    roles, group = member or ([], "")
-    if project.archived_at or not any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in roles):
-        raise NotAllowed(
-            _("You are not an annotator of this project."),
-            _("Ask its manager to give you the role “Annotator”."),
-        )
-    return group
 
 
 def _too_many_open(claimer: _Claimer, held: int) -> Refusal | None:
@@ -183,19 +206,14 @@ def _too_far_ahead(claimer: _Claimer) -> Refusal | None:
 
 
 def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | None:
-    """Of the person's group, among those at work for whom something is left."""
-    others = Workload.objects.filter(
-        project=claimer.project,
-        active_at__gte=timezone.now() - AT_WORK_FOR,
-        annotator__memberships__project=claimer.project,
-        annotator__memberships__group=claimer.group,
-    ).exclude(pk=claimer.workload.pk)
-    return (
-        others.exclude(Q(drained_at__isnull=False) & Q(epoch=settings.epoch))
-        .order_by("taken")
-        .only("taken", "active_at")
-        .first()
-    )
+    asked = {
+        "project": claimer.project.pk,
+        "group": claimer.group,
+        "workload": claimer.workload.pk,
+        "since": timezone.now() - AT_WORK_FOR,
+        "epoch": settings.epoch,
+    }
+    return next(iter(Workload.objects.raw(LEAST_BUSY, asked)), None)
 
 
 def _next_task(claimer: _Claimer) -> Task | None:
@@ -203,32 +221,31 @@ def _next_task(claimer: _Claimer) -> Task | None:
     cursors = workload.cursors if workload.epoch == epoch else {}
     for pool in claimer.pools:
         # From the cursor on first; then from the start, for what others held at that instant.
-        for since in dict.fromkeys([cursors.get(pool), None]):
-            if task := _first_open(claimer, pool, since):
-                _note(
-                    workload,
-                    taken=F("taken") + 1,
-                    cursors={**cursors, pool: task.rank},
-                    epoch=epoch,
-                    drained_at=None,
-                )
+        for since in dict.fromkeys([cursors.get(pool, FROM_THE_START), FROM_THE_START]):
+            if task := _take(claimer, pool, since):
                 return task
     return None
 
 
-def _first_open(claimer: _Claimer, pool: str, since: int | None) -> Task | None:
-    # no_key: a task of which somebody stores labels at this instant is not locked for this.
-    rows = Task.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    rows = rows.select_related("dialogue")
-    rows = rows.filter(project=claimer.project, group=pool, open_slots__gt=0)
-    if since is not None:
-        rows = rows.filter(rank__gte=since)
-    task: Task | None = claimer.without_mine(rows).order_by("rank", "id").first()
+def _take(claimer: _Claimer, pool: str, since: int) -> Task | None:
+    asked = {
+        "project": claimer.project.pk,
+        "annotator": claimer.annotator.pk,
+        "workload": claimer.workload.pk,
+        "epoch": claimer.settings.epoch,
+        "pool": pool,
+        "since": since,
+        "now": timezone.now(),
+    }
+    found: list[Any] = list(Task.objects.raw(TAKE, asked))
+    if not found:
+        return None
+    task: Task = found[0]
+    if claimer.project.protocol == Protocol.LABELLING and task.dialogue_id:
+        # As much of it as a claim tells; the rest is fetched where somebody asks for it.
+        shown = {"id": task.dialogue_id, "language": found[0].language, "domain": found[0].domain}
+        task.dialogue = Dialogue.from_db(task._state.db, list(shown), list(shown.values()))
     return task
-
-
-def _note(workload: Workload, **changes: Any) -> None:
-    Workload.objects.filter(pk=workload.pk).update(active_at=timezone.now(), **changes)
 
 
 def _nothing_left(claimer: _Claimer) -> Refusal:

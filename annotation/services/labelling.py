@@ -272,7 +272,7 @@ def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -
         state=AssignmentState.ACTIVE,
         served_at=None,
     )
-    Assignment.objects.filter(pk__in=list(ahead.values_list("pk", flat=True))).update(served_at=made_at)
+    Assignment.objects.filter(pk__in=ahead.values("pk")).update(served_at=made_at)
 
 
 @transaction.atomic

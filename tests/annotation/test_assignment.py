@@ -168,7 +168,7 @@ def test_claiming_costs_the_same_queries_at_every_size(
 ) -> None:
     plan_dialogues(project=project, actor=mara, count=size, plan_id=uuid4())
     Workload.objects.create(project=project, annotator=ann)  # made at a person's first claim
-    with django_assert_num_queries(11):  # of which two are the savepoint
+    with django_assert_num_queries(7):  # of which two are the savepoint
         claim_next_task(annotator=ann, project=project, claim_id=uuid4())
 
 

@@ -3,21 +3,38 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from asgiref.sync import AsyncToSync, SyncToAsync
 from asgiref.testing import ApplicationCommunicator
+from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from config.asgi import OneThreadHandler, application
+from accounts.rest.streams import StreamedText
+from config.asgi import AT_WORK_FOR, ThreadsHandler
 from config.health import healthz
 
 
-def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def handling() -> Iterator[ThreadsHandler]:
+    """A handler whose threads end with the test; one of them may have a connection to its database."""
+    handler = ThreadsHandler()
+    try:
+        yield handler
+    finally:
+        handler.threads.submit(connections.close_all).result()
+        handler.threads.shutdown()
+
+
+def test_a_request_is_handled_in_one_step_into_a_thread(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     """Each further one, and each way back, is a switch between threads that does nothing for the request."""
+    settings.ROOT_URLCONF = __name__
     steps: list[str] = []
     into, back = SyncToAsync.__call__, AsyncToSync.__call__
 
@@ -31,17 +48,27 @@ def test_a_request_is_handled_in_one_step_into_a_thread(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(SyncToAsync, "__call__", counted_into)
     monkeypatch.setattr(AsyncToSync, "__call__", counted_back)
+    with handling() as handler:
+        assert asyncio.run(text_of(handler, "/thread")).startswith("request_")
+    assert steps == ["ThreadsHandler.respond"]
 
-    async def talk() -> int:
-        said = await begun(application, "/healthz")
-        status: int = (await said.receive_output(timeout=10))["status"]
-        await said.receive_output(timeout=10)
-        await said.wait(timeout=10)
-        return status
 
-    assert asyncio.run(talk()) == 200
-    around = {"Signal.asend.<locals>.sync_send", "HttpResponseBase.close"}  # its beginning and end
-    assert [step for step in steps if step not in around] == ["convert_exception_to_response.<locals>.inner"]
+@pytest.mark.django_db(transaction=True)
+def test_the_next_request_finds_the_connection_of_the_one_before(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 1
+    with handling() as handler:
+        backends = {asyncio.run(text_of(handler, "/backend")) for _ in range(5)}
+    assert len(backends) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_streamed_leaves_no_connection_behind(settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+    streamed.clear()
+    with handling() as handler:
+        assert asyncio.run(text_of(handler, "/streamed")) == "1"
+    [used] = streamed
+    assert used.connection is None
 
 
 class Counted:
@@ -70,18 +97,40 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 counted = Counted()
 left = threading.Event()
+streamed: list[Any] = []
 
 
 def held(request: HttpRequest) -> HttpResponse:
     left.wait(60)
-    return HttpResponse()
+    return HttpResponse(request.body)
+
+
+def thread(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(threading.current_thread().name)
+
+
+def asked(statement: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return str(cursor.fetchone()[0])
+
+
+def streamed_rows(request: HttpRequest) -> StreamedText:
+    def rows() -> Iterator[str]:
+        yield asked("SELECT 1")
+        streamed.append(connections["default"])
+
+    return StreamedText(rows())
 
 
 urlpatterns = [
+    path("backend", lambda request: HttpResponse(asked("SELECT pg_backend_pid()"))),
     path("counted", counted),
     path("endless", endless),
     path("held", held),
     path("healthz", healthz),
+    path("streamed", streamed_rows),
+    path("thread", thread),
 ]
 
 
@@ -89,7 +138,7 @@ async def begun(handler: object, address: str) -> Any:
     headers = [(b"host", b"localhost")]
     scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": headers}
     said: Any = ApplicationCommunicator(handler, scope)  # type: ignore[no-untyped-call]
-    await said.send_input({"type": "http.request", "body": b""})
+    await said.send_input({"type": "http.request", "body": b"sent"})
     return said
 
 
@@ -99,16 +148,28 @@ async def answered(said: Any) -> None:
     assert (await said.receive_output(timeout=30))["type"] == "http.response.body"
 
 
+async def text_of(handler: object, address: str) -> str:
+    """The whole answer."""
+    said, parts, more = await begun(handler, address), [], True
+    assert (await said.receive_output(timeout=30))["status"] == 200
+    while more:
+        part = await said.receive_output(timeout=30)
+        parts.append(part.get("body", b""))
+        more = part.get("more_body", False)
+    await said.wait(timeout=30)
+    return b"".join(parts).decode()
+
+
 async def leaves(said: Any) -> None:
     await said.send_input({"type": "http.disconnect"})
     await said.wait(timeout=30)
 
 
-def test_requests_beyond_the_places_wait_and_streams_hold_none(settings: Any) -> None:
-    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 2
+def test_requests_that_want_the_interpreter_come_in_turn_and_streams_hold_none(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS, settings.WEB_AT_WORK = __name__, 8, 2
+    counted.most = 0
 
-    async def crowd() -> None:
-        handler = OneThreadHandler()
+    async def crowd(handler: ThreadsHandler) -> None:
         streams = [await begun(handler, "/endless") for _ in range(3)]
         for stream in streams:
             await answered(stream)
@@ -116,24 +177,65 @@ def test_requests_beyond_the_places_wait_and_streams_hold_none(settings: Any) ->
         await asyncio.gather(*map(answered, waiting))
         await asyncio.gather(*map(leaves, streams), *(one.wait(timeout=30) for one in waiting))
 
-    asyncio.run(crowd())
+    with handling() as handler:
+        asyncio.run(crowd(handler))
     assert counted.most == 2
 
 
-def test_health_is_told_while_all_places_are_taken_and_who_leaves_the_queue_takes_none(settings: Any) -> None:
-    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 1
+def test_who_waits_for_something_else_holds_nobody_up_until_the_threads_are_all_taken(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS, settings.WEB_AT_WORK = __name__, 3, 2
     left.clear()
 
-    async def crowd() -> None:
-        handler = OneThreadHandler()
-        holds, goes, waits, health = [
-            await begun(handler, address) for address in ("/held", "/counted", "/counted", "/healthz")
-        ]
+    async def crowd(handler: ThreadsHandler) -> None:
+        holds = [await begun(handler, "/held") for _ in range(2)]
+        quick = await begun(handler, "/thread")
+        await answered(quick)
+        holds.append(await begun(handler, "/held"))
+        waits = await begun(handler, "/thread")
+        assert await waits.receive_nothing(timeout=3 * AT_WORK_FOR)
+        left.set()
+        await asyncio.gather(*map(answered, [*holds, waits]))
+        await asyncio.gather(*(one.wait(timeout=30) for one in (*holds, quick, waits)))
+
+    with handling() as handler:
+        asyncio.run(crowd(handler))
+
+
+def test_health_is_told_while_all_threads_are_taken_and_who_leaves_the_queue_takes_none(
+    settings: Any,
+) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 1
+    left.clear()
+    counted.most = 0
+
+    async def crowd(handler: ThreadsHandler) -> None:
+        holds = await begun(handler, "/held")
+        goes, waits, health = [await begun(handler, at) for at in ("/counted", "/thread", "/healthz")]
         await answered(health)
-        assert await waits.receive_nothing(timeout=0.5)
+        await asyncio.sleep(2 * AT_WORK_FOR)
         await leaves(goes)
+        assert await waits.receive_nothing(timeout=0.1)
         left.set()
         await asyncio.gather(answered(holds), answered(waits))
         await asyncio.gather(*(one.wait(timeout=30) for one in (health, holds, waits)))
 
-    asyncio.run(crowd())
+    with handling() as handler:
+        asyncio.run(crowd(handler))
+    assert counted.most == 0
+
+
+def test_what_was_sent_stays_readable_when_the_client_leaves_while_it_is_handled(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 2
+    left.clear()
+
+    async def crowd(handler: ThreadsHandler) -> str:
+        goes = await begun(handler, "/held")
+        await asyncio.sleep(0.1)
+        await goes.send_input({"type": "http.disconnect"})
+        await asyncio.sleep(0.1)
+        left.set()
+        await goes.wait(timeout=30)
+        return await text_of(handler, "/held")
+
+    with handling() as handler:
+        assert asyncio.run(crowd(handler)) == "sent"

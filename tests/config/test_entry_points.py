@@ -40,26 +40,6 @@ def test_a_worker_finds_its_tasks_before_anything_else_is_imported() -> None:
     assert {"generation.tasks.take_over_lost_requests", "jobs.tasks.take_over_lost_jobs"} <= set(found)
 
 
-def pool_of(code: str, **changes: str) -> str:
-    return python(
-        code + "; from django.db import connection as c; print(c.pool and c.pool.max_size)", **changes
-    )
-
-
-def test_the_web_server_shares_its_connections() -> None:
-    assert pool_of("import config.asgi", DATABASE_POOL="7") == "7"
-
-
-def test_the_web_server_can_do_without_a_pool() -> None:
-    assert pool_of("import config.asgi", DATABASE_POOL="0") == "None"
-
-
-@pytest.mark.parametrize("code", ["import config.celery", "import django; django.setup()"])
-def test_workers_and_commands_have_no_pool(code: str) -> None:
-    """Celery forks, and a pool's connections and threads do not survive that."""
-    assert pool_of(code, DATABASE_POOL="7") == "None"
-
-
 def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> None:
     """Commands and pages too, not only the workers that Celery has import their tasks."""
     code = "import django, sys; django.setup(); from jobs import registry; "
