@@ -44,21 +44,16 @@ def lease(settings: Settings) -> datetime:
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
 
-def lock_assignment(
-    *, annotator: User, assignment_id: int, protocol: str = "", with_task: bool = False
-) -> Assignment:
+def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
     """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's.
 
-    protocol: NotFound also for work of another protocol, where one is named. with_task: its task is locked too, after
-    it, as everywhere.
+    protocol: NotFound also for work of another protocol, where one is named.
     """
     related = ["project__labelling__schema"]
     if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
         related += ["dialogue", "project__authoring"]
-    if with_task:
-        related.append("task")
-    rows = ("self", "task") if with_task else ("self",)
-    locked = Assignment.objects.select_for_update(of=rows, no_key=True).select_related(*related).defer(*LONG)
+    locked = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    locked = locked.select_related(*related).defer(*LONG)
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None or protocol not in ("", row.project.protocol):
         raise missing_assignment()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -27,13 +27,15 @@ from annotation.models import (
     Task,
     TaskState,
 )
+from annotation.selectors.assignments import missing_assignment
 from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
-from annotation.services.assignment import check_still_annotates, hold, lock_assignment, release
+from annotation.services.assignment import check_still_annotates, hold, release
+from annotation.services.label_statements import LOCK, SERVE_AHEAD
 from annotation.services.reasons import checked_reason
 from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
-from projects.models import Event, Protocol
+from projects.models import Event
 from projects.transitions import move
 
 MAX_NOTE = 5000
@@ -73,12 +75,8 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
     not_writable, decided.
     """
-    # With its task: two people who finish or confirm at once wait for each other here.
-    assignment = lock_assignment(
-        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING, with_task=True
-    )
+    assignment = _locked(annotator, assignment_id)
     task = assignment.task
-    task.project = assignment.project
     if stored := Submission.objects.filter(pk=sent.id).first():
         return _repeated(stored, assignment, task)
     _check_open(assignment, task)
@@ -107,6 +105,20 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     if not reason:
         raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
+
+
+def _locked(annotator: User, assignment_id: int) -> Assignment:
+    """The annotator's own assignment, and its task, locked; NotFound for anybody else's."""
+    found = LOCK.first({"assignment": assignment_id, "annotator": annotator.pk})
+    if found is None:
+        raise missing_assignment()
+    assignment: Assignment
+    assignment, task, project, settings, schema = found
+    settings.schema = schema
+    project.labelling = settings
+    task.project = assignment.project = project
+    assignment.task, assignment.annotator = task, annotator
+    return assignment
 
 
 def _take(assignment: Assignment) -> None:
@@ -265,14 +277,11 @@ def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -
         submitted_at=submission.stored_at,
         touched_at=submission.stored_at,
     )
-    # The person turns to what was fetched ahead. What another request of theirs holds is being opened by that one.
-    ahead = Assignment.objects.select_for_update(skip_locked=True).filter(
-        annotator=assignment.annotator,
-        project=assignment.project,
-        state=AssignmentState.ACTIVE,
-        served_at=None,
-    )
-    Assignment.objects.filter(pk__in=ahead.values("pk")).update(served_at=made_at)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            SERVE_AHEAD,
+            {"annotator": assignment.annotator_id, "project": assignment.project_id, "now": made_at},
+        )
 
 
 @transaction.atomic
