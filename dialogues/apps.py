@@ -7,7 +7,11 @@ class DialoguesConfig(AppConfig):
     verbose_name = _("Dialogues")
 
     def ready(self) -> None:
+        from django.db.models import Field
+
+        from dialogues.lookups import AnyOf
         from jobs.registry import register
         from projects.roles import Capability
 
         register("import", "dialogues.services.imports.carry_out_import", needs=Capability.IMPORT)
+        Field.register_lookup(AnyOf)

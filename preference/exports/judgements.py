@@ -7,6 +7,7 @@ labelling it is one answer to one question, of an utterance where it has a posit
 import heapq
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -24,8 +25,12 @@ SCHEMA_VERSION = "diamante/1"
 
 def pseudonym(project_id: int, user_id: int) -> str:
     """The same person in the same project always has the same; nobody without SECRET_KEY can work out who it is."""
-    key = f"{settings.SECRET_KEY}/{project_id}".encode()
-    return "p" + hmac.digest(key, str(user_id).encode(), "sha256").hex()[:12]
+    return _pseudonym(f"{settings.SECRET_KEY}/{project_id}", user_id)
+
+
+@lru_cache(10_000)
+def _pseudonym(key: str, user_id: int) -> str:
+    return "p" + hmac.digest(key.encode(), str(user_id).encode(), "sha256").hex()[:12]
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,18 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.functions import Cast
 
 from annotation.models import Batch, FinalLabel, RoundState
@@ -17,6 +28,7 @@ from projects.models import Project, Protocol
 
 READ_AT_ONCE = 400  # dialogues
 UTTERANCES_AT_ONCE = 2000
+UNREAD = ("created_at", "finished_at", "import_job")  # of a dialogue; no shape has them
 SPOKEN = ("dialogue_id", "position", "speaker", "text")
 ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
 WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")
@@ -90,7 +102,7 @@ class Selection:
     def pages(self) -> Iterator[list[Dialogue]]:
         """READ_AT_ONCE dialogues at a time, fewer where they are long."""
         after = 0
-        while rows := list(self.dialogues(after)[:READ_AT_ONCE]):
+        while rows := list(self.dialogues(after).defer(*UNREAD)[:READ_AT_ONCE]):
             page = _beginning(rows)
             yield page
             after = page[-1].pk
@@ -123,10 +135,12 @@ class Selection:
         return by_dialogue
 
     def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
-        ids = [dialogue.pk for dialogue in page]
-        still = self.dialogues(ids[0] - 1, ids[-1]).filter(id__in=ids).order_by()
+        first, last = page[0].pk, page[-1].pk
+        still = (
+            self.dialogues(first - 1, last).filter(id__any_of=[dialogue.pk for dialogue in page]).order_by()
+        )
         # Without its own bounds, PostgreSQL may walk the index of utterances from the first one to this page.
-        near = Utterance.objects.filter(dialogue_id__gte=ids[0], dialogue_id__lte=ids[-1])
+        near = Utterance.objects.filter(dialogue_id__gte=first, dialogue_id__lte=last)
         return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 

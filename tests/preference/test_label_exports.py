@@ -14,6 +14,7 @@ from pyarrow import parquet
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
+from annotation.models import Submission
 from annotation.services.planning import create_project
 from dialogues.services.imports import start_import
 from jobs.services import run_job
@@ -134,6 +135,14 @@ def test_a_row_for_every_answer_of_every_person(mara: User, imports: Imports, tm
 
 
 SAID = [{"role": "user", "content": "忘了密码"}, {"role": "assistant", "content": "去柜台"}]
+
+
+def test_numbers_beyond_64_bits_leave_as_they_are(mara: User, imports: Imports, tmp_path: Path) -> None:
+    project = create_project(slug="helpdesk", preset="dialeval", actor=mara)
+    imports(project, json.dumps([entry("d1", [2])]).encode(), "dialeval")
+    Submission.objects.update(answers={"dialogue": {"A": 10**30, "S": 1}, "utterances": {}})
+    rows = [json.loads(line) for line in exported(project, "judgements", tmp_path).splitlines()]
+    assert [row["value"] for row in rows] == [10**30, 1]
 
 
 @pytest.fixture
