@@ -5,7 +5,6 @@ import os
 import warnings
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import IO, Any, TypeVar, cast
 
 import django
@@ -24,8 +23,8 @@ django.setup(set_prefix=False)
 
 # A process that is busy is not taken for dead.
 ASIDE = frozenset({"/healthz", "/readyz"})
-# Seconds. Who takes longer waits for something else than the interpreter: a lock, a worker, a Redis that hangs.
-AT_WORK_FOR = 0.25
+# Seconds. Who takes longer is taken to wait for something else: a lock, a worker, a Redis that hangs.
+INTERPRETER_FOR = 0.25
 T = TypeVar("T")
 
 
@@ -55,8 +54,8 @@ class ThreadsHandler(ASGIHandler):
         # After its body a client has nothing to say but that it is gone.
         gone = asyncio.ensure_future(receive())
         try:
-            if scope["path"] in ASIDE:
-                await self.send_and_close(await sync_to_async(self.respond)(scope, body), gone, send)
+            if scope["path"].removeprefix(get_script_prefix(scope)) in ASIDE:
+                await self.send_aside(scope, body, send)
                 return
             turn = await _unless(gone, self.turn())
             if turn is None:
@@ -65,11 +64,23 @@ class ThreadsHandler(ASGIHandler):
             with turn:
                 response = await self.in_a_thread(scope, body)
             if response.streaming:
-                await self.send_and_close(response, gone, send)
+                await self.stream(response, gone, send)
             else:
                 await self.send_response(response, send)
         finally:
             gone.cancel()
+
+    async def send_aside(self, scope: Any, body: IO[bytes], send: Any) -> None:
+        try:
+            await self.send_response(await sync_to_async(self.respond)(scope, body), send)
+        finally:
+            await sync_to_async(connections.close_all)()  # of a thread that ends here
+
+    async def stream(self, response: HttpResponseBase, gone: asyncio.Future[Any], send: Any) -> None:
+        try:
+            await _unless(gone, self.send_response(response, send))
+        finally:
+            await sync_to_async(response.close)()
 
     async def turn(self) -> "_Turn":
         await self.places.acquire()
@@ -84,11 +95,6 @@ class ThreadsHandler(ASGIHandler):
         """A client that leaves meanwhile ends nothing: the thread reads what it sent."""
         respond = sync_to_async(self.respond, thread_sensitive=False, executor=self.threads)
         return await respond(scope, body)
-
-    async def send_and_close(self, response: HttpResponseBase, gone: asyncio.Future[Any], send: Any) -> None:
-        """What has used a thread of the request's own, which ends with it."""
-        await _unless(gone, self.send_response(response, send))
-        await sync_to_async(_close)(response)
 
     def respond(self, scope: Any, body: IO[bytes]) -> HttpResponseBase:
         """All of a request in this thread; a response that is not streamed has all of its text, and is closed."""
@@ -112,7 +118,7 @@ class _Turn:
         self.places, self.at_work, self.works = places, at_work, True
 
     def __enter__(self) -> None:
-        self.late = asyncio.get_running_loop().call_later(AT_WORK_FOR, self.let_another_work)
+        self.late = asyncio.get_running_loop().call_later(INTERPRETER_FOR, self.let_another_work)
 
     def __exit__(self, *_error: object) -> None:
         self.late.cancel()
@@ -128,19 +134,13 @@ class _Turn:
 async def _unless(gone: asyncio.Future[Any], work: Coroutine[Any, Any, T]) -> T | None:
     """What `work` gives, if it ends before the client is gone; else it is cancelled."""
     begun = asyncio.ensure_future(work)
-    await asyncio.wait({gone, begun}, return_when=asyncio.FIRST_COMPLETED)
-    if begun.done():
-        return begun.result()
-    begun.cancel()
-    with suppress(asyncio.CancelledError):
-        await begun
-    return None
-
-
-def _close(response: HttpResponseBase) -> None:
-    """In a thread that ends with its request: its connections are nobody's after it."""
-    response.close()
-    connections.close_all()
+    try:
+        await asyncio.wait({gone, begun}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not begun.done():
+            begun.cancel()
+            await asyncio.wait({begun})
+    return None if begun.cancelled() else begun.result()
 
 
 django_application = ThreadsHandler()

@@ -158,9 +158,14 @@ def errors_as_csv(job: Job) -> StreamedText:
 
     def lines() -> Iterator[str]:
         yield "\ufeff" + writer.writerow(["line", "code", "reason", "remedy"])
-        for row in refused_rows_of(job).iterator(chunk_size=1000):
-            error = as_error(row)
-            yield writer.writerow([error.line, error.code, _as_text(error.reason), _as_text(error.remedy)])
+        last = 0
+        while page := list(refused_rows_of(job).filter(pk__gt=last)[:1000]):
+            last = page[-1].pk
+            errors = map(as_error, page)
+            yield "".join(
+                writer.writerow([one.line, one.code, _as_text(one.reason), _as_text(one.remedy)])
+                for one in errors
+            )
 
     answer = StreamedText(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'

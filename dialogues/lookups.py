@@ -14,4 +14,6 @@ class AnyOf(Lookup):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         column, parameters = self.process_lhs(compiler, connection)
-        return f"{column} = ANY(%s)", (*parameters, list(self.rhs))
+        kind = self.lhs.output_field.db_type(connection)
+        # Without a type the array has the smallest that holds its values, and PostgreSQL cannot hash it.
+        return f"{column} = ANY(%s::{kind}[])", (*parameters, list(self.rhs))

@@ -17,7 +17,7 @@ FOR NO KEY UPDATE OF workload
 """
 
 # What the person holds in the project, and what this very claim took before, whoever sent it.
-HELD = """
+HELD_OR_CLAIMED = """
 SELECT * FROM annotation_assignment
 WHERE (annotator_id = %(annotator)s AND project_id = %(project)s AND state IN ('active', 'saved'))
     OR claim_id = %(claim)s

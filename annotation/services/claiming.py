@@ -1,7 +1,7 @@
 """Giving out tasks: who gets which one next.
 
 A person claims under the lock of their workload row, so that two tabs claim one after the other and two sends of one
-claim find the first. Tasks are taken in the order of their rank; who is at the same one gets the next.
+claim find the first. Tasks are taken in the order of their rank with SKIP LOCKED: nobody waits for anybody.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,7 @@ from accounts.models import User
 from annotation.models import HELD, Assignment, LabellingSettings, Task, Workload
 from annotation.selectors.admission import admission_needed
 from annotation.selectors.settings import Settings, work_settings
-from annotation.services.claim_statements import HELD as HELD_OR_CLAIMED
-from annotation.services.claim_statements import LEAST_BUSY, STANDING, TAKE
+from annotation.services.claim_statements import HELD_OR_CLAIMED, LEAST_BUSY, STANDING, TAKE
 from dialogues.models import Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
 from projects.models import Project, Protocol
@@ -115,7 +114,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
 
 
 def _standing(annotator: User, project: Project) -> _Standing:
-    """Locks the workload; makes it with the person's first claim."""
+    """Locks the workload; makes it with the person's first claim, which is rolled back for who is no annotator."""
     who = {"project": project.pk, "annotator": annotator.pk}
     found: list[Any] = list(Workload.objects.raw(STANDING, who))
     if not found:
@@ -242,7 +241,7 @@ def _take(claimer: _Claimer, pool: str, since: int) -> Task | None:
         return None
     task: Task = found[0]
     if claimer.project.protocol == Protocol.LABELLING and task.dialogue_id:
-        # As much of it as a claim tells; the rest is fetched where somebody asks for it.
+        # As much of it as a claim tells, in the model's order; the rest is fetched where somebody asks for it.
         shown = {"id": task.dialogue_id, "language": found[0].language, "domain": found[0].domain}
         task.dialogue = Dialogue.from_db(task._state.db, list(shown), list(shown.values()))
     return task

@@ -13,7 +13,7 @@ LOCK = Joined(
     JOIN projects_project project ON project.id = assignment.project_id
     JOIN annotation_labellingsettings settings ON settings.project_id = project.id
     LEFT JOIN annotation_schema schema ON schema.id = settings.schema_id
-    WHERE assignment.id = %(assignment)s AND assignment.annotator_id = %(annotator)s
+    WHERE assignment.id = %(assignment)s AND assignment.annotator_id = %(annotator)s AND project.protocol = 'labelling'
     FOR NO KEY UPDATE OF assignment, task
     """,
     (Assignment, "assignment", ()),

@@ -7,18 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import (
-    Case,
-    CharField,
-    Count,
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
 from annotation.models import Batch, FinalLabel, RoundState

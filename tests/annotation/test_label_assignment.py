@@ -76,6 +76,13 @@ def test_claiming_changes_no_dialogue(anna: User, quality: Project) -> None:
     assert list(Dialogue.objects.order_by("pk").values_list("pk", "state")) == before
 
 
+def test_a_claim_tells_the_language_and_the_domain_of_its_dialogue(anna: User, quality: Project) -> None:
+    Dialogue.objects.update(language="zh", domain="bank")
+    told = claims(anna, quality).dialogue
+    assert (told.language, told.domain) == ("zh", "bank")
+    assert told.external_id == Dialogue.objects.get(pk=told.pk).external_id
+
+
 def test_a_group_gets_its_own_dialogues_first_and_nobody_else_does(
     anna: User, bela: User, mara: User, quality: Project
 ) -> None:

@@ -1,6 +1,7 @@
 """The web server's handler."""
 
 import asyncio
+import io
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -13,9 +14,10 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
+from django.utils.translation import get_language
 
 from accounts.rest.streams import StreamedText
-from config.asgi import AT_WORK_FOR, ThreadsHandler
+from config.asgi import INTERPRETER_FOR, ThreadsHandler
 from config.health import healthz
 
 
@@ -62,13 +64,28 @@ def test_the_next_request_finds_the_connection_of_the_one_before(settings: Any) 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_streamed_leaves_no_connection_behind(settings: Any) -> None:
+def test_what_is_streamed_keeps_no_connection_and_its_readers_language(settings: Any) -> None:
     settings.ROOT_URLCONF = __name__
     streamed.clear()
     with handling() as handler:
-        assert asyncio.run(text_of(handler, "/streamed")) == "1"
-    [used] = streamed
-    assert used.connection is None
+        assert asyncio.run(text_of(handler, "/streamed")) == "1 zh-hans, 2 zh-hans"
+    assert [one.connection for one in streamed] == [None, None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_that_breaks_off_is_closed(settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+    streamed.clear()
+
+    async def talk(handler: ThreadsHandler) -> None:
+        said = await begun(handler, "/breaks")
+        await answered(said)
+        with pytest.raises(OSError, match="gone"):
+            await said.wait(timeout=30)
+
+    with handling() as handler:
+        asyncio.run(talk(handler))
+    assert (broken.closed, [one.connection for one in streamed]) == (True, [None])
 
 
 class Counted:
@@ -96,11 +113,13 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 
 counted = Counted()
-left = threading.Event()
+left, inside = threading.Event(), threading.Event()
+broken = io.BytesIO()
 streamed: list[Any] = []
 
 
 def held(request: HttpRequest) -> HttpResponse:
+    inside.set()
     left.wait(60)
     return HttpResponse(request.body)
 
@@ -115,15 +134,32 @@ def asked(statement: str) -> str:
         return str(cursor.fetchone()[0])
 
 
+def used() -> str:
+    """What a part of a stream needs a connection for; notes which one it was."""
+    streamed.append(connections["default"])
+    return asked(f"SELECT {len(streamed)}")
+
+
 def streamed_rows(request: HttpRequest) -> StreamedText:
     def rows() -> Iterator[str]:
-        yield asked("SELECT 1")
-        streamed.append(connections["default"])
+        yield f"{used()} {get_language()}"
+        yield f", {used()} {get_language()}"
 
     return StreamedText(rows())
 
 
+def breaks(request: HttpRequest) -> StreamedText:
+    def rows() -> Iterator[str]:
+        yield used()
+        raise OSError("gone")
+
+    answer = StreamedText(rows())
+    answer._resource_closers.append(broken.close)  # type: ignore[attr-defined]
+    return answer
+
+
 urlpatterns = [
+    path("breaks", breaks),
     path("backend", lambda request: HttpResponse(asked("SELECT pg_backend_pid()"))),
     path("counted", counted),
     path("endless", endless),
@@ -135,7 +171,7 @@ urlpatterns = [
 
 
 async def begun(handler: object, address: str) -> Any:
-    headers = [(b"host", b"localhost")]
+    headers = [(b"host", b"localhost"), (b"accept-language", b"zh-hans")]
     scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": headers}
     said: Any = ApplicationCommunicator(handler, scope)  # type: ignore[no-untyped-call]
     await said.send_input({"type": "http.request", "body": b"sent"})
@@ -165,8 +201,11 @@ async def leaves(said: Any) -> None:
     await said.wait(timeout=30)
 
 
-def test_requests_that_want_the_interpreter_come_in_turn_and_streams_hold_none(settings: Any) -> None:
-    settings.ROOT_URLCONF, settings.WEB_THREADS, settings.WEB_AT_WORK = __name__, 8, 2
+def test_requests_that_want_the_interpreter_come_in_turn_and_streams_hold_none(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS, settings.WEB_AT_WORK = __name__, 3, 2
+    monkeypatch.setattr("config.asgi.INTERPRETER_FOR", 60)
     counted.most = 0
 
     async def crowd(handler: ThreadsHandler) -> None:
@@ -192,7 +231,7 @@ def test_who_waits_for_something_else_holds_nobody_up_until_the_threads_are_all_
         await answered(quick)
         holds.append(await begun(handler, "/held"))
         waits = await begun(handler, "/thread")
-        assert await waits.receive_nothing(timeout=3 * AT_WORK_FOR)
+        assert await waits.receive_nothing(timeout=3 * INTERPRETER_FOR)
         left.set()
         await asyncio.gather(*map(answered, [*holds, waits]))
         await asyncio.gather(*(one.wait(timeout=30) for one in (*holds, quick, waits)))
@@ -212,7 +251,7 @@ def test_health_is_told_while_all_threads_are_taken_and_who_leaves_the_queue_tak
         holds = await begun(handler, "/held")
         goes, waits, health = [await begun(handler, at) for at in ("/counted", "/thread", "/healthz")]
         await answered(health)
-        await asyncio.sleep(2 * AT_WORK_FOR)
+        await asyncio.sleep(2 * INTERPRETER_FOR)
         await leaves(goes)
         assert await waits.receive_nothing(timeout=0.1)
         left.set()
@@ -225,17 +264,20 @@ def test_health_is_told_while_all_threads_are_taken_and_who_leaves_the_queue_tak
 
 
 def test_what_was_sent_stays_readable_when_the_client_leaves_while_it_is_handled(settings: Any) -> None:
-    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 2
+    settings.ROOT_URLCONF = __name__
     left.clear()
+    inside.clear()
 
-    async def crowd(handler: ThreadsHandler) -> str:
+    async def talk(handler: ThreadsHandler) -> bytes:
         goes = await begun(handler, "/held")
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(inside.wait, 30)
         await goes.send_input({"type": "http.disconnect"})
-        await asyncio.sleep(0.1)
+        assert await goes.receive_nothing(timeout=0.1)
         left.set()
+        assert (await goes.receive_output(timeout=30))["status"] == 200
+        read: bytes = (await goes.receive_output(timeout=30))["body"]
         await goes.wait(timeout=30)
-        return await text_of(handler, "/held")
+        return read
 
     with handling() as handler:
-        assert asyncio.run(crowd(handler)) == "sent"
+        assert asyncio.run(talk(handler)) == b"sent"
