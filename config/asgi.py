@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import IO, Any, TypeVar, cast
 
 import django
@@ -17,6 +18,8 @@ from django.db import connections
 from django.http import FileResponse
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
+
+from config.logging import ARRIVED
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup(set_prefix=False)
@@ -51,6 +54,7 @@ class ThreadsHandler(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
+        scope[ARRIVED] = monotonic()
         # After its body a client has nothing to say but that it is gone.
         gone = asyncio.ensure_future(receive())
         try:

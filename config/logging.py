@@ -16,6 +16,9 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 HEADER: Final = "X-Request-ID"
+ARRIVED: Final = (
+    "lapidary.arrived"  # in the ASGI scope: when the request was here, before it waited for its turn
+)
 # What a proxy may hand in; anything else could forge log lines and is replaced.
 ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 QUIET: Final = ("/static/", "/healthz", "/readyz", "/metrics")
@@ -97,20 +100,22 @@ class RequestIdMiddleware(MiddlewareMixin):
         request_id = given if ACCEPTABLE.fullmatch(given) else uuid4().hex
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        request.META["lapidary.request"] = (request_id, monotonic())
+        begun = monotonic()
+        arrived = getattr(request, "scope", {}).get(ARRIVED, begun)
+        request.META["lapidary.request"] = (request_id, arrived, begun - arrived)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        request_id, begun = request.META.get("lapidary.request", ("", monotonic()))
+        request_id, arrived, waited = request.META.get("lapidary.request", ("", monotonic(), 0.0))
         response[HEADER] = request_id
         if not request.path.startswith(QUIET):
-            milliseconds = round((monotonic() - begun) * 1000)
             # The path without its query: a query may hold what somebody searched for.
             access.info(
                 "request",
                 method=request.method,
                 path=request.path,
                 status=response.status_code,
-                ms=milliseconds,
+                ms=round((monotonic() - arrived) * 1000),
+                waited_ms=round(waited * 1000),
             )
         return response
 

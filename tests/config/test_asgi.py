@@ -240,6 +240,27 @@ def test_who_waits_for_something_else_holds_nobody_up_until_the_threads_are_all_
         asyncio.run(crowd(handler))
 
 
+def test_the_access_line_tells_how_long_a_request_waited_for_its_turn(
+    caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.ROOT_URLCONF, settings.WEB_THREADS = __name__, 1
+    left.clear()
+
+    async def crowd(handler: ThreadsHandler) -> None:
+        holds, waits = [await begun(handler, at) for at in ("/held", "/thread")]
+        assert await waits.receive_nothing(timeout=0.3)
+        left.set()
+        await asyncio.gather(answered(holds), answered(waits))
+        await asyncio.gather(holds.wait(timeout=30), waits.wait(timeout=30))
+
+    with handling() as handler, caplog.at_level("INFO", "lapidary.access"):
+        asyncio.run(crowd(handler))
+    lines: dict[str, Any] = {line.msg["path"]: line.msg for line in caplog.records}  # type: ignore[index]
+    assert lines["/thread"]["waited_ms"] >= 290
+    assert lines["/thread"]["ms"] >= lines["/thread"]["waited_ms"]
+    assert lines["/held"]["waited_ms"] < lines["/held"]["ms"]
+
+
 def test_health_is_told_while_all_threads_are_taken_and_who_leaves_the_queue_takes_none(
     settings: Any,
 ) -> None:
