@@ -102,11 +102,12 @@ class RequestIdMiddleware(MiddlewareMixin):
         structlog.contextvars.bind_contextvars(request_id=request_id)
         begun = monotonic()
         arrived = getattr(request, "scope", {}).get(ARRIVED, begun)
-        request.META["lapidary.request"] = (request_id, arrived, begun - arrived)
+        request.META["lapidary.request_id"] = request_id
+        request.META["lapidary.timing"] = (arrived, begun - arrived)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        request_id, arrived, waited = request.META.get("lapidary.request", ("", monotonic(), 0.0))
-        response[HEADER] = request_id
+        arrived, waited = request.META.get("lapidary.timing", (monotonic(), 0.0))
+        response[HEADER] = request.META.get("lapidary.request_id", "")
         if not request.path.startswith(QUIET):
             # The path without its query: a query may hold what somebody searched for.
             access.info(

@@ -36,6 +36,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def plain_context(request: HttpRequest) -> dict[str, str]:
-    request_id, _begun = request.META.get("lapidary.request", ("", 0))
+    request_id = request.META.get("lapidary.request_id", "")
     theme = request.COOKIES.get(THEME_COOKIE, "auto")
     return {"request_id": request_id, "plain_theme": theme if theme in ("light", "dark") else "auto"}

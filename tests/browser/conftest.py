@@ -91,6 +91,7 @@ def stack(
             yield made
             for process in made.running.values():
                 process.kill()  # a worker takes seconds to leave by itself
+            Worker.objects.all().delete()  # who it was, said since the last test's tables were emptied
         forget_messages()
 
 
