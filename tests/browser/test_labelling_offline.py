@@ -76,6 +76,23 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     expect(bench.badge).to_be_hidden()
 
 
+def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sent_by_the_next(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    """The next dialogue is shown at once, the write takes a moment: who closes the tab in it loses nothing."""
+    project = planned("diqad", mara, count=2)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.press("n").with_ahead().shown
+    bench.page.evaluate("IDBDatabase.prototype.transaction = () => ({ objectStore: () => ({ add() {} }) })")
+    bench.press("5").submit()
+    assert bench.shown != first
+    bench.reload()
+    eventually(lambda: len(stored(ann)) == 1, "what the first page could not write")
+    assert [(one.assignment_id, one.answers) for one in stored(ann)] == [(first, HIGH)]
+    assert not bench.page.evaluate("Object.keys(localStorage).filter((key) => key.includes('storing'))")
+
+
 @pytest.mark.parametrize("answer", [{"status": 502}, None], ids=["a proxy without a server", "no answer"])
 def test_what_lies_ready_is_used_while_the_server_is_down_and_the_network_up(
     mara: User, signs_in: SignedIn, eventually: Eventually, answer: dict[str, Any] | None

@@ -136,8 +136,42 @@ function read(store, then) {
 /** @param {Item} item */
 const isMine = (item) => item.owner === owner;
 
+/**
+ * What is being written to disk is kept beside it until it is there: a page that goes away gives up its writes.
+ * @param {string} key  @param {Item | null} item
+ */
+function keepCopy(key, item) {
+  try {
+    if (item) localStorage.setItem(key, JSON.stringify(item));
+    else localStorage.removeItem(key);
+  } catch {
+    // Full or forbidden: the disk has it in a moment.
+  }
+}
+
+const copyOf = (/** @type {string} */ id) => `lapidary:storing:${owner}:${id}`;
+
+/** What a page before this one could not write any more. Sent twice, it is stored once: the server knows its id. */
+async function recover() {
+  const copies = Object.keys(localStorage).filter((key) => key.startsWith(copyOf("")));
+  /** @type {Item[]} */
+  const lost = copies.map((key) => JSON.parse(localStorage.getItem(key) ?? ""));
+  lost.sort((one, other) => one.made_at - other.made_at);
+  await transact((outbox) =>
+    read(outbox, (/** @type {Item[]} */ rows) => {
+      const known = new Set(rows.map((row) => row.id));
+      for (const item of lost) if (!known.has(item.id)) outbox.add(item);
+    }),
+  );
+  for (const key of copies) keepCopy(key, null);
+}
+
+/** Nothing is read or sent before it. */
+let recovered = Promise.resolve();
+
 /** What waits or was refused, oldest first. @param {number} [assignment]  @returns {Promise<Item[]>} */
 export async function items(assignment) {
+  await recovered;
   /** @type {Item[]} */
   const rows = await transact((outbox, _confirmed, result) => read(outbox, result));
   return rows.filter((item) => isMine(item) && (assignment === undefined || item.assignment === assignment));
@@ -195,7 +229,12 @@ export function confirmedSince(assignment, touchedAt) {
 export async function enqueue(made) {
   /** @type {Item} */
   const item = { ...made, owner, attempts: 0 };
-  await transact((outbox) => outbox.add(item));
+  keepCopy(copyOf(item.id), item);
+  try {
+    await transact((outbox) => outbox.add(item));
+  } finally {
+    keepCopy(copyOf(item.id), null);
+  }
   tell({ kind: "queued", item });
   void send(laneOf(item));
 }
@@ -240,6 +279,7 @@ export async function flush() {
 /** @param {string} lane */
 async function send(lane) {
   const work = () => drain(lane);
+  await recovered;
   try {
     await (navigator.locks ? navigator.locks.request(`lapidary-outbox-${lane}`, work) : work());
   } catch (error) {
@@ -349,6 +389,7 @@ function forgetPages() {
 }
 
 function start() {
+  recovered = recover().catch(() => {});
   if (channel) channel.onmessage = (message) => hear(message.data);
   addEventListener("online", () => void flush());
   addEventListener("offline", () => void show());
