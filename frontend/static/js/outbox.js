@@ -154,6 +154,7 @@ const copyOf = (/** @type {string} */ id) => `lapidary:storing:${owner}:${id}`;
 /** What a page before this one could not write any more. Sent twice, it is stored once: the server knows its id. */
 async function recover() {
   const copies = Object.keys(localStorage).filter((key) => key.startsWith(copyOf("")));
+  if (copies.length === 0) return;
   /** @type {Item[]} */
   const lost = copies.map((key) => JSON.parse(localStorage.getItem(key) ?? ""));
   lost.sort((one, other) => one.made_at - other.made_at);
