@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -19,11 +18,11 @@ class Side:
     """
 
     def __init__(self, model: type[models.Model], alias: str, *, without: tuple[str, ...] = ()) -> None:
+        fields = [field for field in model._meta.concrete_fields if field.name not in without]
         self.model = model
-        self.fields = [field for field in model._meta.concrete_fields if field.name not in without]
-        self.names = [field.attname for field in self.fields]
-        self.columns = [f'{alias}."{field.column}"' for field in self.fields]
-        if converted := [field.name for field in self.fields if hasattr(field, "from_db_value")]:
+        self.names = [field.attname for field in fields]
+        self.columns = [f'{alias}."{field.column}"' for field in fields]
+        if converted := [field.name for field in fields if hasattr(field, "from_db_value")]:
             raise TypeError(f"{model.__name__}: leave out {', '.join(converted)}")
 
     def row(self, values: Any) -> Any:
@@ -36,18 +35,9 @@ class Side:
 class Joined:
     """A statement with {columns} in the place of what its sides select."""
 
-    def __init__(self, statement: str, *sides: tuple[type[models.Model], str, tuple[str, ...]]) -> None:
-        self.statement, self.wanted = statement, sides
-
-    @cached_property
-    def sides(self) -> list[Side]:
-        return [Side(model, alias, without=without) for model, alias, without in self.wanted]
-
-    @cached_property
-    def sql(self) -> str:
-        return self.statement.format(
-            columns=", ".join(column for side in self.sides for column in side.columns)
-        )
+    def __init__(self, statement: str, *sides: Side) -> None:
+        self.sides = sides
+        self.sql = statement.format(columns=", ".join(column for side in sides for column in side.columns))
 
     def first(self, parameters: Mapping[str, Any]) -> list[Any] | None:
         """A row of each side, in their order; None where the statement finds nothing."""

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
-from accounts.joined import Joined
+from accounts.joined import Joined, Side
 from accounts.models import ApiToken, Scope, User
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
@@ -22,8 +22,8 @@ USED_EVERY = timedelta(minutes=1)
 TOKEN = Joined(
     "SELECT {columns} FROM accounts_apitoken token JOIN accounts_user person ON person.id = token.user_id"
     " WHERE token.digest = %(digest)s",
-    (ApiToken, "token", ()),
-    (User, "person", ()),
+    Side(ApiToken, "token"),
+    Side(User, "person"),
 )
 DEFAULT_TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 3650

@@ -16,9 +16,8 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 HEADER: Final = "X-Request-ID"
-ARRIVED: Final = (
-    "lapidary.arrived"  # in the ASGI scope: when the request was here, before it waited for its turn
-)
+# In the ASGI scope: when the request was here, before it waited for its turn.
+ARRIVED: Final = "lapidary.arrived"
 # What a proxy may hand in; anything else could forge log lines and is replaced.
 ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 QUIET: Final = ("/static/", "/healthz", "/readyz", "/metrics")

@@ -1,6 +1,6 @@
 """What storing labels asks of the database in its own language (see claim_statements)."""
 
-from accounts.joined import Joined
+from accounts.joined import Joined, Side
 from annotation.models import Assignment, LabellingSettings, Schema, Task
 from projects.models import Project
 
@@ -16,11 +16,11 @@ LOCK = Joined(
     WHERE assignment.id = %(assignment)s AND assignment.annotator_id = %(annotator)s AND project.protocol = 'labelling'
     FOR NO KEY UPDATE OF assignment, task
     """,
-    (Assignment, "assignment", ()),
-    (Task, "task", ()),
-    (Project, "project", ("guidelines_en", "guidelines_zh")),
-    (LabellingSettings, "settings", ()),
-    (Schema, "schema", ("content",)),
+    Side(Assignment, "assignment"),
+    Side(Task, "task"),
+    Side(Project, "project", without=("guidelines_en", "guidelines_zh")),
+    Side(LabellingSettings, "settings"),
+    Side(Schema, "schema", without=("content",)),
 )
 
 # What was fetched ahead is served now. What another request of the person holds is being opened by that one.

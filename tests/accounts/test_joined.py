@@ -16,9 +16,9 @@ FROM = """
 """
 WHO_AND_WHERE = Joined(
     "SELECT {columns}" + FROM,
-    (User, "person", ()),
-    (Membership, "member", ()),
-    (Project, "project", ("guidelines_en",)),
+    Side(User, "person"),
+    Side(Membership, "member"),
+    Side(Project, "project", without=("guidelines_en",)),
 )
 
 
