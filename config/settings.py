@@ -72,7 +72,7 @@ DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "config.cache.Cache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {
             "pool_class": "config.cache.ProcessPool",
