@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.models.work import Assignment, Task, WorkSettings, between
 from dialogues.models import Dialogue
@@ -110,13 +111,15 @@ class LabelDraft(models.Model):
 class Stage(models.TextChoices):
     LABEL = "label", _("Labelled")
     CONFIRMATION = "confirmation", _("Confirmed")
+    CORRECTION = "correction", pgettext_lazy("what somebody sent", "Corrected")
 
 
 class Submission(models.Model):
     """One person's sent answers; a correction is a new revision, the old one is kept with `superseded_at`.
 
     id: the browser's submission UUID. answers: {"dialogue": {question: value}, "utterances": {"0": {question: value}}}.
-    stage: before or after the person could see the others' answers (DiQAD §4.2); only `label` is independent work.
+    stage: whether the person could see what others answered (DiQAD §4.2): `label` not, and only that is independent
+    work; `confirmation` since their answers were shown, `correction` since the final label was there.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
