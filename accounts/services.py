@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
-from accounts.joined import Joined, Side
 from accounts.models import ApiToken, Scope, User
+from accounts.statements import Joined, Side
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)

@@ -1,17 +1,22 @@
 """State machines: a table of allowed moves, a compare-and-set update, an event row. Nothing else changes a state."""
 
-from collections.abc import Mapping, Set
-from typing import Any
+from __future__ import annotations
 
-from django.db import models
+from collections.abc import Mapping, Set
+from functools import cache
+from typing import Any, cast
+
+from django.db import connection, models
 from django.utils.translation import gettext as _
 
 from accounts.errors import Refusal
 from accounts.models import User
+from accounts.statements import NewRow, in_database
 from projects.models import Event, Project
 
 # States are members of a TextChoices, or their values.
 Moves = Mapping[Any, Set[Any]]
+EVENT = NewRow(Event)
 
 
 def move(
@@ -39,16 +44,43 @@ def move(
             _("This cannot go from “%(before)s” to “%(to)s”.") % {"before": before, "to": to},
             _("Reload the page to see its present state."),
         )
-    won = type(row)._default_manager.filter(pk=row.pk, **{field: before}).update(**{field: to}, **changes)
+    changes = {field: to, **changes}
+    event = _event(row, kind, project, actor, reason, before, to, data)
+    asked = {**_values(type(row), changes), "row": row.pk, "before": before, **EVENT.values(event)}
+    with connection.cursor() as cursor:
+        cursor.execute(_statement(type(row), tuple(changes)), asked)
+        won = cursor.rowcount
     if not won:
         raise Refusal(
             "changed_meanwhile",
             _("Somebody else has changed this in the meantime."),
             _("Reload the page and look again before you decide."),
         )
-    for name, value in {field: to, **changes}.items():
+    for name, value in changes.items():
         setattr(row, name, value)
-    record(row, kind=kind, project=project, actor=actor, reason=reason, before=before, after=to, data=data)
+
+
+@cache
+def _statement(model: type[models.Model], changed: tuple[str, ...]) -> str:
+    """Compares, sets and tells: the event is written where the row was moved. The state is the first of `changed`."""
+    columns = [f'"{_field(model, name).column}"' for name in changed]
+    places = [f"%({name})s" for name in changed]
+    return f"""
+        WITH moved AS (
+            UPDATE "{model._meta.db_table}" SET {", ".join(map("{} = {}".format, columns, places))}
+            WHERE "{model._meta.pk.column}" = %(row)s AND {columns[0]} = %(before)s RETURNING 1
+        )
+        INSERT INTO {EVENT.table} ({EVENT.columns}) SELECT {EVENT.places} FROM moved
+    """  # noqa: S608 - names of tables and columns
+
+
+def _values(model: type[models.Model], changes: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: getattr(value, "pk", value) for name, value in changes.items()}
+    return {name: in_database(_field(model, name), value) for name, value in plain.items()}
+
+
+def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
+    return cast("models.Field[Any, Any]", model._meta.get_field(name))
 
 
 def record(
@@ -63,7 +95,22 @@ def record(
     data: Mapping[str, Any] | None = None,
 ) -> Event:
     """Write one event row about `row`."""
-    return Event.objects.create(
+    event = _event(row, kind, project, actor, reason, before, after, data)
+    event.save(force_insert=True)
+    return event
+
+
+def _event(
+    row: models.Model,
+    kind: str,
+    project: Project | None,
+    actor: User | None,
+    reason: str,
+    before: str,
+    after: str,
+    data: Mapping[str, Any] | None,
+) -> Event:
+    return Event(
         project=project,
         subject_type=row._meta.label_lower,
         subject_id=str(row.pk),

@@ -4,6 +4,7 @@ A task's `open_slots` is changed only there and here, together with the assignme
 """
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -31,7 +32,7 @@ from annotation.selectors.settings import Settings, work_settings
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from projects.models import Membership, Project, Protocol
 from projects.roles import Capability
-from projects.selectors import capabilities_of
+from projects.selectors import capabilities_of, capabilities_with
 from projects.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -81,16 +82,20 @@ def hold(assignment: Assignment) -> None:
         )
 
 
-def check_still_annotates(assignment: Assignment) -> None:
-    if not _may_annotate(assignment.annotator, assignment.project):
+def check_still_annotates(assignment: Assignment, roles: Iterable[str] | None = None) -> None:
+    """roles: the annotator's in the project, where the caller knows them."""
+    if not _may_annotate(assignment.annotator, assignment.project, roles):
         raise NotAllowed(
             _("You are no longer an annotator of this project, or the project was archived."),
             _("Your text is still here. Copy it if you need it, and ask the project's manager."),
         )
 
 
-def _may_annotate(person: User, project: Project) -> bool:
-    return project.archived_at is None and Capability.ANNOTATE in capabilities_of(person, project)
+def _may_annotate(person: User, project: Project, roles: Iterable[str] | None) -> bool:
+    if project.archived_at is not None:
+        return False
+    known = capabilities_of(person, project) if roles is None else capabilities_with(person, roles)
+    return Capability.ANNOTATE in known
 
 
 def _renew(assignment: Assignment, settings: Settings) -> None:

@@ -3,15 +3,29 @@
 Django makes such statements anew each time, which took three quarters of a claim. `claiming` says what they mean.
 """
 
+from accounts.statements import NewRow
+from annotation.models import Assignment
+
+ASSIGNMENT = NewRow(Assignment)
 # Locks the person's workload. roles and group: as a member of the project; None for who is none. has_test: the project
-# has an admission test.
+# has an admission test. least and least_at: where counts are balanced, who has taken least of the person's group, among
+# those at work for whom something is left; as of when the statement began, so never more than it is.
 STANDING = """
 SELECT workload.*, member.roles, member."group", EXISTS (
     SELECT FROM annotation_admissiontest test WHERE test.project_id = workload.project_id AND test.is_on
-) AS has_test
+) AS has_test, least.taken AS least, least.active_at AS least_at
 FROM annotation_workload workload
 LEFT JOIN projects_membership member
     ON member.project_id = workload.project_id AND member.user_id = workload.annotator_id
+LEFT JOIN LATERAL (
+    SELECT other.taken, other.active_at
+    FROM annotation_workload other
+    JOIN projects_membership theirs ON theirs.project_id = other.project_id AND theirs.user_id = other.annotator_id
+    WHERE %(balanced)s AND other.project_id = workload.project_id AND theirs."group" = member."group"
+        AND other.active_at >= %(since)s AND other.id <> workload.id
+        AND (other.drained_at IS NULL OR other.epoch <> %(epoch)s)
+    ORDER BY other.taken LIMIT 1
+) least ON true
 WHERE workload.project_id = %(project)s AND workload.annotator_id = %(annotator)s
 FOR NO KEY UPDATE OF workload
 """
@@ -21,17 +35,6 @@ HELD_OR_CLAIMED = """
 SELECT * FROM annotation_assignment
 WHERE (annotator_id = %(annotator)s AND project_id = %(project)s AND state IN ('active', 'saved'))
     OR claim_id = %(claim)s
-"""
-
-# Of the person's group, among those at work for whom something is left.
-LEAST_BUSY = """
-SELECT workload.id, workload.taken, workload.active_at
-FROM annotation_workload workload
-JOIN projects_membership member
-    ON member.project_id = workload.project_id AND member.user_id = workload.annotator_id
-WHERE workload.project_id = %(project)s AND member."group" = %(group)s AND workload.active_at >= %(since)s
-    AND workload.id <> %(workload)s AND (workload.drained_at IS NULL OR workload.epoch <> %(epoch)s)
-ORDER BY workload.taken LIMIT 1
 """
 
 # The first open task of a pool from a rank on that the person never had: takes one of its slots and counts it in the

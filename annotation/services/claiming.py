@@ -20,7 +20,7 @@ from accounts.models import User
 from annotation.models import HELD, Assignment, LabellingSettings, Task, Workload
 from annotation.selectors.admission import admission_needed
 from annotation.selectors.settings import Settings, work_settings
-from annotation.services.claim_statements import HELD_OR_CLAIMED, LEAST_BUSY, STANDING, TAKE
+from annotation.services.claim_statements import ASSIGNMENT, HELD_OR_CLAIMED, STANDING, TAKE
 from dialogues.models import Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
 from projects.models import Project, Protocol
@@ -32,12 +32,16 @@ FROM_THE_START = -(2**63)  # below every rank
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The person's workload, locked, and what they are in the project; has_test: it has an admission test."""
+    """The person's workload, locked, and what they are in the project; has_test: it has an admission test.
+
+    least: who has taken least of those whom the balance compares, and when that person last claimed.
+    """
 
     workload: Workload
     roles: list[str]
     group: str
     has_test: bool
+    least: tuple[int, datetime] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
 
 def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> Assignment | Refusal:
     """A refusal is returned, so that what it says about the person's workload is kept."""
-    standing = _standing(annotator, project)
+    settings = work_settings(project)
+    standing = _standing(annotator, project, settings)
     _check_annotates(standing, project)
     earlier, held = _earlier_and_held(annotator, project, claim_id)
     if earlier:
@@ -88,8 +93,10 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
     if standing.has_test and (refusal := admission_needed(annotator, project)):
         return refusal
     workload = standing.workload
-    claimer = _Claimer(annotator, project, standing.group, workload, work_settings(project))
-    if refusal := _too_many_open(claimer, held) or _over_the_limit(claimer) or _too_far_ahead(claimer):
+    claimer = _Claimer(annotator, project, standing.group, workload, settings)
+    if refusal := (
+        _too_many_open(claimer, held) or _over_the_limit(claimer) or _too_far_ahead(claimer, standing)
+    ):
         return refusal
     task = _next_task(claimer)
     if task is None:
@@ -99,7 +106,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         )
         return _nothing_left(claimer)
     now = timezone.now()
-    claimed = Assignment.objects.create(
+    claimed = Assignment(
         task=task,
         project=project,
         annotator=annotator,
@@ -108,20 +115,28 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         lease_until=now + timedelta(minutes=claimer.settings.lease_minutes),
         served_at=None if ahead else now,
     )
+    ASSIGNMENT.insert(claimed)
     # Nobody has written answers to it yet: what is told of it (labelling_shapes.of_labelling) need not look for any.
     Assignment.label_draft.related.set_cached_value(claimed, None)
     return claimed
 
 
-def _standing(annotator: User, project: Project) -> _Standing:
+def _standing(annotator: User, project: Project, settings: Settings) -> _Standing:
     """Locks the workload; makes it with the person's first claim, which is rolled back for who is no annotator."""
-    who = {"project": project.pk, "annotator": annotator.pk}
-    found: list[Any] = list(Workload.objects.raw(STANDING, who))
+    asked = {
+        "project": project.pk,
+        "annotator": annotator.pk,
+        "balanced": isinstance(settings, LabellingSettings) and settings.balance is not None,
+        "since": timezone.now() - AT_WORK_FOR,
+        "epoch": settings.epoch,
+    }
+    found: list[Any] = list(Workload.objects.raw(STANDING, asked))
     if not found:
         Workload.objects.get_or_create(project=project, annotator=annotator)
-        found = list(Workload.objects.raw(STANDING, who))
+        found = list(Workload.objects.raw(STANDING, asked))
     [workload] = found
-    return _Standing(workload, workload.roles or [], workload.group or "", workload.has_test)
+    least = None if workload.least is None else (workload.least, workload.least_at)
+    return _Standing(workload, workload.roles or [], workload.group or "", workload.has_test, least)
 
 
 def _check_annotates(standing: _Standing, project: Project) -> None:
@@ -183,13 +198,13 @@ def _over_the_limit(claimer: _Claimer) -> Refusal | None:
     )
 
 
-def _too_far_ahead(claimer: _Claimer) -> Refusal | None:
+def _too_far_ahead(claimer: _Claimer, standing: _Standing) -> Refusal | None:
     settings = claimer.settings
-    if not isinstance(settings, LabellingSettings) or settings.balance is None:
+    if not isinstance(settings, LabellingSettings) or settings.balance is None or standing.least is None:
         return None
-    least = _least_busy(claimer, settings)
-    ahead = claimer.workload.taken - least.taken if least else 0
-    if least is None or ahead < settings.balance:
+    least, active_at = standing.least
+    ahead = claimer.workload.taken - least
+    if ahead < settings.balance:
         return None
     return Refusal(
         "balance",
@@ -200,19 +215,8 @@ def _too_far_ahead(claimer: _Claimer) -> Refusal | None:
         )
         % {"n": ahead},
         _("This project wants everybody to label about as many. Go on when the others have caught up."),
-        details={"ahead": ahead, "until": (least.active_at + AT_WORK_FOR).isoformat()},
+        details={"ahead": ahead, "until": (active_at + AT_WORK_FOR).isoformat()},
     )
-
-
-def _least_busy(claimer: _Claimer, settings: LabellingSettings) -> Workload | None:
-    asked = {
-        "project": claimer.project.pk,
-        "group": claimer.group,
-        "workload": claimer.workload.pk,
-        "since": timezone.now() - AT_WORK_FOR,
-        "epoch": settings.epoch,
-    }
-    return next(iter(Workload.objects.raw(LEAST_BUSY, asked)), None)
 
 
 def _next_task(claimer: _Claimer) -> Task | None:

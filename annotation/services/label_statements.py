@@ -1,10 +1,11 @@
 """What storing labels asks of the database in its own language (see claim_statements)."""
 
-from accounts.joined import Joined, Side
-from annotation.models import Assignment, LabellingSettings, Schema, Task
-from projects.models import Project
+from accounts.statements import Joined, NewRow, Side, Value
+from annotation.models import Assignment, LabellingSettings, Schema, Submission, Task
+from projects.models import Membership, Project
 
 # Locks the assignment and then its task, as everywhere: two people who finish or confirm at once wait for each other.
+# With it comes who says each utterance, in order.
 LOCK = Joined(
     """
     SELECT {columns}
@@ -13,6 +14,8 @@ LOCK = Joined(
     JOIN projects_project project ON project.id = assignment.project_id
     JOIN annotation_labellingsettings settings ON settings.project_id = project.id
     LEFT JOIN annotation_schema schema ON schema.id = settings.schema_id
+    LEFT JOIN projects_membership member
+        ON member.project_id = assignment.project_id AND member.user_id = assignment.annotator_id
     WHERE assignment.id = %(assignment)s AND assignment.annotator_id = %(annotator)s AND project.protocol = 'labelling'
     FOR NO KEY UPDATE OF assignment, task
     """,
@@ -21,14 +24,34 @@ LOCK = Joined(
     Side(Project, "project", without=("guidelines_en", "guidelines_zh")),
     Side(LabellingSettings, "settings"),
     Side(Schema, "schema", without=("content",)),
+    Side(Membership, "member"),
+    Value(
+        "ARRAY(SELECT speaker FROM dialogues_utterance said WHERE said.dialogue_id = assignment.dialogue_id"
+        " ORDER BY position)"
+    ),
 )
 
-# What was fetched ahead is served now. What another request of the person holds is being opened by that one.
-SERVE_AHEAD = """
-UPDATE annotation_assignment SET served_at = %(now)s
-WHERE id IN (
-    SELECT id FROM annotation_assignment
-    WHERE annotator_id = %(annotator)s AND project_id = %(project)s AND state = 'active' AND served_at IS NULL
-    FOR NO KEY UPDATE SKIP LOCKED
+NEW = NewRow(Submission)
+# Stores a submission, unless its id is another one's; the draft has served its turn. What the person fetched ahead is
+# served now, where this is the first answer to its dialogue: what another request of theirs holds is opened by that.
+STORE = f"""
+WITH stored AS (
+    INSERT INTO {NEW.table} ({NEW.columns}) VALUES ({NEW.places}) ON CONFLICT (id) DO NOTHING RETURNING assignment_id
+), drafted AS (
+    DELETE FROM annotation_labeldraft draft USING stored WHERE draft.assignment_id = stored.assignment_id
+), served AS (
+    UPDATE annotation_assignment SET served_at = %(now)s
+    WHERE %(first)s AND id IN (
+        SELECT id FROM annotation_assignment
+        WHERE annotator_id = %(new_annotator_id)s AND project_id = %(new_project_id)s
+            AND state = 'active' AND served_at IS NULL AND id <> %(new_assignment_id)s
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
 )
+SELECT 1 FROM stored
+"""  # noqa: S608 - names of a table and its columns
+# What holds of a task's answers now.
+LIVE = """
+SELECT id, answers, stage FROM annotation_submission WHERE task_id = %(task)s AND superseded_at IS NULL
+ORDER BY assignment_id
 """

@@ -19,7 +19,6 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     FinalLabel,
-    LabelDraft,
     LabelOrigin,
     Schema,
     Stage,
@@ -28,10 +27,9 @@ from annotation.models import (
     TaskState,
 )
 from annotation.selectors.assignments import missing_assignment
-from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, release
-from annotation.services.label_statements import LOCK, SERVE_AHEAD
+from annotation.services.label_statements import LOCK, NEW, STORE
 from annotation.services.reasons import checked_reason
 from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
@@ -75,26 +73,25 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
     not_writable, decided.
     """
-    assignment = _locked(annotator, assignment_id)
-    task = assignment.task
-    if stored := Submission.objects.filter(pk=sent.id).first():
-        return _repeated(stored, assignment, task)
-    _check_open(assignment, task)
-    row = _schema_row(assignment, sent.schema)
-    speakers = speakers_in(assignment.dialogue_id)
-    answers = _checked(row, sent, speakers)
-    made_at = _made_at(assignment, sent.waited_ms)
+    locked = _locked(annotator, assignment_id)
+    assignment, task = locked.assignment, locked.assignment.task
     is_revision = assignment.state == AssignmentState.SUBMITTED
+    # What was never sent has no submission yet; an id of another dialogue's is found when it is stored.
+    if is_revision and (stored := Submission.objects.filter(pk=sent.id).first()):
+        return _repeated(stored, assignment, task)
+    _check_open(locked)
+    row = _schema_row(assignment, sent.schema)
+    answers = _checked(row, sent, locked.speakers)
+    made_at = _made_at(assignment, sent.waited_ms)
     if not is_revision:
         _check_time(assignment, made_at)
-        _take(assignment)
+        _take(locked)
     mark_used(row)
     submission = _store(assignment, task, row, answers, sent, made_at)
     if not is_revision:
-        _finish(assignment, submission, made_at)
-    LabelDraft.objects.filter(assignment=assignment).delete()
+        _finish(assignment, submission)
     settings = assignment.project.labelling
-    resolve_task(task=task, settings=settings, schema=schema_of(row), row=row, speakers=speakers)
+    resolve_task(task=task, settings=settings, schema=schema_of(row), row=row, speakers=locked.speakers)
     return Labelled(submission, task)
 
 
@@ -107,36 +104,50 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
 
 
-def _locked(annotator: User, assignment_id: int) -> Assignment:
-    """The annotator's own assignment, and its task, locked; NotFound for anybody else's."""
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    """An assignment and its task, locked; the annotator's roles in the project, and who says each utterance."""
+
+    assignment: Assignment
+    roles: Sequence[str]
+    speakers: Sequence[str]
+
+
+def _locked(annotator: User, assignment_id: int) -> _Locked:
+    """The annotator's own; NotFound for anybody else's."""
     found = LOCK.first({"assignment": assignment_id, "annotator": annotator.pk})
     if found is None:
         raise missing_assignment()
     assignment: Assignment
-    assignment, task, project, settings, schema = found
+    assignment, task, project, settings, schema, member, speakers = found
     settings.schema = schema
     project.labelling = settings
     task.project = assignment.project = project
     assignment.task, assignment.annotator = task, annotator
-    return assignment
+    return _Locked(assignment, member.roles if member else (), speakers)
 
 
-def _take(assignment: Assignment) -> None:
+def _take(locked: _Locked) -> None:
     """What is in work may be sent; its lease needs no renewal, since it ends here."""
-    if assignment.state == AssignmentState.ACTIVE:
-        check_still_annotates(assignment)
+    if locked.assignment.state == AssignmentState.ACTIVE:
+        check_still_annotates(locked.assignment, locked.roles)
     else:
-        hold(assignment)
+        hold(locked.assignment)
 
 
 def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
     if stored.assignment_id != assignment.pk:
-        raise Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+        raise _id_in_use()
     stored.assignment = assignment
     return Labelled(stored, task, repeated=True)
 
 
-def _check_open(assignment: Assignment, task: Task) -> None:
+def _id_in_use() -> Refusal:
+    return Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+
+
+def _check_open(locked: _Locked) -> None:
+    assignment, task = locked.assignment, locked.assignment.task
     if assignment.state == AssignmentState.RELEASED:
         raise Refusal(
             "not_writable",
@@ -146,7 +157,7 @@ def _check_open(assignment: Assignment, task: Task) -> None:
     check_not_sealed(task)
     if assignment.state != AssignmentState.SUBMITTED:
         return
-    check_still_annotates(assignment)
+    check_still_annotates(assignment, locked.roles)
     decided = FinalLabel.objects.filter(task=task, superseded_at=None, origin=LabelOrigin.DECIDED)
     if task.state == TaskState.DISPUTED or decided.exists():
         raise Refusal(
@@ -215,13 +226,16 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
 
 
 def _stage(assignment: Assignment, task: Task, before: Submission | None, made_at: datetime) -> Stage:
-    """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers.
+    """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers, and
+    before the final label.
 
     Every revision since then is a confirmation, also of who has confirmed nothing yet, and whatever has become of the
     task. What lay in the browser's outbox when the last of the others first answered was made without them.
     """
-    if before is None or not _was_confirmed(task):
+    if before is None:
         return Stage.LABEL
+    if not _was_confirmed(task):
+        return Stage.CORRECTION if _was_final(task, made_at) else Stage.LABEL
     if before.stage == Stage.CONFIRMATION:
         return Stage.CONFIRMATION
     first = Submission.objects.filter(task=task, revision=1).exclude(assignment=assignment)
@@ -232,6 +246,11 @@ def _was_confirmed(task: Task) -> bool:
     """Whether it is being confirmed, or was at any time: it may have become final, or a dispute, since."""
     begun = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
     return task.state == TaskState.CONFIRMING or begun.filter(after=TaskState.CONFIRMING).exists()
+
+
+def _was_final(task: Task, made_at: datetime) -> bool:
+    """Whether a label of several people was there to be seen, which says what the others answered."""
+    return task.overlap > 1 and FinalLabel.objects.filter(task=task, decided_at__lt=made_at).exists()
 
 
 def _store(
@@ -249,7 +268,7 @@ def _store(
     if before:
         before.superseded_at = timezone.now()
         before.save(update_fields=["superseded_at"])
-    return Submission.objects.create(
+    submission = Submission(
         id=sent.id,
         assignment=assignment,
         task=task,
@@ -265,9 +284,15 @@ def _store(
         trace=list(sent.trace),
         served_at=assignment.served_at or assignment.claimed_at,
     )
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, {**NEW.values(submission), "first": not is_revision, "now": made_at})
+        if cursor.fetchone() is None:
+            raise _id_in_use()
+    NEW.stored(submission, sent.id)
+    return submission
 
 
-def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -> None:
+def _finish(assignment: Assignment, submission: Submission) -> None:
     move(
         assignment,
         to=AssignmentState.SUBMITTED,
@@ -277,11 +302,6 @@ def _finish(assignment: Assignment, submission: Submission, made_at: datetime) -
         submitted_at=submission.stored_at,
         touched_at=submission.stored_at,
     )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            SERVE_AHEAD,
-            {"annotator": assignment.annotator_id, "project": assignment.project_id, "now": made_at},
-        )
 
 
 @transaction.atomic

@@ -32,6 +32,7 @@ from annotation.selectors.labelling import speakers_in
 from annotation.selectors.schemas import schema_of
 from annotation.services.batches import seal_when_complete
 from annotation.services.final_answers import Merged, agreed, merged, vote
+from annotation.services.label_statements import LIVE
 from annotation.services.reasons import checked_reason
 from projects.models import Event, Protocol
 from projects.transitions import move
@@ -43,8 +44,7 @@ def resolve_task(
     *, task: Task, settings: LabellingSettings, schema: schemas.Schema, row: Schema, speakers: Sequence[str]
 ) -> None:
     """See what the live submissions of a locked task make of it. Called in the transaction that changed them."""
-    sent = Submission.objects.filter(task=task, superseded_at=None).order_by("assignment_id")
-    live = list(sent.only("answers", "stage"))
+    live = list(Submission.objects.raw(LIVE, {"task": task.pk}))
     if len(live) < task.overlap:
         _unfinish(task)
         return
@@ -52,7 +52,7 @@ def resolve_task(
     compared = schemas.compared(schema, speakers)
     confirmed = [one.stage == Stage.CONFIRMATION for one in live]
     settled = settle(settings, schema, compared, answers)
-    if not any(confirmed) and settled.disagreement is not None:
+    if all(one.stage == Stage.LABEL for one in live) and settled.disagreement is not None:
         task.disagreement = settled.disagreement
         task.save(update_fields=["disagreement"])
     if settled.final is None or settled.origin is None:

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.errors import Refusal
 from accounts.models import User
@@ -12,7 +13,9 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     FinalLabel,
+    LabellingSettings,
     LabelOrigin,
+    Resolution,
     Stage,
     Submission,
     Task,
@@ -63,6 +66,30 @@ def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
     assert Submission.objects.get().answers == good()
     assignment.refresh_from_db()
     assert assignment.state == AssignmentState.SUBMITTED
+
+
+def test_an_id_of_another_dialogues_answers_is_refused(anna: User, bela: User, quality: Project) -> None:
+    id = uuid4()
+    sends(claims(anna, quality), good(), id)
+    for person in (anna, bela):
+        assignment = claims(person, quality)
+        with pytest.raises(Refusal) as refused:
+            sends(assignment, good(), id)
+        assert refused.value.code == "id_in_use"
+        assignment.refresh_from_db()
+        assert assignment.state == AssignmentState.ACTIVE
+    assert Submission.objects.count() == 1
+
+
+def test_sending_costs_few_queries(
+    anna: User, bela: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(claims(anna, quality), good())  # the first answer of all marks the questions as used
+    with django_assert_num_queries(6):  # the savepoint; lock, store, move the assignment, read what holds
+        sends(first, good())
+    with django_assert_num_queries(9):  # and the disagreement, the final label, move the task
+        sends(second, good())
 
 
 def test_two_who_agree_make_the_final_label(anna: User, bela: User, quality: Project) -> None:
@@ -139,6 +166,33 @@ def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
     assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
     assert to_confirm(anna, quality).get() == first
     assert sends(first, good("phone")).submission.stage == Stage.CONFIRMATION
+
+
+@pytest.mark.parametrize("resolution", Resolution)
+def test_what_is_corrected_when_the_final_label_is_there_is_no_independent_answer(
+    resolution: Resolution, anna: User, bela: User, quality: Project
+) -> None:
+    LabellingSettings.objects.update(resolution=resolution)
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    assert (
+        sends(first, good(1, reasons_1=["incomplete"])).submission.stage == Stage.LABEL
+    )  # there is no label yet
+    sends(second, good(1, reasons_1=["incomplete"]))
+    offline = sends(second, good(1, reasons_1=["incomplete"]), waited_ms=60_000, note="Sure.")
+    assert offline.submission.stage == Stage.LABEL
+    corrected = sends(first, good(2))
+    assert corrected.submission.stage == Stage.CORRECTION
+    assert corrected.task.disagreement == 0  # of what they answered by themselves
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 2), ("bela", 2)}
+
+
+def test_what_one_person_alone_corrects_is_independent(anna: User, quality: Project) -> None:
+    Task.objects.update(overlap=1, open_slots=1)
+    assignment = claims(anna, quality)
+    assert sends(assignment, good(2)).task.state == TaskState.FINAL
+    assert sends(assignment, good("phone")).submission.stage == Stage.LABEL
 
 
 def test_two_who_stay_with_it_leave_it_to_a_trainer(

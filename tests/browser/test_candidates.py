@@ -82,7 +82,7 @@ def test_a_missing_candidate_does_not_cost_the_others(
 def test_slow_candidates_show_seven_lines_and_their_state(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
 ) -> None:
-    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.options = {"delay": 4}
     scripted_generator.save()
     anns_assignment.project.authoring.generate_ahead = False
     anns_assignment.project.authoring.save()
@@ -103,7 +103,7 @@ def test_a_new_set_is_waited_for_without_saying_that_the_first_is_here(
     bench.says_and_waits(OPENING)
     live = page.locator("[data-live]")
     expect(live).to_have_text("7 candidates are here.")
-    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.options = {"delay": 4}
     scripted_generator.save()
     bench.press("Alt+r")
     expect(page.locator("#candidates .skeleton")).to_be_visible()
@@ -130,7 +130,7 @@ def test_a_long_wait_says_what_is_known(
 def test_a_digit_before_the_candidates_waits_for_them(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
 ) -> None:
-    scripted_generator.options = {"delay": 1.5}
+    scripted_generator.options = {"delay": 4}
     scripted_generator.save()
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.field.fill("My cat sheds everywhere.")

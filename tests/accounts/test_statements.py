@@ -1,11 +1,14 @@
-"""Rows of several models out of one statement."""
+"""Rows of several models out of one statement, and new ones by one that is made once."""
+
+from typing import Any
 
 import pytest
-from django.db import models
+from django.db import IntegrityError, models, transaction
 from pytest_django import DjangoAssertNumQueries
 
-from accounts.joined import Joined, Side
 from accounts.models import User
+from accounts.statements import Joined, NewRow, Side, Value
+from jobs.models import Job, JobState
 from projects.models import Event, Membership, Project
 
 FROM = """
@@ -55,3 +58,41 @@ def test_fields_that_django_converts_are_to_be_left_out() -> None:
     with pytest.raises(TypeError, match="Event: leave out data"):
         Side(Event, "event")
     assert "data" not in Side(Event, "event", without=("data",)).names
+
+
+def test_a_value_stands_among_the_rows(ann: User) -> None:
+    names = Value("ARRAY(SELECT username FROM accounts_user WHERE id = person.id)")
+    asked = Joined("SELECT {columns}" + FROM, names, Side(User, "person"))
+    assert asked.first({"person": ann.pk}) == [[ann.username], ann]
+
+
+def test_a_new_row_is_stored_as_django_stores_it(
+    project: Project, ann: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    told: dict[str, Any] = {
+        "project": project,
+        "actor": ann,
+        "subject_type": "t",
+        "subject_id": "1",
+        "kind": "k",
+        "reason": "“100 %”",
+        "data": {"a": [None, "é"]},
+    }
+    row, by_django = Event(**told), Event.objects.create(**told)
+    with django_assert_num_queries(1):
+        NewRow(Event).insert(row)
+    assert not row._state.adding
+    stored = Event.objects.get(pk=row.pk)
+    assert values(stored) == values(row)
+    assert {**values(by_django), "id": row.pk, "at": row.at} == values(row)
+
+
+def test_a_key_of_its_own_is_kept_and_taken_once(project: Project) -> None:
+    new = NewRow(Job)
+    job = Job(project=project, kind="import")
+    key = job.pk
+    new.insert(job)
+    assert job.pk == key
+    assert Job.objects.get(pk=key).state == JobState.QUEUED
+    with pytest.raises(IntegrityError), transaction.atomic():
+        new.insert(Job(pk=key, kind="import"))
