@@ -63,7 +63,8 @@ class Joined:
 
 
 class NewRow:
-    """A row of a model that is not stored yet, and its columns but a key that the database gives.
+    """A row of a model that is not stored yet, and its columns but a key that the database gives. Raises TypeError for
+    models with fields that Django or the database fills.
 
     columns and places: what stands behind INSERT INTO and VALUES; the places are named "new_" and the column.
     """
@@ -71,6 +72,9 @@ class NewRow:
     def __init__(self, model: type[models.Model]) -> None:
         meta = model._meta
         self.fields = [field for field in meta.concrete_fields if field is not meta.auto_field]
+        filled = [one.name for one in self.fields if one.generated or getattr(one, "auto_now", False)]
+        if filled:
+            raise TypeError(f"{model.__name__}: {', '.join(filled)} is filled by itself")
         self.table = f'"{meta.db_table}"'
         self.columns = ", ".join(f'"{field.column}"' for field in self.fields)
         self.places = ", ".join(f"%(new_{field.column})s" for field in self.fields)
@@ -97,5 +101,7 @@ class NewRow:
 
 
 def in_database(field: models.Field[Any, Any], value: Any) -> Any:
-    """A field's value as a parameter of a statement."""
+    """A field's value as a parameter of a statement. ValueError for a row that is not stored."""
+    if isinstance(value, models.Model):
+        value = value.prepare_database_save(field)
     return field.get_db_prep_save(value, connection)

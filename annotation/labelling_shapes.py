@@ -26,6 +26,7 @@ from annotation.selectors.labelling import (
 from annotation.serializers import A_DAY_MS, TodaySerializer, TraceEntry
 from annotation.services.labelling import MAX_NOTE
 
+PAGES = [(one.value, one.label) for one in (Stage.LABEL, Stage.CONFIRMATION)]
 BIGGEST_VERSION = 2**31 - 1
 BIGGEST_ANSWERS = 2 * 1024**2  # characters of JSON; 2,000 utterances with long answers need a tenth
 
@@ -136,7 +137,7 @@ class LabelAssignmentShort(serializers.Serializer[Any]):
     lease_until = serializers.DateTimeField()
     touched_at = serializers.DateTimeField()
     task_state = serializers.ChoiceField(choices=TaskState.choices)
-    stage = serializers.ChoiceField(choices=Stage.choices)
+    stage = serializers.ChoiceField(choices=PAGES, help_text="What the person is asked for.")
 
 
 class LabellingAssignment(LabelAssignmentShort):

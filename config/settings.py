@@ -332,6 +332,7 @@ SPECTACULAR_SETTINGS = {
         "TaskState": "annotation.models.TaskState",
         "LabelOrigin": "annotation.models.LabelOrigin",
         "SubmissionStage": "annotation.models.Stage",
+        "LabellingStage": "annotation.labelling_shapes.PAGES",
         "RoundState": "annotation.models.RoundState",
         "AppealState": "annotation.models.AppealState",
         "CandidateOrder": "generation.models.CandidateOrder",

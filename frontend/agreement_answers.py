@@ -73,9 +73,9 @@ def agreement_table(told: Told) -> Answer:
     ]
     head = [_("question"), *(str(MEASURES[key]) for key in shown), "n", _("people")]
     note = _(
-        "Independent answers only: nothing that somebody confirmed after seeing others'. n: dialogues or utterances "
-        "that at least two people answered; in brackets 95 % intervals; –: undefined, for example when everybody "
-        "always answers the same."
+        "Independent answers only: nothing that somebody changed or confirmed after seeing others' answers or the "
+        "final label. n: dialogues or utterances that at least two people answered; in brackets 95 % intervals; –: "
+        "undefined, for example when everybody always answers the same."
     )
     return Answer("agreement", _("How far do people agree?"), note, head, rows)
 

@@ -32,7 +32,7 @@ def move(
     data: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> None:
-    """Move `row` from the state it was read in to `to`, together with `changes`, and write the event.
+    """Move `row` from the state it was read in to `to`, together with `changes` (values), and write the event.
 
     Call it inside the service's transaction. Raises Refusal "illegal_move" when the table does not allow the move, and
     "changed_meanwhile" when somebody else moved the row since it was read; `row` is updated in memory on success.
@@ -64,7 +64,7 @@ def move(
 def _statement(model: type[models.Model], changed: tuple[str, ...]) -> str:
     """Compares, sets and tells: the event is written where the row was moved. The state is the first of `changed`."""
     columns = [f'"{_field(model, name).column}"' for name in changed]
-    places = [f"%({name})s" for name in changed]
+    places = [f"%(set_{name})s" for name in changed]
     return f"""
         WITH moved AS (
             UPDATE "{model._meta.db_table}" SET {", ".join(map("{} = {}".format, columns, places))}
@@ -75,8 +75,8 @@ def _statement(model: type[models.Model], changed: tuple[str, ...]) -> str:
 
 
 def _values(model: type[models.Model], changes: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: getattr(value, "pk", value) for name, value in changes.items()}
-    return {name: in_database(_field(model, name), value) for name, value in plain.items()}
+    fields = {name: _field(model, name) for name in changes}
+    return {f"set_{name}": in_database(field, changes[name]) for name, field in fields.items()}
 
 
 def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:

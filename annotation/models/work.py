@@ -66,7 +66,8 @@ class Task(models.Model):
     open_slots is how many people may still claim it. It never goes below 0: the database refuses.
     place: where it stands among tasks of one priority, drawn at random where a project wants a random order; rank is
     the order in which tasks are given out. group: the annotator group that it is for; empty: anybody.
-    disagreement: share of the compared answers that differ, once all people have answered; None before.
+    disagreement: share of the compared answers that differ, once all people have answered, each without knowing the
+    others'; None before.
     round: of the batch that it is judged with. A returned round withdraws its tasks; the next has tasks of its own.
     """
 

@@ -1,7 +1,7 @@
 """People's independent answers as tables of ratings, one table a question (DCH §3.2, §3.5).
 
-Independent is what was answered before the confirmation of its dialogue began, from when on people may have seen the
-others' answers (stage `label`); of several revisions the last.
+Independent (stage `label`) is what was answered before the confirmation of its dialogue began or its final label was
+there, from when on people may have seen the others' answers; of several revisions the last.
 PostgreSQL picks one answer out of each submission and sends columns of numbers: 100,000 dialogues need no objects.
 """
 

@@ -9,7 +9,7 @@ from annotation.models import Assignment
 ASSIGNMENT = NewRow(Assignment)
 # Locks the person's workload. roles and group: as a member of the project; None for who is none. has_test: the project
 # has an admission test. least and least_at: where counts are balanced, who has taken least of the person's group, among
-# those at work for whom something is left; as of when the statement began, so never more than it is.
+# those at work for whom something is left, as of when the statement began: after a wait, a moment ago.
 STANDING = """
 SELECT workload.*, member.roles, member."group", EXISTS (
     SELECT FROM annotation_admissiontest test WHERE test.project_id = workload.project_id AND test.is_on

@@ -41,7 +41,7 @@ WITH stored AS (
     DELETE FROM annotation_labeldraft draft USING stored WHERE draft.assignment_id = stored.assignment_id
 ), served AS (
     UPDATE annotation_assignment SET served_at = %(now)s
-    WHERE %(first)s AND id IN (
+    WHERE %(first)s AND EXISTS (SELECT FROM stored) AND id IN (
         SELECT id FROM annotation_assignment
         WHERE annotator_id = %(new_annotator_id)s AND project_id = %(new_project_id)s
             AND state = 'active' AND served_at IS NULL AND id <> %(new_assignment_id)s

@@ -225,27 +225,30 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
         )
 
 
-def _stage(assignment: Assignment, task: Task, before: Submission | None, made_at: datetime) -> Stage:
+def _stage(task: Task, before: Submission | None, made_at: datetime) -> Stage:
     """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers, and
     before the final label.
 
     Every revision since then is a confirmation, also of who has confirmed nothing yet, and whatever has become of the
-    task. What lay in the browser's outbox when the last of the others first answered was made without them.
+    task. What lay in the browser's outbox at that time was made without the others' answers.
     """
     if before is None:
         return Stage.LABEL
-    if not _was_confirmed(task):
-        return Stage.CORRECTION if _was_final(task, made_at) else Stage.LABEL
-    if before.stage == Stage.CONFIRMATION:
+    began = _confirmation_began(task)
+    if before.stage == Stage.CONFIRMATION or (began and began < made_at):
         return Stage.CONFIRMATION
-    first = Submission.objects.filter(task=task, revision=1).exclude(assignment=assignment)
-    return Stage.LABEL if first.filter(stored_at__gt=made_at).exists() else Stage.CONFIRMATION
+    if before.stage == Stage.CORRECTION or _was_final(task, made_at):
+        return Stage.CORRECTION
+    return Stage.LABEL
 
 
-def _was_confirmed(task: Task) -> bool:
-    """Whether it is being confirmed, or was at any time: it may have become final, or a dispute, since."""
-    begun = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
-    return task.state == TaskState.CONFIRMING or begun.filter(after=TaskState.CONFIRMING).exists()
+def _confirmation_began(task: Task) -> datetime | None:
+    """When it was first to be confirmed: it may have become final, or a dispute, since. None: never."""
+    events = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
+    begun = events.filter(after=TaskState.CONFIRMING).order_by("id").first()
+    if begun is None and task.state == TaskState.CONFIRMING:  # imported so
+        return task.created_at
+    return begun.at if begun else None
 
 
 def _was_final(task: Task, made_at: datetime) -> bool:
@@ -264,7 +267,7 @@ def _store(
     is_revision = assignment.state == AssignmentState.SUBMITTED
     live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
     before = live.first() if is_revision else None
-    stage = _stage(assignment, task, before, made_at)
+    stage = _stage(task, before, made_at)
     if before:
         before.superseded_at = timezone.now()
         before.save(update_fields=["superseded_at"])

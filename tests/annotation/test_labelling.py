@@ -1,13 +1,15 @@
 """Sending answers: once, corrected, too early, of another version, by somebody else."""
 
+from importlib import import_module
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from accounts.errors import Refusal
+from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
 from annotation.models import (
     Assignment,
@@ -188,6 +190,36 @@ def test_what_is_corrected_when_the_final_label_is_there_is_no_independent_answe
     assert set(independent) == {("anna", 2), ("bela", 2)}
 
 
+def test_what_was_corrected_in_sight_of_the_final_label_stays_so(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    for one in (first, second):
+        sends(one, good(2))
+    assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and begins the confirmation
+    made_before = sends(first, good("phone"), waited_ms=60_000)
+    assert made_before.submission.stage == Stage.CORRECTION
+    assert sends(second, good("phone")).submission.stage == Stage.CONFIRMATION
+    assert FinalLabel.objects.get(superseded_at=None).origin == LabelOrigin.CONFIRMED
+    assert set(independent_submissions(quality).values_list("revision", flat=True)) == {1}
+
+
+def test_corrections_of_before_are_told_by_when_they_came(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(1, reasons_1=["incomplete"]))
+    sends(first, good(2))  # nobody else has answered
+    sends(second, good(2))
+    corrected = sends(second, good(2), note="Sure.").submission
+    alone = claims(anna, quality)
+    Task.objects.filter(pk=alone.task_id).update(overlap=1, open_slots=0)
+    for _time in range(2):
+        sends(alone, good(2))
+    Submission.objects.update(stage=Stage.LABEL)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("annotation.migrations.0012_corrections").MADE_IN_SIGHT)
+    assert Submission.objects.get(stage=Stage.CORRECTION) == corrected
+
+
 def test_what_one_person_alone_corrects_is_independent(anna: User, quality: Project) -> None:
     Task.objects.update(overlap=1, open_slots=1)
     assignment = claims(anna, quality)
@@ -273,6 +305,22 @@ def test_answers_outside_the_options_are_named(anna: User, quality: Project) -> 
     with pytest.raises(Refusal) as refused:
         sends(claims(anna, quality), {"dialogue": {"quality": 9}, "utterances": {}})
     assert {problem["path"] for problem in refused.value.details["problems"]} >= {"quality", "verify"}
+
+
+def test_who_was_removed_and_who_never_annotated_sends_nothing(
+    anna: User, bela: User, quality: Project
+) -> None:
+    held, sent = claims(anna, quality), claims(anna, quality)
+    sends(sent, good())
+    remove_member(project=quality, actor=None, user=anna)
+    for is_superuser in (False, True):  # who may do everything but others' work
+        User.objects.filter(pk=anna.pk).update(is_superuser=is_superuser)
+        anna.refresh_from_db()
+        for assignment in (held, sent):
+            assignment.annotator = anna
+            with pytest.raises(NotAllowed):
+                sends(assignment, good("phone"))
+    assert Submission.objects.get().answers == good()
 
 
 def test_bela_cannot_label_annas_dialogue(anna: User, bela: User, quality: Project) -> None:

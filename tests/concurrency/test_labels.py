@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from threading import Barrier, Event, Thread
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -17,10 +17,11 @@ from django.db import connection, connections, transaction
 from django.db.models import Count
 from django.utils import timezone
 
+from accounts.errors import Refusal
 from accounts.models import Scope, User
 from accounts.services import create_token
 from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
-from annotation.services.assignment import reap_expired_leases
+from annotation.services.assignment import reap_expired_leases, release
 from annotation.services.claiming import claim_next_task
 from annotation.services.labelling import SentLabels, submit_labels
 from annotation.services.planning import create_project, plan_labelling
@@ -189,9 +190,9 @@ def is_waited_for() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def send(assignment: Assignment, accomplished: int) -> None:
+def send(assignment: Assignment, accomplished: int, id: UUID | None = None) -> None:
     answers = {**ANSWERS, "dialogue": {"A": accomplished, "S": 0, "E": 2}}
-    labels = SentLabels(id=uuid4(), schema=1, answers=answers)
+    labels = SentLabels(id=id or uuid4(), schema=1, answers=answers)
     submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
 
@@ -209,6 +210,31 @@ def test_two_who_confirm_at_the_same_instant_end_in_one_label() -> None:
         assert done == [None, None]
         final = FinalLabel.objects.get(task=first.task_id, superseded_at=None)
         assert (final.origin, final.answers["dialogue"]["A"]) == (LabelOrigin.CONFIRMED, 1)
+
+
+def test_one_id_that_is_sent_for_two_dialogues_at_once_is_stored_for_one() -> None:
+    project = helpdesk(12, overlap=1, balance=None)
+    anna, bela = people(project, 2)
+    for round_number in range(1, 7):
+        id = uuid4()
+        held = [claim_next_task(annotator=one, project=project, claim_id=uuid4()) for one in (anna, bela)]
+        done = at_once(*(partial(send, one, 1, id) for one in held))
+        [refused] = [one for one in done if one is not None]
+        assert isinstance(refused, Refusal), refused
+        assert refused.code == "id_in_use"
+        assert (
+            Submission.objects.count() == Task.objects.filter(state=TaskState.FINAL).count() == round_number
+        )
+        release(annotator=(anna, bela)[done.index(refused)], assignment_id=held[done.index(refused)].pk)
+
+
+def test_answers_that_are_sent_twice_at_once_are_stored_once() -> None:
+    project = helpdesk(6, overlap=1, balance=None)
+    [anna] = people(project, 1)
+    for round_number in range(1, 7):
+        held, id = claim_next_task(annotator=anna, project=project, claim_id=uuid4()), uuid4()
+        assert at_once(*[partial(send, held, 1, id)] * 3) == [None] * 3
+        assert Submission.objects.count() == FinalLabel.objects.count() == round_number
 
 
 def test_leases_end_one_by_one() -> None:

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from django.core.cache import cache, caches
+from django.core.cache import caches
 
 from config.cache import ProcessClient
 
@@ -13,12 +13,7 @@ def test_threads_share_one_client() -> None:
         assert isinstance(own, ProcessClient)
         return own.get_client("name", write=True)
 
+    first = client()
     with ThreadPoolExecutor(4) as threads:
         made = {id(one.result()) for one in [threads.submit(client) for _n in range(8)]}
-    assert made == {id(client())}
-
-
-def test_what_one_thread_keeps_another_finds() -> None:
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda n: cache.set(f"shared:{n}", n, 60), range(50)))
-        assert list(threads.map(lambda n: cache.get(f"shared:{n}"), range(50))) == list(range(50))
+    assert made == {id(first)}

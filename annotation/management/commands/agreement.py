@@ -12,11 +12,11 @@ from measures.estimate import Estimate
 
 EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them
 (nugget/customer), one of several answers once for each option (reasons=incomplete). Only independent answers count:
-what somebody confirmed after seeing the others' answers does not. Measures: percent (pairs of annotators who agree),
-fleiss_kappa, randolph_kappa (κ_free), krippendorff_alpha (ordinal for scales, interval for sliders, else nominal), and
-icc for sliders, which have no κ; each with its 95 % interval and the number n of items that at least two people
-answered. Options that have counts_as in the schema are taken together (DCH: CS 2 and 1, -2 and -1). null: undefined,
-for example when everybody always gives the same answer.
+what somebody changed or confirmed after seeing the others' answers or the final label does not. Measures: percent
+(pairs of annotators who agree), fleiss_kappa, randolph_kappa (κ_free), krippendorff_alpha (ordinal for scales, interval
+for sliders, else nominal), and icc for sliders, which have no κ; each with its 95 % interval and the number n of items
+that at least two people answered. Options that have counts_as in the schema are taken together (DCH: CS 2 and 1, -2
+and -1). null: undefined, for example when everybody always gives the same answer.
 
 With --json: {question: {measure: {"value", "low", "high", "n"}}} on standard output.
 
