@@ -37,7 +37,7 @@ KILLED = (-9, 137)
 def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
     """`python -m module` with its output appended to a log in `folder`, which exists."""
     environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
-    environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONIOENCODING": "utf-8"}
     if settings.TRAINING_THREADS:
         environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
     with (folder / log).open("ab") as out:
@@ -172,5 +172,10 @@ def keep_tail(path: Path) -> None:
 
 def last_words(path: Path) -> str:
     """The last line of a log that says something."""
-    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")[:500]
+    return next(reversed(lines_of(path)), "")[:500]
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a log that say something."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -55,7 +55,6 @@ def failure(folder: Path, status: int) -> Refusal:
             _("The operating system killed the evaluation, probably because memory ran out."),
             _("Free memory, or use a smaller model."),
         )
-    log = folder / LOG
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-2:]
+    lines = child.lines_of(folder / LOG)[-2:]
     cause, remedy = (lines if len(lines) == 2 else [*lines, ""]) if lines else (_("It said nothing."), "")
     return Refusal("evaluation_failed", cause[:500], remedy[:500])

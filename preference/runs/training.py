@@ -162,7 +162,7 @@ def _tried(folder: Path, job: Job, progress: Progress) -> dict[str, str]:
     options = json.dumps(generator_options(folder / MODEL))
     process = child.start(CHECKER, [BackendKind.HF, options], folder, CHECK_LOG)
     child.follow(process, progress, lambda: job.done, CHECK_STOP_SECONDS)
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("{")]
+    lines = [line for line in child.lines_of(log) if line.startswith("{")]
     if not lines:
         return {"fault": _("It could not be loaded to try it out."), "remedy": _("Read its training's log.")}
     answer = json.loads(lines[-1])

@@ -159,7 +159,8 @@ class JointModel(nn.Module):
         weights = {name: value.detach().float().cpu() for name, value in self.head.state_dict().items()}
         save_file(weights, folder / HEAD_FILE)
         if about is not None:
-            (folder / ABOUT_FILE).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+            text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+            (folder / ABOUT_FILE).write_text(text, encoding="utf-8")
 
 
 def _width(backbone: Any) -> int:
