@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,8 +9,10 @@ class PreferenceConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs.registry import register
+        from preference.training import words
         from projects.roles import Capability
 
+        words.speak(translation)  # recipes are checked here too, for whoever asks
         register("export", "preference.exports.job.carry_out_export", needs=Capability.EXPORT)
         register("snapshot", "preference.exports.snapshot.carry_out_snapshot", needs=Capability.EXPORT)
         register("push", "preference.exports.hub.carry_out_push", needs=Capability.EXPORT)

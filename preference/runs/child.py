@@ -14,10 +14,12 @@ from pathlib import Path
 import psutil
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts.errors import Refusal
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
+from preference.training.words import LANGUAGE
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +37,13 @@ KILLED = (-9, 137)
 
 
 def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
-    """`python -m module` with its output appended to a log in `folder`, which exists."""
+    """`python -m module` with its output appended to a log in `folder`, which exists.
+
+    It speaks the language that is active here: that of the person who started the job.
+    """
     environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
-    environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONIOENCODING": "utf-8"}
+    environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {LANGUAGE: get_language() or "", "PYTHONIOENCODING": "utf-8"}
     if settings.TRAINING_THREADS:
         environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
     with (folder / log).open("ab") as out:

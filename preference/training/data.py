@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from preference.training.errors import TrainingError
+from preference.training.words import gettext as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,20 @@ def read_dialogues(path: str | Path) -> list[TrainingDialogue]:
     file = Path(path) / "dialogues.jsonl" if Path(path).is_dir() else Path(path)
     rows = list(_rows(file))
     if not rows:
-        raise TrainingError(f"{file} has no dialogues.", "Export a snapshot of dialogues with accepted work.")
+        raise TrainingError(
+            _("%(file)s has no dialogues.") % {"file": file},
+            _("Export a snapshot of dialogues with accepted work."),
+        )
     shaped = "human" in rows[0][1]
     dialogues = _from_quadruples(rows) if shaped else [_from_conversation(*row) for row in rows]
     if not any(dialogue.turns for dialogue in dialogues):
         raise TrainingError(
-            f"No utterance in {file} has a context and a candidate that differs from what the person wrote, "
-            "so there is nothing to rank.",
-            "Use dialogues that were written with candidates shown; a plain import has none.",
+            _(
+                "No utterance in %(file)s has a context and a candidate that differs from what the person wrote, "
+                "so there is nothing to rank."
+            )
+            % {"file": file},
+            _("Use dialogues that were written with candidates shown; a plain import has none."),
         )
     return dialogues
 
@@ -64,32 +71,37 @@ def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    place = f"line {number} of {file}"
+                    place = _("line %(number)s of %(file)s") % {"number": number, "file": file}
                     yield place, _object(line, place)
     except OSError as error:
         raise TrainingError(
-            f"{file} cannot be read: {error.strerror}.",
-            "Name a snapshot folder (it holds dialogues.jsonl) or a JSONL file.",
+            _("%(file)s cannot be read: %(reason)s.") % {"file": file, "reason": error.strerror},
+            _("Name a snapshot folder (it holds dialogues.jsonl) or a JSONL file."),
         ) from error
     except UnicodeDecodeError as error:
-        raise TrainingError(f"{file} is not UTF-8 text: {error.reason}.", "Save it as UTF-8.") from error
+        raise TrainingError(
+            _("%(file)s is not UTF-8 text: %(reason)s.") % {"file": file, "reason": error.reason},
+            _("Save it as UTF-8."),
+        ) from error
 
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise TrainingError(f"In {place}: no valid JSON ({error}).", "Correct or remove the line.") from error
+        said = _("In %(place)s: no valid JSON (%(reason)s).") % {"place": place, "reason": error}
+        raise TrainingError(said, _("Correct or remove the line.")) from error
     if not isinstance(row, dict) or not ("conversation" in row or {"context", "human"} <= row.keys()):
         raise TrainingError(
-            f"In {place}: neither a `conversation` nor a `context` with a `human` reply.",
-            "Export in shape `diamante` or `quadruples`.",
+            _("In %(place)s: neither a `conversation` nor a `context` with a `human` reply.")
+            % {"place": place},
+            _("Export in shape `diamante` or `quadruples`."),
         )
     return row
 
 
-def _wrong(place: str, key: str, wanted: str) -> TrainingError:
-    return TrainingError(f"In {place}: `{key}` must be {wanted}.", "Correct or remove the line.")
+def _wrong(said: str, place: str, key: str) -> TrainingError:
+    return TrainingError(said % {"place": place, "key": key}, _("Correct or remove the line."))
 
 
 def _text(row: dict[str, Any], key: str, place: str, *, needed: bool = False) -> str:
@@ -97,7 +109,7 @@ def _text(row: dict[str, Any], key: str, place: str, *, needed: bool = False) ->
     if value is None and not needed:
         return ""
     if not isinstance(value, str):
-        raise _wrong(place, key, "text")
+        raise _wrong(_("In %(place)s: `%(key)s` must be text."), place, key)
     return value.strip()
 
 
@@ -106,7 +118,7 @@ def _texts(row: dict[str, Any], key: str, place: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise _wrong(place, key, "a list of texts")
+        raise _wrong(_("In %(place)s: `%(key)s` must be a list of texts."), place, key)
     return [text.strip() for text in value]
 
 
@@ -119,7 +131,7 @@ def _name(row: dict[str, Any], key: str) -> str:
 def _from_conversation(place: str, row: dict[str, Any]) -> TrainingDialogue:
     conversation = row.get("conversation")
     if not isinstance(conversation, list) or not all(isinstance(item, dict) for item in conversation):
-        raise _wrong(place, "conversation", "a list of objects")
+        raise _wrong(_("In %(place)s: `%(key)s` must be a list of objects."), place, "conversation")
     utterances = tuple(_text(item, "utterance", place, needed=True) for item in conversation)
     turns = (
         _turn(utterances[:position], human, _texts(item, "response_candidates", place), item, place)
@@ -200,7 +212,7 @@ def _belongs(
 
 
 def _put_together(name: str, found: _Gathered) -> TrainingDialogue:
-    words, place = found.utterances, f"dialogue {name}"
+    words, place = found.utterances, _("dialogue %(name)s") % {"name": name}
     turns = (
         _turn(words[:position], words[position], candidates, found.rows[position], place)
         for position, candidates in sorted(found.candidates.items())

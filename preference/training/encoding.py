@@ -13,6 +13,7 @@ from typing import Any
 
 from generation.backends.hf.rendering import LONGEST_TOKEN, TextEncoder
 from preference.training.errors import TrainingError
+from preference.training.words import gettext as _
 
 Tokens = tuple[int, ...]
 KEPT_TEXTS = 1 << 15
@@ -28,8 +29,10 @@ class Encoder:
         """positions: the longest sequence that the model takes. Raises TrainingError."""
         if tokenizer.eos_token_id is None:
             raise TrainingError(
-                "The tokenizer has no eos_token, which ends an utterance.",
-                "Set eos_token in tokenizer_config.json to the token that the model was trained to end with.",
+                _("The tokenizer has no eos_token, which ends an utterance."),
+                _(
+                    "Set eos_token in tokenizer_config.json to the token that the model was trained to end with."
+                ),
             )
         self.notes: list[str] = []
         self.start: Tokens = () if tokenizer.bos_token_id is None else (tokenizer.bos_token_id,)
@@ -46,13 +49,18 @@ class Encoder:
             return context
         if positions - reply < SHORTEST_CONTEXT:
             raise TrainingError(
-                f"The model takes {positions} tokens at most, and a reply of {reply} leaves no room for a context.",
-                "Lower the recipe's reply, or use a model with more positions.",
+                _(
+                    "The model takes %(positions)s tokens at most, and a reply of %(reply)s leaves no room "
+                    "for a context."
+                )
+                % {"positions": positions, "reply": reply},
+                _("Lower the recipe's reply, or use a model with more positions."),
             )
-        self.notes.append(
-            f"Contexts are cut to {positions - reply} tokens instead of {context}, "
-            f"because the model takes {positions} at most."
+        said = _(
+            "Contexts are cut to %(cut)s tokens instead of %(context)s, because the model takes %(positions)s "
+            "at most."
         )
+        self.notes.append(said % {"cut": positions - reply, "context": context, "positions": positions})
         return positions - reply
 
     def _utterance(self, text: str) -> Tokens:

@@ -21,9 +21,10 @@ from typing import Any
 from preference.training.data import TrainingDialogue, read_dialogues
 from preference.training.errors import TrainingError
 from preference.training.output import sha256_of
+from preference.training.words import gettext as _
+from preference.training.words import ngettext
 
 ALL = "all"
-NO_HEAD = "The model has no preference head: it is ranked by generation probability alone."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,17 +63,24 @@ def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> l
     """Those with a turn to rank. Raises TrainingError where there is none, saying what there is."""
     chosen = [one for one in dialogues if split in (ALL, one.split)]
     if not chosen:
-        there = Counter(one.split or "none" for one in dialogues)
+        there = Counter(one.split or _("no split") for one in dialogues)
         counts = ", ".join(f"{name} {count}" for name, count in sorted(there.items()))
         raise TrainingError(
-            f"No dialogue in {data} is of the split {split} (dialogues by split: {counts}).",
-            "Name another with --split, or take all with --split all.",
+            _("No dialogue in %(data)s is of the split %(split)s (dialogues by split: %(counts)s).")
+            % {"data": data, "split": split, "counts": counts},
+            _("Name another with --split, or take all with --split all."),
         )
     ranked = [one for one in chosen if one.turns]
     if not ranked:
         raise TrainingError(
-            f"The {len(chosen)} dialogues of the split {split} have no candidates that differ from what people wrote.",
-            "Name another split, or use dialogues that were written with candidates shown.",
+            ngettext(
+                "The one dialogue of the split %(split)s has no candidates that differ from what people wrote.",
+                "The %(count)s dialogues of the split %(split)s have no candidates that differ from what people "
+                "wrote.",
+                len(chosen),
+            )
+            % {"count": len(chosen), "split": split},
+            _("Name another split, or use dialogues that were written with candidates shown."),
         )
     return ranked
 
@@ -96,7 +104,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.threads:
         torch.set_num_threads(options.threads)
     scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_tell)
-    notes = [*encoder.notes, *([] if head else [NO_HEAD])]
+    notes = list(encoder.notes)
+    if not head:
+        notes.append(_("The model has no preference head: it is ranked by generation probability alone."))
     return {
         "model": {"name": options.model, "version": scoring.version_of(options.model, model), "head": head},
         "data": {"path": str(options.data), "sha256": sha256_of(options.data)},
@@ -118,7 +128,9 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TrainingError(
-            f"The report cannot be written to {file}: {error.strerror}.", "Name another file."
+            _("The report cannot be written to %(file)s: %(reason)s.")
+            % {"file": file, "reason": error.strerror},
+            _("Name another file."),
         ) from error
 
 
@@ -136,7 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         # The last two lines are cause and remedy, whatever happens: the page shows them.
         cause = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"{cause}\nSee the log above; where memory ran out, use a smaller model.", file=sys.stderr)
+        remedy = _("See the log above; where memory ran out, use a smaller model.")
+        print(f"{cause}\n{remedy}", file=sys.stderr)
         return 1
     if options.json:
         print(text)

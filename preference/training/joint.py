@@ -31,6 +31,8 @@ from preference.training.output import Output
 from preference.training.progress import Progress
 from preference.training.recipe import RECIPES, JointRecipe, changed, with_lora
 from preference.training.stopping import Stopped, StopRequest
+from preference.training.words import gettext as _
+from preference.training.words import together
 
 
 def parser() -> argparse.ArgumentParser:
@@ -134,16 +136,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Stopped as stopped:
         progress.state("stopped", stopped.why)
-        progress.say(f"{stopped.why} Go on with --resume.")
+        progress.say(together(stopped.why, _("Go on with --resume.")))
         return 128 + stopped.signum
     except KeyboardInterrupt:
-        progress.state("stopped", "Interrupted while the checkpoint was written.")
+        progress.state("stopped", _("Interrupted while the checkpoint was written."))
         return 130
     except TrainingError as error:
         return _failed(progress if claimed else None, error.cause, error.remedy)
     except Exception as error:
         traceback.print_exc()
-        return _failed(progress if claimed else None, f"{type(error).__name__}: {error}", "See the log.")
+        return _failed(progress if claimed else None, f"{type(error).__name__}: {error}", _("See the log."))
     finally:
         output.release()
 

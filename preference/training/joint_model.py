@@ -21,6 +21,7 @@ from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.attention import additive, attend_in_blocks
 from preference.training.errors import TrainingError
+from preference.training.words import gettext as _
 
 ABOUT_FILE = "training.json"
 
@@ -148,8 +149,9 @@ class JointModel(nn.Module):
             shutil.rmtree(old, ignore_errors=True)
         except (OSError, SafetensorError) as error:
             raise TrainingError(
-                f"The model cannot be saved to {folder}: {error}.",
-                "Free space there, or name another folder.",
+                _("The model cannot be saved to %(folder)s: %(reason)s.")
+                % {"folder": folder, "reason": error},
+                _("Free space there, or name another folder."),
             ) from error
 
     def _write(self, folder: Path, about: Mapping[str, Any] | None) -> None:
@@ -194,7 +196,7 @@ def _no_dropout(backbone: Any) -> list[str]:
                 found.append(name)
     if not found:
         return []
-    return ["Dropout is set to 0, because replies that share a context cannot each have their own."]
+    return [_("Dropout is set to 0, because replies that share a context cannot each have their own.")]
 
 
 def _is_dropout(module: Any, name: str) -> bool:

@@ -16,6 +16,7 @@ from preference.training import checkpoints
 from preference.training.errors import TrainingError
 from preference.training.progress import replace_json
 from preference.training.recipe import differences
+from preference.training.words import gettext as _
 
 # What a run that ended before its first checkpoint leaves; nothing is lost with it.
 LEFTOVERS = frozenset({".lock", "state.json", "training.json", "progress.jsonl", "tensorboard"})
@@ -43,8 +44,9 @@ class Output:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
             raise TrainingError(
-                f"The folder {self.folder} cannot be written: {error.strerror}.",
-                "Name another with --output, or correct its permissions.",
+                _("The folder %(folder)s cannot be written: %(reason)s.")
+                % {"folder": self.folder, "reason": error.strerror},
+                _("Name another with --output, or correct its permissions."),
             ) from error
         checkpoints.remove_partial(self.checkpoints)
 
@@ -72,8 +74,8 @@ class Output:
         except BlockingIOError:
             lock.close()
             raise TrainingError(
-                f"Another process is training into {self.folder}.",
-                "Wait until it ends, or name another folder.",
+                _("Another process is training into %(folder)s.") % {"folder": self.folder},
+                _("Wait until it ends, or name another folder."),
             ) from None
         self._lock = lock  # the system frees it with the process, however that ends
 
@@ -84,13 +86,15 @@ class Output:
     def _refuse_what_is_there(self) -> None:
         if checkpoints.checkpoints(self.checkpoints) or self.finished:
             raise TrainingError(
-                f"{self.folder} holds another run.", "Continue it with --resume, or name another folder."
+                _("%(folder)s holds another run.") % {"folder": self.folder},
+                _("Continue it with --resume, or name another folder."),
             )
         foreign = sorted(path.name for path in self.folder.iterdir() if not self._own(path))
         if foreign:
             raise TrainingError(
-                f"{self.folder} holds other files ({', '.join(foreign[:3])}).",
-                "Name an empty or a new folder.",
+                _("%(folder)s holds other files (%(names)s).")
+                % {"folder": self.folder, "names": ", ".join(foreign[:3])},
+                _("Name an empty or a new folder."),
             )
 
     def _own(self, path: Path) -> bool:
@@ -106,13 +110,16 @@ class Output:
 def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path) -> None:
     differ = differences(mine["recipe"], saved["recipe"])
     if mine["data"]["sha256"] != saved["data"]["sha256"]:
-        differ.append(f"data (SHA-256): {saved['data']['sha256'][:12]} → {mine['data']['sha256'][:12]}")
+        sums = {"saved": saved["data"]["sha256"][:12], "mine": mine["data"]["sha256"][:12]}
+        differ.append(_("data (SHA-256): %(saved)s → %(mine)s") % sums)
     if mine["base_model"]["version"] != saved["base_model"]["version"]:
-        differ.append(f"base model: {saved['base_model']['version']} → {mine['base_model']['version']}")
+        models = {"saved": saved["base_model"]["version"], "mine": mine["base_model"]["version"]}
+        differ.append(_("base model: %(saved)s → %(mine)s") % models)
     if differ:
         raise TrainingError(
-            f"{checkpoint} is of another run: {'; '.join(differ)}.",
-            "Resume with the same data, model and recipe, or start anew in another folder.",
+            _("%(checkpoint)s is of another run: %(differences)s.")
+            % {"checkpoint": checkpoint, "differences": "; ".join(differ)},
+            _("Resume with the same data, model and recipe, or start anew in another folder."),
         )
 
 

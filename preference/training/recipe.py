@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from preference.training.errors import TrainingError
+from preference.training.words import gettext as _
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
@@ -64,19 +65,24 @@ class JointRecipe:
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and not value >= least:
-                raise _refused(name, value, f"at least {least}")
+                said = _("%(name)s is %(value)s, and must be at least %(least)s.")
+                raise _refused(said, name, value, least=least)
         if self.clip == math.inf:  # which no JSON holds
-            raise _refused("clip", self.clip, "finite; 0 does not clip")
+            said = _("%(name)s is %(value)s, and must be finite; 0 does not clip.")
+            raise _refused(said, "clip", self.clip)
         for name in POSITIVE:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise _refused(name, value, "greater than 0, and finite")
+                said = _("%(name)s is %(value)s, and must be greater than 0, and finite.")
+                raise _refused(said, name, value)
         for name in SHARES:
             if not 0 <= getattr(self, name) < 1:
-                raise _refused(name, getattr(self, name), "at least 0 and less than 1")
+                said = _("%(name)s is %(value)s, and must be at least 0 and less than 1.")
+                raise _refused(said, name, getattr(self, name))
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise _refused(name, repr(getattr(self, name)), f"one of {', '.join(allowed)}")
+                said = _("%(name)s is %(value)s, and must be one of %(choices)s.")
+                raise _refused(said, name, repr(getattr(self, name)), choices=", ".join(allowed))
 
     def rate_factor(self, step: int) -> float:
         """Share of the peak learning rate at optimiser step `step`, counted from 1 (Vaswani et al., 2017)."""
@@ -135,10 +141,16 @@ def changed(recipe: JointRecipe, settings: Sequence[str]) -> JointRecipe:
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
-        raise TrainingError(f"{text!r} is no setting.", "Write name=value, for example batch=32.")
+        raise TrainingError(
+            _("%(setting)s is no setting.") % {"setting": repr(text)},
+            _("Write name=value, for example batch=32."),
+        )
     kinds = get_type_hints(JointRecipe)
     if name not in kinds:
-        raise TrainingError(f"A recipe has no setting {name!r}.", f"It has {', '.join(kinds)}.")
+        raise TrainingError(
+            _("A recipe has no setting %(setting)s.") % {"setting": repr(name)},
+            _("It has %(names)s.") % {"names": ", ".join(kinds)},
+        )
     return name, _value(name, value, kinds[name])
 
 
@@ -149,17 +161,23 @@ def _value(name: str, text: str, kind: Any) -> Any:
         kind = next(option for option in get_args(kind) if option is not types.NoneType)
     if kind is bool:
         if text.lower() not in ("true", "false"):
-            raise _refused(name, repr(text), "true or false")
+            raise _refused(_("%(name)s is %(value)s, and must be true or false."), name, repr(text))
         return text.lower() == "true"
     try:
         return kind(text)
     except ValueError:
-        wanted = {"int": "a whole number", "float": "a number"}[kind.__name__]
-        raise _refused(name, repr(text), wanted) from None
+        said = {
+            int: _("%(name)s is %(value)s, and must be a whole number."),
+            float: _("%(name)s is %(value)s, and must be a number."),
+        }
+        raise _refused(said[kind], name, repr(text)) from None
 
 
-def _refused(name: str, value: object, wanted: str) -> TrainingError:
-    return TrainingError(f"{name} is {value}, and must be {wanted}.", f"Correct it: --set {name}=…")
+def _refused(said: str, name: str, value: object, **wanted: object) -> TrainingError:
+    """said: with places for name, value, and what is wanted instead."""
+    return TrainingError(
+        said % {"name": name, "value": value, **wanted}, _("Correct it: --set %(name)s=…") % {"name": name}
+    )
 
 
 def differences(mine: dict[str, Any], saved: dict[str, Any]) -> list[str]:

@@ -19,12 +19,15 @@ from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, choose_layout
 from preference.training.lora import add_adapters, merge_adapters
+from preference.training.memory import is_out_of_memory, told_of_memory
 from preference.training.output import Explanation, Output, commit, sha256_of, versions
 from preference.training.progress import Progress
 from preference.training.recipe import JointRecipe
 from preference.training.schedule import Schedule
 from preference.training.stopping import Stopped, StopRequest
-from preference.training.trainer import JointTrainer, Saving, is_out_of_memory, told_of_memory
+from preference.training.trainer import JointTrainer, Saving
+from preference.training.words import gettext as _
+from preference.training.words import ngettext, together
 
 GPU_BUDGET, CPU_BUDGET = 16_384, 1024  # tokens of a micro-batch
 # Accelerate's ways to load the weights in one process, or none of them whole. What a model can do is found out by
@@ -52,8 +55,8 @@ def run(
         if stop.steps_run:  # before, there is no optimiser yet, and nothing that the last checkpoint lacks
             trainer.save_now()
         trainer.accelerator.end_training()
-        raise Stopped(stopped.signum, f"{stopped.why} {trainer.not_saved}".strip()) from None
-    progress.state("running", "Saving the model.")
+        raise Stopped(stopped.signum, together(stopped.why, trainer.not_saved)) from None
+    progress.state("running", _("Saving the model."))
     finished = trainer.finished_model(partial(build, options.model, recipe))
     trainer.accelerator.end_training()  # in all processes at once, which NCCL asks for
     if finished is not None:
@@ -70,10 +73,10 @@ def prepare(
     options: argparse.Namespace, recipe: JointRecipe, output: Output, progress: Progress, stop: StopRequest
 ) -> JointTrainer:
     """Everything that can be wrong with data, model and folder shows here, before training. Raises TrainingError."""
-    progress.state("running", "Reading the data.")
+    progress.state("running", _("Reading the data."))
     dialogues = learned_from(options.data)
     schedule = Schedule(dialogues, recipe)
-    progress.state("running", "Loading the model.")
+    progress.state("running", _("Loading the model."))
     args = arguments(options.device, recipe, output)
     model = build(options.model, recipe)
     args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
@@ -118,7 +121,7 @@ def save(model: JointModel, output: Output, about: Explanation) -> None:
         model.save_pretrained(output.model, about=about)
     except TrainingError as error:
         shutil.rmtree(output.model.with_name("model.part"), ignore_errors=True)
-        raise TrainingError(error.cause, "Free some disk space, then go on with --resume.") from error
+        raise TrainingError(error.cause, _("Free some disk space, then go on with --resume.")) from error
     for file in output.model.iterdir():
         file.chmod((output.model / "config.json").stat().st_mode)  # safetensors lets nobody else read
 
@@ -129,8 +132,13 @@ def learned_from(data: Path) -> list[TrainingDialogue]:
     kept = [dialogue for dialogue in found if dialogue.split in ("train", "")]
     if not kept:
         raise TrainingError(
-            f"None of the {len(found)} dialogues in {data} is of the split train.",
-            "Take a snapshot that has training dialogues.",
+            ngettext(
+                "The one dialogue in %(data)s is not of the split train.",
+                "None of the %(count)s dialogues in %(data)s is of the split train.",
+                len(found),
+            )
+            % {"count": len(found), "data": data},
+            _("Take a snapshot that has training dialogues."),
         )
     return kept
 
@@ -143,7 +151,7 @@ def build(source: str, recipe: JointRecipe) -> JointModel:
         if not is_out_of_memory(error):
             raise
         raise TrainingError(
-            f"The model {source} does not fit into memory.", "Use a smaller model."
+            _("The model %(model)s does not fit into memory.") % {"model": source}, _("Use a smaller model.")
         ) from error
     # Differences of scores do not depend on it: its gradient is rounding alone, which Adam would blow up.
     model.head.bias.requires_grad_(False)
@@ -162,13 +170,13 @@ def arguments(device: str, recipe: JointRecipe, output: Output) -> TrainingArgum
     gpu = torch.cuda.is_available()
     if device == "cuda" and not gpu:
         raise TrainingError(
-            "A GPU is asked for, and PyTorch sees none.",
-            "Install PyTorch for CUDA and check `nvidia-smi`, or leave --device out.",
+            _("A GPU is asked for, and PyTorch sees none."),
+            _("Install PyTorch for CUDA and check `nvidia-smi`, or leave --device out."),
         )
     use_cpu = device == "cpu" or not gpu
     able = not use_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
     if recipe.precision == "bf16" and not use_cpu and not able:
-        raise TrainingError("This GPU does not compute in bf16.", "Use --set precision=fp32.")
+        raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
     half = recipe.precision == "bf16" or (recipe.precision == "auto" and able)
     # The recipe's precision also where the launcher has another.
     os.environ.update(LOADED_WHOLE, ACCELERATE_MIXED_PRECISION="bf16" if half else "no")

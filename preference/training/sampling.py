@@ -9,6 +9,7 @@ from random import Random
 
 from preference.training.data import TrainingDialogue, Turn
 from preference.training.errors import TrainingError
+from preference.training.words import gettext as _
 
 ATTEMPTS = 20  # random draws before every reply is looked at
 
@@ -60,13 +61,13 @@ class QuadrupleSampler:
     def _check(self) -> None:
         if not any(self._models):
             raise TrainingError(
-                "No utterance has a candidate that differs from what the person wrote.",
-                "Use dialogues that were written with candidates shown.",
+                _("No utterance has a candidate that differs from what the person wrote."),
+                _("Use dialogues that were written with candidates shown."),
             )
         if len({number for number, _ in self._replies}) < 2:
             raise TrainingError(
-                "There is one dialogue only, and a random reply must come from another.",
-                "Train on at least two dialogues with replies.",
+                _("There is one dialogue only, and a random reply must come from another."),
+                _("Train on at least two dialogues with replies."),
             )
 
     def epoch(self, number: int) -> list[Quadruple]:
@@ -81,8 +82,8 @@ class QuadrupleSampler:
                 found += self._drawn(random, at, place, turn.human, candidates)
         if not found:
             raise TrainingError(
-                "All dialogues have the same replies, so no random reply differs from the true one.",
-                "Train on different dialogues.",
+                _("All dialogues have the same replies, so no random reply differs from the true one."),
+                _("Train on different dialogues."),
             )
         return found
 
@@ -98,7 +99,7 @@ class QuadrupleSampler:
         return []
 
     def _elsewhere(self, random: Random, dialogue: int, taken: set[str]) -> str:
-        for _ in range(ATTEMPTS):
+        for _attempt in range(ATTEMPTS):
             number, text = random.choice(self._replies)
             if number != dialogue and text not in taken:
                 return text

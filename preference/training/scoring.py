@@ -25,6 +25,7 @@ from preference.training.layouts.rows import ROOT, Row, collate
 from preference.training.layouts.steps import ROW_TOKENS, grouped
 from preference.training.layouts.units import Unit
 from preference.training.sampling import quadruples
+from preference.training.words import gettext as _
 
 HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
 
@@ -78,7 +79,7 @@ def load_ranker(
     if untrained_head and trained:
         model = JointModel(model.backbone, model.tokenizer, seed=seed)
     if device == "cuda" and not torch.cuda.is_available():
-        raise TrainingError("A GPU is asked for, and PyTorch sees none.", "Leave --device out.")
+        raise TrainingError(_("A GPU is asked for, and PyTorch sees none."), _("Leave --device out."))
     on_gpu = device != "cpu" and torch.cuda.is_available()
     model.to("cuda" if on_gpu else "cpu")
     return model, "untrained" if untrained_head else "trained" if trained else None
@@ -234,7 +235,9 @@ def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
     preference, logprob, tokens = values
     if not (math.isfinite(preference) and math.isfinite(logprob)):
         raise TrainingError(
-            f"The model gives no number as a score of the reply “{text[:60]}”.",
-            "Its weights are broken: use an earlier checkpoint, or train again with a lower learning rate.",
+            _("The model gives no number as a score of the reply “%(reply)s”.") % {"reply": text[:60]},
+            _(
+                "Its weights are broken: use an earlier checkpoint, or train again with a lower learning rate."
+            ),
         )
     return ReplyScore(text, preference, logprob, tokens)

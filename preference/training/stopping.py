@@ -10,6 +10,8 @@ from types import FrameType
 
 import psutil
 
+from preference.training.words import gettext as _
+
 LOOK_EVERY = 1.0  # seconds
 # Ctrl-C reaches a process of torchrun twice: from the terminal, and passed on.
 ECHO = 1.0  # seconds
@@ -57,7 +59,7 @@ class StopRequest:
         if signum == signal.SIGINT and again:
             raise KeyboardInterrupt
         self._heard_at = self._heard_at or time.monotonic()
-        self.ask(signum, f"Stopped by {signal.Signals(signum).name}.")
+        self.ask(signum, _("Stopped by %(signal)s.") % {"signal": signal.Signals(signum).name})
         if not self.steps_run:
             self.check()
 
@@ -65,7 +67,8 @@ class StopRequest:
         waiting = threading.Event()
         while alive(pid):
             waiting.wait(LOOK_EVERY)
-        self.ask(signal.SIGTERM, f"Stopped because process {pid}, which started it, has ended.")
+        why = _("Stopped because process %(number)s, which started it, has ended.") % {"number": pid}
+        self.ask(signal.SIGTERM, why)
         # The main thread may be in the middle of loading; the signal's handler is what reaches it there.
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -11,7 +11,7 @@ import contextlib
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,17 @@ from preference.training import checkpoints
 from preference.training.errors import TrainingError
 from preference.training.joint_model import JointModel
 from preference.training.layouts import Layout, MicroBatch
+from preference.training.memory import is_out_of_memory
 from preference.training.output import Explanation, Output
 from preference.training.progress import Progress, Step, replace_json
 from preference.training.recipe import JointRecipe
 from preference.training.schedule import Schedule
 from preference.training.stopping import StopRequest
+from preference.training.words import gettext as _
+from preference.training.words import ngettext, together
 
 WEIGHTS = "weights.safetensors"
 HALVINGS = 3  # of the token budget, when memory runs out
-NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
 # Without a fixed distance: a minute apart, or as far as keeps the share of time for checkpoints below this.
 SAVE_EVERY = 60.0  # seconds
 SAVE_SHARE = 0.05
@@ -165,7 +167,7 @@ class JointTrainer(Trainer):
         told = torch.tensor([[tokens, pairs, len(mine), self.stop.signum, self._due()]])
         heard = self.accelerator.gather(told.to(self.args.device)).cpu() if self.args.world_size > 1 else told
         if signum := int(heard[:, 3].max()):
-            self.stop.ask(signum, "Stopped by another process.")
+            self.stop.ask(signum, _("Stopped by another process."))
         self.stop.check()
         self._save_due = bool(heard[0, 4])
         totals = {"tokens_in_step": heard[:, 0].sum(), "pairs_in_step": heard[:, 1].sum()}
@@ -177,31 +179,41 @@ class JointTrainer(Trainer):
         """Of the whole step, over all processes. Raises TrainingError where they are no numbers."""
         found = self.accelerator.reduce(losses.clone(), "sum").tolist()
         if not all(map(math.isfinite, found)):
-            raise self._not_a_number("loss", found[0])
+            said = _("The loss of step %(step)s is %(value)s, so the step was not made.")
+            raise self._not_a_number(said, found[0])
         self._losses = found[0], found[1], found[2]
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
         norm = super()._get_grad_norm(model, grad_norm=grad_norm)  # type: ignore[no-untyped-call]
         if norm is not None and not math.isfinite(float(norm)):
-            raise self._not_a_number("gradient", float(norm))
+            said = _("The gradient of step %(step)s is %(value)s, so the step was not made.")
+            raise self._not_a_number(said, float(norm))
         return norm
 
-    def _not_a_number(self, what: str, value: float) -> TrainingError:
-        checkpoint = self.output.last_checkpoint()
-        kept = f"The checkpoint of step {checkpoints.step_of(checkpoint)} is usable." if checkpoint else ""
+    def _not_a_number(self, said: str, value: float) -> TrainingError:
+        cause = said % {"step": self.state.global_step + 1, "value": value}
+        if last := self.output.last_checkpoint():
+            kept = _("The checkpoint of step %(step)s is usable.") % {"step": checkpoints.step_of(last)}
+            cause = together(cause, kept)
         return TrainingError(
-            f"The {what} of step {self.state.global_step + 1} is {value}, so the step was not made. {kept}".strip(),
-            "Resume in fp32 (--resume --set precision=fp32) if it was bf16; else start anew with a lower peak_lr or "
-            "clip=1. At step 1, the weights of the base model are damaged.",
+            cause,
+            _(
+                "Resume in fp32 (--resume --set precision=fp32) if it was bf16; else start anew with a lower "
+                "peak_lr or clip=1. At step 1, the weights of the base model are damaged."
+            ),
         )
 
     def _make_room(self, model: nn.Module) -> None:
         """Halve the micro-batches. Raises TrainingError where that was done before, or would leave others waiting."""
         if self.args.world_size > 1 or self._halvings == HALVINGS:
             raise TrainingError(
-                f"Memory ran out at step {self.state.global_step + 1} with micro-batches of {self._budget} tokens.",
-                f"Try --set token_budget={self._budget // 2}, --set recompute=true, --lora, a shorter context and "
-                "reply, or a smaller model.",
+                _("Memory ran out at step %(step)s with micro-batches of %(budget)s tokens.")
+                % {"step": self.state.global_step + 1, "budget": self._budget},
+                _(
+                    "Try --set token_budget=%(half)s, --set recompute=true, --lora, a shorter context and "
+                    "reply, or a smaller model."
+                )
+                % {"half": self._budget // 2},
             )
         self._halvings += 1
         model.zero_grad()
@@ -209,7 +221,8 @@ class JointTrainer(Trainer):
             torch.cuda.empty_cache()
         self._budget //= 2
         self._layout = self._lay_out(self._budget)
-        self.progress.warn(f"Memory ran out; going on with micro-batches of {self._budget} tokens.")
+        said = _("Memory ran out; going on with micro-batches of %(budget)s tokens.")
+        self.progress.warn(said % {"budget": self._budget})
 
     # Checkpoints
 
@@ -270,9 +283,14 @@ class JointTrainer(Trainer):
         if self.args.should_save:
             shutil.rmtree(checkpoints.partial_of(final), ignore_errors=True)
         last = self.output.last_checkpoint()
-        kept = f"that of step {checkpoints.step_of(last)} is kept" if last else "there is none before it"
-        why = problem or "another process could not write its part"
-        return f"The checkpoint of step {checkpoints.step_of(final)} could not be written ({why}); {kept}."
+        said = _("The checkpoint of step %(step)s could not be written (%(why)s); there is none before it.")
+        if last:
+            said = _(
+                "The checkpoint of step %(step)s could not be written (%(why)s); that of step %(kept)s is kept."
+            )
+        why = problem or _("another process could not write its part")
+        kept = checkpoints.step_of(last) if last else None
+        return said % {"step": checkpoints.step_of(final), "why": why, "kept": kept}
 
     def _anywhere(self, here: bool) -> bool:
         if self.args.world_size == 1:
@@ -296,8 +314,13 @@ class JointTrainer(Trainer):
         missing = model.load_state_dict(weights, strict=False).missing_keys
         if lost := sorted(dict(model.named_parameters()).keys() & set(missing)):
             raise TrainingError(
-                f"{len(lost)} of the trained weights did not come back from all processes, for example {lost[0]}.",
-                "Train with another setting of FSDP or DeepSpeed, or without.",
+                ngettext(
+                    "One of the trained weights did not come back from all processes: %(name)s.",
+                    "%(count)s of the trained weights did not come back from all processes, for example %(name)s.",
+                    len(lost),
+                )
+                % {"count": len(lost), "name": lost[0]},
+                _("Train with another setting of FSDP or DeepSpeed, or without."),
             )
         return model
 
@@ -307,9 +330,12 @@ class JointTrainer(Trainer):
             Path(resume_from_checkpoint) / WEIGHTS,
         )
         if spread == weights.is_file():
+            said = _("%(checkpoint)s was written by FSDP or DeepSpeed.")
+            if spread:
+                said = _("%(checkpoint)s was written without FSDP or DeepSpeed.")
             raise TrainingError(
-                f"{resume_from_checkpoint} was written {'without' if spread else 'by'} FSDP or DeepSpeed.",
-                "Resume with the launcher and the configuration that it was written with.",
+                said % {"checkpoint": resume_from_checkpoint},
+                _("Resume with the launcher and the configuration that it was written with."),
             )
         if spread:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
@@ -318,7 +344,9 @@ class JointTrainer(Trainer):
         saved = load_file(weights)
         if saved.keys() != mine.keys():
             raise TrainingError(
-                f"The weights in {resume_from_checkpoint} are not those of this model.", "Start anew."
+                _("The weights in %(checkpoint)s are not those of this model.")
+                % {"checkpoint": resume_from_checkpoint},
+                _("Start anew."),
             )
         with torch.no_grad():
             for name, weight in mine.items():
@@ -352,24 +380,3 @@ def _idle(micro: MicroBatch) -> MicroBatch:
     """The same rows without anything to learn: a process with less to do takes part in what all do together."""
     nothing = {name: micro[name][:0] for name in ("predict_at", "targets", "pairs")}
     return micro | nothing
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA says it mostly by class, its libraries and a CPU's allocator in words."""
-    known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
-    return known or any(words in str(error) for words in NO_MEMORY)
-
-
-@contextlib.contextmanager
-def told_of_memory() -> Iterator[None]:
-    """Raises TrainingError where weights, gradients or the optimiser's state do not fit: smaller rows do not help."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise TrainingError(
-            "The weights, their gradients and the optimiser's state do not fit into memory: "
-            "16 bytes a trained weight, 4 a frozen one.",
-            "Use --lora or a smaller model, or spread them over several GPUs (FSDP, by `accelerate config`).",
-        ) from error

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils.translation import override
 
 from accounts.models import User
 from generation.models import BackendKind, Generator
@@ -89,16 +90,19 @@ def test_a_model_is_trained_further_with_adapters(
     assert run.model.sha256 != first.sha256
 
 
-def test_data_without_training_dialogues_is_told_by_the_trainer(
+def test_data_without_training_dialogues_is_told_by_the_trainer_in_the_language_of_who_started_it(
     project: Project, tiny_model: Callable[..., Path]
 ) -> None:
     snapshot = snapshot_of(project)
     rows = snapshots_root() / snapshot.path / "dialogues.jsonl"
     rows.write_text(rows.read_text().replace('"train"', '"test"'))
-    run = carried_out(training(project, None, snapshot, model=str(tiny_model("llama"))))
+    with override("zh-hans"):
+        waiting = training(project, None, snapshot, model=str(tiny_model("llama")))
+    run = carried_out(waiting)
     assert run.job.state == JobState.FAILED
-    assert "None of the 12 dialogues" in run.job.error
-    assert run.job.remedy == "Take a snapshot that has training dialogues."
+    assert run.job.error == f"{rows.parent} 中的 12 段对话都不属于“train”划分。"
+    assert run.job.remedy == "请生成包含训练对话的数据快照。"
+    assert run.message == run.job.error
 
 
 def test_a_folder_that_is_not_there_is_told_by_the_trainer(project: Project) -> None:

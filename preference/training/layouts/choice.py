@@ -15,6 +15,8 @@ from preference.training.encoding import Encoder
 from preference.training.joint_model import JointModel
 from preference.training.layouts.rows import Row, collate
 from preference.training.layouts.steps import Layout
+from preference.training.words import gettext as _
+from preference.training.words import ngettext
 
 AUTO = "auto"
 
@@ -33,16 +35,21 @@ def choose_layout(
     if name != "naive":
         reason = why_not_shared(model, encoder.context_limit + encoder.reply_limit)
         if reason:
-            notes.append(
-                f"Every reply is encoded with its own copy of the context, which is several times slower: "
-                f"the model cannot share contexts, because {reason}."
+            said = _(
+                "Every reply is encoded with its own copy of the context, which is several times slower: "
+                "the model cannot share contexts, because %(reason)s."
             )
+            notes.append(said % {"reason": reason})
             name = "naive"
     if name == "trees" and (cut := _cut_turns(dialogues, encoder)):
-        notes.append(
-            f"{cut} turns have a context of more than {encoder.context_limit} tokens or a reply of more than "
-            f"{encoder.reply_limit}; they are encoded apart from the rest of their dialogue."
+        said = ngettext(
+            "One turn has a context of more than %(context)s tokens or a reply of more than %(reply)s; "
+            "it is encoded apart from the rest of its dialogue.",
+            "%(count)s turns have a context of more than %(context)s tokens or a reply of more than %(reply)s; "
+            "they are encoded apart from the rest of their dialogue.",
+            cut,
         )
+        notes.append(said % {"count": cut, "context": encoder.context_limit, "reply": encoder.reply_limit})
     return Layout(name, dialogues, encoder, token_budget=token_budget, notes=notes)
 
 
@@ -67,21 +74,24 @@ def why_not_shared(model: JointModel, longest: int) -> str:
     """
     config = model.config
     if config.is_encoder_decoder:
-        return "it has an encoder"
+        return _("it has an encoder")
     try:
         return _unfit_layers(config, longest) or (
-            "" if _same(model) else "it gives other probabilities that way"
+            "" if _same(model) else _("it gives other probabilities that way")
         )
     except Exception as error:  # a model of any shape may fail in any way here
-        return f"trying it failed ({type(error).__name__}: {error})"
+        return _("trying it failed (%(error)s)") % {"error": f"{type(error).__name__}: {error}"}
 
 
 def _unfit_layers(config: Any, longest: int) -> str:
     for layer in DynamicCache(config=config).layers:
         if isinstance(layer, DynamicSlidingWindowLayer) and layer.sliding_window < longest:
-            return f"its attention sees {layer.sliding_window} tokens only, and a context with a reply has {longest}"
+            return _(
+                "its attention sees %(seen)s tokens only, and a context with a reply has %(longest)s"
+            ) % {"seen": layer.sliding_window, "longest": longest}
         if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer):
-            return f"it has layers that are no attention over all tokens ({type(layer).__name__})"
+            said = _("it has layers that are no attention over all tokens (%(kind)s)")
+            return said % {"kind": type(layer).__name__}
     return ""
 
 
