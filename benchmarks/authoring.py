@@ -20,7 +20,7 @@ from uuid import uuid4
 import httpx
 
 from benchmarks.database import scratch_database, set_up
-from benchmarks.people import tokens_of_annotators
+from benchmarks.people import clients_of, tokens_of_annotators
 from benchmarks.reporting import command_line, tell
 
 WEB = "bench-web"
@@ -51,33 +51,27 @@ def quantile(values: list[float], share: float) -> float:
 
 
 async def annotate(
-    client: httpx.AsyncClient, token: str, until: float, claims: list[float], submits: list[float]
+    client: httpx.AsyncClient, until: float, claims: list[float], submits: list[float]
 ) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
     while time.perf_counter() < until:
         started = time.perf_counter()
-        claimed = await client.post(
-            "/api/v1/projects/bench/assignments/", json={"claim_id": str(uuid4())}, headers=headers
-        )
+        claimed = await client.post("/api/v1/projects/bench/assignments/", json={"claim_id": str(uuid4())})
         assert claimed.status_code == 201, claimed.text
         claims.append(time.perf_counter() - started)
         address = f"/api/v1/assignments/{claimed.json()['id']}"
         turn = {"id": str(uuid4()), "position": 0, "text": "My cat started shedding everywhere this spring."}
         started = time.perf_counter()
-        (await client.post(f"{address}/turns/", json=turn, headers=headers)).raise_for_status()
+        (await client.post(f"{address}/turns/", json=turn)).raise_for_status()
         submits.append(time.perf_counter() - started)
-        (await client.post(f"{address}/release/", json={}, headers=headers)).raise_for_status()
+        (await client.post(f"{address}/release/", json={})).raise_for_status()
 
 
 async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], list[float], float]:
     claims: list[float] = []
     submits: list[float] = []
-    limits = httpx.Limits(max_connections=len(tokens))
-    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+    async with clients_of(url, tokens) as clients:
         started = time.perf_counter()
-        await asyncio.gather(
-            *(annotate(client, token, started + seconds, claims, submits) for token in tokens)
-        )
+        await asyncio.gather(*(annotate(client, started + seconds, claims, submits) for client in clients))
         return claims, submits, time.perf_counter() - started
 
 

@@ -25,7 +25,7 @@ import httpx
 
 from benchmarks.authoring import bound, quantile
 from benchmarks.database import scratch_database, set_up
-from benchmarks.people import tokens_of_annotators
+from benchmarks.people import clients_of, tokens_of_annotators
 from benchmarks.reporting import command_line, tell
 
 OVERLAP = 3
@@ -71,44 +71,39 @@ class Load:
     p99: float
 
 
-async def claimed(client: httpx.AsyncClient, token: str) -> dict[str, Any]:
+async def claimed(client: httpx.AsyncClient) -> dict[str, Any]:
     address = "/api/v1/projects/bench/labelling/claim/"
-    answer = await client.post(address, json={"claim_id": str(uuid4())}, headers=known_as(token))
+    answer = await client.post(address, json={"claim_id": str(uuid4())})
     assert answer.status_code == 201, answer.text
     held: dict[str, Any] = answer.json()
     return held
 
 
 async def annotate(
-    client: httpx.AsyncClient, token: str, held: dict[str, Any], until: float, ends: list[tuple[float, float]]
+    client: httpx.AsyncClient, held: dict[str, Any], until: float, ends: list[tuple[float, float]]
 ) -> None:
     """Labels and goes on until the time is over; `ends` gets when each pair began and ended."""
     while time.perf_counter() < until:
         labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS, "next_claim": str(uuid4())}
         address = f"/api/v1/labelling/{held['id']}/submissions/"
         started = time.perf_counter()
-        sent = await client.post(address, json=labels, headers=known_as(token))
+        sent = await client.post(address, json=labels)
         assert sent.status_code == 201, sent.text
         ends.append((started, time.perf_counter()))
         held = sent.json()["next"]
     address = f"/api/v1/assignments/{held['id']}/release/"
-    (await client.post(address, json={}, headers=known_as(token))).raise_for_status()
-
-
-def known_as(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
+    (await client.post(address, json={})).raise_for_status()
 
 
 async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], int]:
     """How long each pair took that began in time, and how many ended in time. Everybody holds a dialogue before the
     clock starts."""
     ends: list[tuple[float, float]] = []
-    limits = httpx.Limits(max_connections=len(tokens))
-    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
-        held = await asyncio.gather(*(claimed(client, token) for token in tokens))
+    async with clients_of(url, tokens) as clients:
+        held = await asyncio.gather(*(claimed(client) for client in clients))
         until = time.perf_counter() + seconds
         await asyncio.gather(
-            *(annotate(client, token, one, until, ends) for token, one in zip(tokens, held, strict=True))
+            *(annotate(client, one, until, ends) for client, one in zip(clients, held, strict=True))
         )
     return [ended - began for began, ended in ends], sum(ended <= until for _began, ended in ends)
 

@@ -1,8 +1,12 @@
-"""Annotators of a project, with the tokens that they work with through HTTP."""
+"""Annotators of a project, with the tokens and connections that they work with through HTTP."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
+
+import httpx
 
 if TYPE_CHECKING:
     from projects.models import Project
@@ -19,3 +23,25 @@ def tokens_of_annotators(project: Project, count: int) -> list[str]:
         Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
         tokens.append(create_token(user=person, name="bench", scopes=[Scope.READ, Scope.ANNOTATE])[1])
     return tokens
+
+
+@asynccontextmanager
+async def clients_of(url: str, tokens: list[str]) -> AsyncIterator[list[httpx.AsyncClient]]:
+    """For each token a client of its own, with one connection, as browsers have it.
+
+    One client for all keeps some waiting for seconds that the server does not see: its pool hands out connections to
+    whoever asks next.
+    """
+    async with AsyncExitStack() as opened:
+        made = [
+            httpx.AsyncClient(
+                base_url=url,
+                timeout=60,
+                headers={"Authorization": f"Bearer {token}"},
+                limits=httpx.Limits(max_connections=1),
+                verify=False,  # no certificates are read: the server is on this machine
+                trust_env=False,
+            )
+            for token in tokens
+        ]
+        yield [await opened.enter_async_context(client) for client in made]
