@@ -31,12 +31,13 @@ LOCK = Joined(
     ),
 )
 
-NEW = NewRow(Submission)
+SUBMISSION = NewRow(Submission)
 # Stores a submission, unless its id is another one's; the draft has served its turn. What the person fetched ahead is
 # served now, where this is the first answer to its dialogue: what another request of theirs holds is opened by that.
 STORE = f"""
 WITH stored AS (
-    INSERT INTO {NEW.table} ({NEW.columns}) VALUES ({NEW.places}) ON CONFLICT (id) DO NOTHING RETURNING assignment_id
+    INSERT INTO {SUBMISSION.table} ({SUBMISSION.columns}) VALUES ({SUBMISSION.places})
+    ON CONFLICT (id) DO NOTHING RETURNING assignment_id
 ), drafted AS (
     DELETE FROM annotation_labeldraft draft USING stored WHERE draft.assignment_id = stored.assignment_id
 ), served AS (

@@ -29,7 +29,7 @@ from annotation.models import (
 from annotation.selectors.assignments import missing_assignment
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, release
-from annotation.services.label_statements import LOCK, NEW, STORE
+from annotation.services.label_statements import LOCK, STORE, SUBMISSION
 from annotation.services.reasons import checked_reason
 from annotation.services.resolution import check_not_sealed, resolve_task
 from annotation.services.schemas import mark_used
@@ -288,10 +288,10 @@ def _store(
         served_at=assignment.served_at or assignment.claimed_at,
     )
     with connection.cursor() as cursor:
-        cursor.execute(STORE, {**NEW.values(submission), "first": not is_revision, "now": made_at})
+        cursor.execute(STORE, {**SUBMISSION.values(submission), "first": not is_revision, "now": made_at})
         if cursor.fetchone() is None:
             raise _id_in_use()
-    NEW.stored(submission, sent.id)
+    SUBMISSION.stored(submission, sent.id)
     return submission
 
 

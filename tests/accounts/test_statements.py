@@ -8,6 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from accounts.statements import Joined, NewRow, Side, Value
+from annotation.models import Task
 from jobs.models import Job, JobState
 from projects.models import Event, Membership, Project
 
@@ -96,3 +97,8 @@ def test_a_key_of_its_own_is_kept_and_taken_once(project: Project) -> None:
     assert Job.objects.get(pk=key).state == JobState.QUEUED
     with pytest.raises(IntegrityError), transaction.atomic():
         new.insert(Job(pk=key, kind="import"))
+
+
+def test_rows_that_something_else_fills_are_refused() -> None:
+    with pytest.raises(TypeError, match="Task: rank"):
+        NewRow(Task)
