@@ -19,6 +19,7 @@ from annotation.models import (
 )
 from annotation.selectors.labelling import (
     confirmation_of,
+    is_decided,
     own_submission,
     seconds_left,
     utterances_in,
@@ -148,6 +149,7 @@ class LabellingAssignment(LabelAssignmentShort):
     dialogue = LabelDialogue()
     draft = LabelDraftSerializer(allow_null=True)
     submission = OwnSubmission(allow_null=True)
+    is_decided = serializers.BooleanField(help_text="A trainer has: what was sent is not changed any more.")
     others = OtherAnswers(many=True, help_text="While you confirm: what the others answered, nameless.")
     differences = serializers.ListField(child=serializers.CharField())
 
@@ -249,7 +251,8 @@ def of_short(row: Assignment) -> dict[str, Any]:
 def of_labelling(row: Assignment) -> dict[str, Any]:
     """Everything that the workbench needs to show the dialogue."""
     settings, draft = row.project.labelling, getattr(row, "label_draft", None)
-    submission = own_submission(row) if row.state == AssignmentState.SUBMITTED else None
+    is_sent = row.state == AssignmentState.SUBMITTED
+    submission = own_submission(row) if is_sent else None
     confirmation = confirmation_of(row)
     return {
         **of_short(row),
@@ -271,6 +274,7 @@ def of_labelling(row: Assignment) -> dict[str, Any]:
             "saved_at": draft.saved_at,
         },
         "submission": submission and of_own(submission),
+        "is_decided": is_sent and is_decided(row.task),
         "others": confirmation.others,
         "differences": confirmation.differences,
     }

@@ -85,7 +85,7 @@ def in_language(text: Text) -> str:
 def words_of(question: Question, value: Any) -> str:
     """An answer as people read it."""
     if value is None:
-        return _("no answer")
+        return _("not answered")
     names = {repr(option.value): in_language(option.text) for option in question.options}
     values = value if isinstance(value, list) else [value]
     return ", ".join(names.get(repr(one), str(one)) for one in values)

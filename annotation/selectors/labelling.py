@@ -15,6 +15,7 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     FinalLabel,
+    LabelOrigin,
     Stage,
     Submission,
     Task,
@@ -58,6 +59,13 @@ def utterances_by_dialogue(dialogues: Iterable[int]) -> dict[int, list[dict[str,
 def own_submission(assignment: Assignment) -> Submission | None:
     """What the person sent last."""
     return Submission.objects.filter(assignment=assignment, superseded_at=None).first()
+
+
+def is_decided(task: Task) -> bool:
+    """Whether a trainer's decision holds."""
+    if task.state != TaskState.FINAL:
+        return False
+    return FinalLabel.objects.filter(task=task, superseded_at=None, origin=LabelOrigin.DECIDED).exists()
 
 
 @dataclass(frozen=True, slots=True)

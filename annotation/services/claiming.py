@@ -72,8 +72,8 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
     ahead: it is fetched while another one is still worked on, so it counts as served only when that one is sent.
     Raises Refusal: not_annotator, admission_needed, too_many_open, limit_reached, balance (further ahead of the
     others than the project allows), and when nothing comes, all_claimed (others hold the rest, the first lease ends
-    at details["until"]) or
-    all_done. The number of queries does not depend on the size of the project.
+    at details["until"]) or all_done (with details["open"], where the person holds some). The number of queries does not
+    depend on the size of the project.
     """
     with transaction.atomic():
         claimed = _claim(annotator, project, claim_id, ahead)
@@ -104,7 +104,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         Workload.objects.filter(pk=workload.pk).update(
             active_at=now, drained_at=now, epoch=claimer.settings.epoch, cursors={}
         )
-        return _nothing_left(claimer)
+        return _nothing_left(claimer, held)
     now = timezone.now()
     claimed = Assignment(
         task=task,
@@ -251,13 +251,15 @@ def _take(claimer: _Claimer, pool: str, since: int) -> Task | None:
     return task
 
 
-def _nothing_left(claimer: _Claimer) -> Refusal:
+def _nothing_left(claimer: _Claimer, held: int) -> Refusal:
     others = Assignment.objects.filter(
         project=claimer.project, state__in=HELD, task__group__in=claimer.pools
     ).exclude(annotator=claimer.annotator)
     until: datetime | None = claimer.without_mine(others, "task").aggregate(until=Min("lease_until"))["until"]
     # Open, but locked at this instant: somebody is claiming it.
     if until is None and not claimer.open_tasks().exists():
+        if held:
+            return _only_own_left(held)
         return Refusal(
             "all_done",
             _("Everything in this project is done."),
@@ -268,6 +270,20 @@ def _nothing_left(claimer: _Claimer) -> Refusal:
         _("All that is left is being worked on by others."),
         _("Try again later: what they give back becomes free."),
         details={"until": until.isoformat() if until else None},
+    )
+
+
+def _only_own_left(held: int) -> Refusal:
+    return Refusal(
+        "all_done",
+        _("There is nothing new for you in this project."),
+        ngettext(
+            "You still have %(n)d open dialogue: finish it, or give it back.",
+            "You still have %(n)d open dialogues: finish them, or give them back.",
+            held,
+        )
+        % {"n": held},
+        details={"open": held},
     )
 
 

@@ -19,7 +19,6 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     FinalLabel,
-    LabelOrigin,
     Schema,
     Stage,
     Submission,
@@ -27,6 +26,7 @@ from annotation.models import (
     TaskState,
 )
 from annotation.selectors.assignments import missing_assignment
+from annotation.selectors.labelling import is_decided
 from annotation.selectors.schemas import schema_of
 from annotation.services.assignment import check_still_annotates, hold, release
 from annotation.services.label_statements import LOCK, STORE, SUBMISSION
@@ -158,8 +158,7 @@ def _check_open(locked: _Locked) -> None:
     if assignment.state != AssignmentState.SUBMITTED:
         return
     check_still_annotates(assignment, locked.roles)
-    decided = FinalLabel.objects.filter(task=task, superseded_at=None, origin=LabelOrigin.DECIDED)
-    if task.state == TaskState.DISPUTED or decided.exists():
+    if task.state == TaskState.DISPUTED or is_decided(task):
         raise Refusal(
             "decided",
             _("A trainer decides this dialogue, or has decided it."),

@@ -197,6 +197,8 @@ def words() -> dict[str, Any]:
         "state_confirming_remedy": _("You have confirmed yours; nothing is to be done here."),
         "state_disputed": _("You and the others disagree about this dialogue."),
         "state_disputed_remedy": _("A trainer decides; nothing is to be done here."),
+        "state_decided": _("A trainer has decided this dialogue."),
+        "state_decided_remedy": _("If you think that something is wrong, ask in its thread."),
         # between dialogues
         "loading": _("The next dialogue is on its way."),
         "nothing_offline": _("No more dialogues lie ready in this browser."),

@@ -49,8 +49,10 @@ def test_nobody_gets_a_dialogue_twice(anna: User, quality: Project) -> None:
     mine = [claims(anna, quality) for _n in range(3)]
     assert len({row.task_id for row in mine}) == 3
     for row in mine:
+        assert refused(anna, quality).details["open"] > 0
         sends(row)
-    assert refused(anna, quality).code == "all_done"
+    done = refused(anna, quality)
+    assert (done.code, done.details) == ("all_done", {})
 
 
 def test_two_people_share_each_dialogue_and_a_third_finds_nothing(

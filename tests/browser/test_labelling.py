@@ -2,12 +2,17 @@
 
 import os
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.models import Assignment, AssignmentState, FinalLabel, Stage, Submission, TaskState
+from annotation.services.assignment import save_for_later
+from annotation.services.claiming import claim_next_task
+from annotation.services.labelling import SentLabels, submit_labels
+from annotation.services.resolution import decide_dispute
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     LabelBench,
@@ -367,6 +372,40 @@ def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
     eventually(lambda: len(stored(ann)) == 1, "the submission, which is shown as sent before it is stored")
     bobs.press("n")  # look again
     expect(bobs.nothing).to_contain_text("done")
+
+
+def test_who_still_holds_dialogues_is_not_told_that_all_is_done(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=2, overlap=1)
+    ann = annotator("ann", project)
+    saved = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
+    save_for_later(annotator=ann, assignment_id=saved.pk)
+    held = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
+    bench = LabelBench.open(signs_in(ann), project, held.pk)
+    bench.press("n", "5").submit()
+    expect(bench.nothing).to_contain_text("You still have 1 open dialogue")
+    bench.nothing.get_by_role("link", name="To the open dialogues").click()
+    expect(bench.page.locator("main")).to_contain_text("Saved for later")
+
+
+def test_what_a_trainer_has_decided_is_closed(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1, overlap=2)
+    ann = annotator("ann", project)
+    held = [
+        claim_next_task(annotator=one, project=project, claim_id=uuid4())
+        for one in (ann, annotator("bob", project))
+    ]
+    for _time in range(2):
+        for one, quality in zip(held, (2, "phone"), strict=True):
+            answers = {"dialogue": {"verify": 0, "quality": quality}, "utterances": {}}
+            labels = SentLabels(id=uuid4(), schema=1, answers=answers)
+            submit_labels(annotator=one.annotator, assignment_id=one.pk, sent=labels)
+    decided = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+    decide_dispute(
+        trainer=mara, task_id=held[0].task_id, decision_id=uuid4(), answers=decided, reason="It is good."
+    )
+    bench = LabelBench.open(signs_in(ann), project, held[0].pk)
+    expect(bench.notices).to_contain_text("A trainer has decided this dialogue.")
+    expect(bench.page.locator("#submit")).to_be_disabled()
 
 
 def test_an_answer_touches_the_page_no_more_the_longer_the_dialogue(mara: User, signs_in: SignedIn) -> None:

@@ -358,6 +358,26 @@ def test_a_refused_submission_comes_back_with_its_answers(
     assert stored(ann)[0].answers == HIGH
 
 
+def test_a_refusal_is_shown_where_no_dialogue_comes_next(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    labelled = planned("diqad", mara, count=1)
+    ann = annotator("ann", labelled)
+    bench = LabelBench.open(signs_in(ann), labelled)
+    roles = Membership.objects.filter(user=ann, project=labelled)
+    roles.update(roles=[])
+    bench.press("n", "5").submit()
+    expect(bench.nothing).to_be_visible()
+    expect(bench.notices.get_by_text("You are no longer an annotator of this project")).to_be_visible()
+    expect(bench.page.locator("#today")).to_contain_text("20")  # it does not count
+    roles.update(roles=[Role.ANNOTATOR])
+    bench.notices.get_by_role("button", name="Open it").click()
+    expect(bench.nothing).to_be_hidden()
+    expect(bench.notices).to_be_empty()
+    bench.submit()
+    eventually(lambda: len(stored(ann)) == 1, "the submission")
+
+
 def test_a_submission_undone_offline_is_stored_as_it_was_sent_last(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:

@@ -18,12 +18,12 @@ import { isTyping, matches } from "./shortcuts.js";
  *   dialogue: { id: number, language: string, utterances: import("./questions.js").Utterance[] },
  *   draft: { answers: Answers, note: string, version: number } | null,
  *   submission: { id: string, revision: number, answers: Answers, note: string, stored_at: string } | null,
- *   others: { answers: Answers, note: string }[], differences: string[] }} Assignment  as the API gives it
+ *   is_decided: boolean, others: { answers: Answers, note: string }[], differences: string[] }} Assignment  as the API gives it
  *   claim: the id of the claim that it came by, set here
  * @typedef {{ assignment: Assignment, dueAt: number | null, isRevision: boolean }} Task
  *   dueAt: when the time floor is over, by this page's clock; null: not shown yet
  * @typedef {{ code: string, message: string, remedy: string, details?: Record<string, any> }} Nothing
- * @typedef {{ task: Task, item: string, answers: Answers, note: string }} Sent
+ * @typedef {{ task: Task, item: string, answers: Answers, note: string, isRefused?: boolean }} Sent
  */
 
 const KEPT = "lapidary"; // the service worker's cache, emptied when the person signs out
@@ -115,8 +115,8 @@ function sayOffline() {
 const taskOf = (assignment) => ({ assignment, dueAt: null, isRevision: assignment.submission !== null });
 
 /** Whether answers can be sent for it. @param {Assignment} assignment */
-function isOpen({ state, task_state, stage }) {
-  if (task_state === "disputed") return false;
+function isOpen({ state, task_state, stage, is_decided }) {
+  if (task_state === "disputed" || is_decided) return false;
   if (state === "submitted") return stage === "confirmation" || task_state !== "confirming";
   return state !== "released";
 }
@@ -155,6 +155,7 @@ async function show(task, with_) {
   });
   task.dueAt ??= performance.now() + floorOf(assignment) * 1000 + (floorOf(assignment) > 0 ? FLOOR_MARGIN_MS : 0);
   byId("nothing").hidden = true;
+  byId("sending").prepend(byId("notices"));
   byId("panes").hidden = false;
   for (const body of document.querySelectorAll("#panes .pane-body")) body.scrollTop = 0;
   questions.begin();
@@ -264,7 +265,8 @@ function showState() {
   for (const control of document.querySelectorAll("#skip, [data-leaving=save], [data-leaving=giveBack]"))
     control.toggleAttribute("disabled", state === "submitted");
   note.readOnly = !open;
-  const which = task_state === "disputed" ? "disputed" : state === "submitted" && !open ? "confirming" : state;
+  const closed = assignment.is_decided ? "decided" : task_state === "disputed" ? "disputed" : "confirming";
+  const which = closed === "confirming" && (state !== "submitted" || open) ? state : closed;
   if (which === "active" || (which === "submitted" && current.isRevision && open)) {
     say("state", null);
     return;
@@ -381,8 +383,9 @@ function send(task) {
   past = [...past.slice(-PAST_KEPT), { task, item: id, answers, note: said }];
   if (!task.isRevision) count(1);
   cancel();
+  const known = nothing?.details?.open ? null : nothing; // the open one may be what is being sent
   if (next) void show(next);
-  else showNothing(nothing ?? { code: "loading", message: words.loading, remedy: "" });
+  else showNothing(known ?? { code: "loading", message: words.loading, remedy: "" });
   keepTasks();
   outbox.enqueue(item).then(
     () => own?.end({ forget: true }),
@@ -504,12 +507,13 @@ function showNothing(why) {
   const { code, message, remedy, details } = isOffline
     ? { code: "offline", message: words.nothing_offline, remedy: words.nothing_offline_remedy, details: undefined }
     : why;
+  const way = code === "all_done" && details?.open ? "too_many_open" : code;
   const known = [...holder.querySelectorAll("[data-codes]")].some((one) =>
-    one.getAttribute("data-codes")?.split(" ").includes(code),
+    one.getAttribute("data-codes")?.split(" ").includes(way),
   );
   for (const one of holder.querySelectorAll("[data-codes], [data-way]")) {
     const codes = (one.getAttribute("data-codes") ?? one.getAttribute("data-way") ?? "").split(" ");
-    /** @type {HTMLElement} */ (one).hidden = !codes.includes(known ? code : "other");
+    /** @type {HTMLElement} */ (one).hidden = !codes.includes(known ? way : "other");
   }
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (holder.querySelector(`[data-${name}]`));
   part("title").textContent = message;
@@ -518,6 +522,9 @@ function showNothing(why) {
   part("more").textContent = until ? fill(words.free_at, { when: clock(until).slice(-5) }) : "";
   const test = holder.querySelector("a[data-way=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
+  // What is said of a dialogue goes with it; of others that were sent it is said here.
+  for (const cause of ["state", "conflict", "elsewhere"]) say(cause, null);
+  holder.append(byId("notices"));
   byId("panes").hidden = true;
   byId("floor").hidden = true;
   byId("task").textContent = "";
@@ -556,10 +563,10 @@ async function undo() {
 }
 
 /** @param {Sent} sent */
-async function takeBack({ task, item, answers, note: said }) {
+async function takeBack({ task, item, answers, note: said, isRefused }) {
   const before = current;
   const isUnsent = await outbox.withdraw(item);
-  if (isUnsent && !task.isRevision) count(-1);
+  if (isUnsent && !task.isRevision && !isRefused) count(-1);
   // Its time begins when the one before it is sent.
   if (before) putBack(isUnsent ? { ...before, dueAt: null } : before);
   if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
@@ -607,7 +614,18 @@ function onOutbox(event) {
   }
   if (event.item.lane !== lane || event.item.owner !== outbox.owner) return;
   if (event.kind === "stored") onStored(event.item, event.answer);
-  else if (event.kind === "refused") void showRefused();
+  else if (event.kind === "refused") onRefused(event.item);
+}
+
+/** It does not count any more, once. @param {outbox.Item} item */
+function onRefused(item) {
+  const sent = past.find((one) => one.item === item.id);
+  if (sent && !sent.isRefused && !sent.task.isRevision) {
+    sent.isRefused = true;
+    count(-1);
+    showHead();
+  }
+  void showRefused();
 }
 
 /** @param {outbox.Item} item  @param {any} answer */
