@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, User
-from accounts.read_only_admin import ReadOnlyAdmin
 from accounts.services import revoke_token
+from common.read_only_admin import ReadOnlyAdmin
 
 
 @admin.register(User)

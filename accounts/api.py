@@ -11,9 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import ApiToken, Scope, Theme, User
-from accounts.rest.pagination import NewestFirst, page_of
 from accounts.rest.person import person
-from accounts.rest.shapes import Strict, checked
 from accounts.selectors import token_of, tokens_of
 from accounts.services import (
     DEFAULT_TOKEN_DAYS,
@@ -22,6 +20,8 @@ from accounts.services import (
     revoke_token,
     set_preferences,
 )
+from common.rest.pagination import NewestFirst, page_of
+from common.rest.serializers import Strict, checked
 
 TAG = ["Account"]
 BIGGEST_ID = 2**63 - 1

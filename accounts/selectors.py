@@ -3,8 +3,8 @@
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from accounts.errors import NotFound
 from accounts.models import ApiToken, User
+from common.refusals import NotFound
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -13,9 +13,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
 from accounts.models import ApiToken, Scope, User
-from accounts.statements import Joined, Side
+from common.refusals import Invalid, NotAllowed, NotFound, Refusal
+from common.sql_rows import Joined, Side
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)

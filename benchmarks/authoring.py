@@ -123,7 +123,7 @@ def bound(url: str, requests: int = 300) -> float:
 
 
 def people(count: int) -> list[str]:
-    from annotation.services.planning import create_project
+    from annotation.project_setup.services import create_project
     from generation.models import BackendKind, Generator
 
     project = create_project(slug="bench", preset="diamante", actor=None)
@@ -133,8 +133,8 @@ def people(count: int) -> list[str]:
 
 
 def grow_to(size: int) -> None:
-    from annotation.models import Task
-    from annotation.services.planning import plan_dialogues
+    from annotation.authoring.services.planning import plan_dialogues
+    from annotation.tasks.models.work import Task
     from projects.models import Project
 
     missing = size - Task.objects.count()

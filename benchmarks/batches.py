@@ -129,8 +129,8 @@ def fill(batches: int, labels: int) -> None:
     from django.db import connection
 
     from accounts.models import User
-    from annotation.models import BatchPlan
-    from annotation.services.planning import create_project
+    from annotation.batch_review.models import BatchPlan
+    from annotation.project_setup.services import create_project
     from projects.models import Membership, Role
 
     mara = User.objects.create_user("mara")
@@ -169,7 +169,7 @@ def labelled_batch(size: int) -> int:
     from django.utils import timezone
 
     from accounts.models import User
-    from annotation.models import Batch, Round
+    from annotation.tasks.models.rounds import Batch, Round
     from projects.models import Project
 
     project = Project.objects.get(slug="bench")
@@ -218,10 +218,10 @@ def steps(size: int) -> list[Step]:
     from django.db import transaction
 
     from accounts.models import User
-    from annotation.models import BatchPlan, SampleItem
-    from annotation.services.batches import locked_round, seal_round, withdraw
-    from annotation.services.judging import SentJudgement, judge, return_round
-    from annotation.services.sampling import draw_sample
+    from annotation.batch_review.models import BatchPlan, SampleItem
+    from annotation.batch_review.services.batches import locked_round, seal_round, withdraw
+    from annotation.batch_review.services.sample_review import SentJudgement, judge, return_round
+    from annotation.batch_review.services.sampling import draw_sample
 
     carla, pk, sample = User.objects.get(username="carla"), labelled_batch(size), uuid4()
     BatchPlan.objects.update(is_blind=False, sample_size=min(SAMPLE, size // 2))
@@ -269,7 +269,7 @@ def timed(name: str, size: int, act: Callable[[], object]) -> Step:
 
 
 def boards(repeats: int) -> list[Board]:
-    from annotation.models import Round
+    from annotation.tasks.models.rounds import Round
 
     row = Round.objects.filter(state="in_review").select_related("batch").latest("pk")
     done = Round.objects.filter(state="accepted", number=2).select_related("batch").latest("pk")

@@ -44,8 +44,9 @@ def fill(turns: int) -> None:
     from django.utils import timezone
 
     from accounts.models import User
-    from annotation.models import Assignment, AssignmentState, ExpertReview, Task
-    from annotation.services.planning import create_project
+    from annotation.expert_review.models import ExpertReview
+    from annotation.project_setup.services import create_project
+    from annotation.tasks.models.work import Assignment, AssignmentState, Task
     from dialogues.models import Dialogue, DialogueState, Origin, ReviewState, Split
     from projects.models import Membership, Role
 
@@ -94,7 +95,7 @@ def fill(turns: int) -> None:
 
 
 def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignore[type-arg]
-    from annotation.models import Turn
+    from annotation.authoring.models import Turn
     from dialogues.models import CandidateSet, Utterance
     from generation.models import CandidateRequest, RequestState
 

@@ -190,7 +190,7 @@ def settle() -> None:
 def compare(log: Log, killed: Counter[str], seconds: float) -> Findings:
     from django.db.models import Count
 
-    from annotation.models import Turn
+    from annotation.authoring.models import Turn
     from dialogues.models import Dialogue
     from generation.models import CandidateRequest
 
@@ -224,7 +224,8 @@ def compare(log: Log, killed: Counter[str], seconds: float) -> Findings:
 def people(count: int) -> list[str]:
     from accounts.models import Scope, User
     from accounts.services import create_token
-    from annotation.services.planning import create_project, plan_dialogues
+    from annotation.authoring.services.planning import plan_dialogues
+    from annotation.project_setup.services import create_project
     from generation.models import BackendKind, Generator
     from projects.models import Membership, Role
 

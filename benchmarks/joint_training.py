@@ -48,11 +48,11 @@ from transformers import (
 from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer  # type: ignore[attr-defined]
 
 from benchmarks.timing import Case, Timing, interleaved
-from preference.training.data import TrainingDialogue, Turn
-from preference.training.encoding import Encoder
-from preference.training.joint_model import JointModel
-from preference.training.layouts import Layout, MicroBatch, choose_layout
-from preference.training.sampling import Quadruple, quadruples
+from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.joint.encoding import Encoder
+from preference.training.joint.joint_model import JointModel
+from preference.training.joint.layouts import Layout, MicroBatch, choose_layout
+from preference.training.joint.sampling import Quadruple, quadruples
 
 UTTERANCES = 14
 WORDS = (6, 22)  # in an utterance

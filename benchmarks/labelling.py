@@ -115,7 +115,7 @@ def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
 
 
 def people(count: int) -> list[str]:
-    from annotation.services.planning import create_project
+    from annotation.project_setup.services import create_project
 
     project = create_project(slug="bench", preset="dialeval", actor=None)
     project.labelling.balance = 1000
@@ -126,7 +126,7 @@ def people(count: int) -> list[str]:
 def fill(size: int) -> None:
     from django.db import connection
 
-    from annotation.services.assignment import came_free
+    from annotation.tasks.services.assignment import came_free
     from projects.models import Project
 
     project = Project.objects.get(slug="bench")

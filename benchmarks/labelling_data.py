@@ -123,9 +123,9 @@ def imported(slug: str, file: Path) -> dict[str, Any]:
 
 
 def exported(format: str, slug: str, file: Path) -> dict[str, Any]:
-    from preference.exports import FORMATS as SHAPES
-    from preference.exports.writing import export
-    from preference.selectors.selection import Filters, select
+    from preference.data.formats import FORMATS as SHAPES
+    from preference.data.formats.writing import export
+    from preference.data.selectors.selection import Filters, select
     from projects.models import Project
 
     project, started = Project.objects.get(slug=slug), time.perf_counter()
@@ -161,7 +161,7 @@ def bound(slug: str) -> float:
 def run(sizes: list[int]) -> dict[str, Any]:
     from django.db import connection
 
-    from annotation.services.planning import create_project
+    from annotation.project_setup.services import create_project
 
     runs: list[Run] = []
     with scratch_database(), tempfile.TemporaryDirectory() as folder:

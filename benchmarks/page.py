@@ -120,8 +120,9 @@ def workbench_of(username: str) -> tuple[str, str]:
     from django.test import Client
 
     from accounts.models import User
-    from annotation.services.claiming import claim_next_task
-    from annotation.services.planning import create_project, plan_dialogues
+    from annotation.authoring.services.planning import plan_dialogues
+    from annotation.project_setup.services import create_project
+    from annotation.tasks.services.claiming import claim_next_task
     from projects.models import Membership, Role
 
     project = create_project(slug="page", preset="diamante", actor=None, language="en")

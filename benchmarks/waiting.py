@@ -31,7 +31,7 @@ from benchmarks.database import scratch_database, set_up
 from benchmarks.reporting import command_line
 
 if TYPE_CHECKING:
-    from annotation.models import Assignment
+    from annotation.tasks.models.work import Assignment
     from generation.models import CandidateRequest
 
 POLL = 0.12  # seconds
@@ -118,8 +118,8 @@ class Annotator:
     def write_dialogue(self, mode: str) -> None:
         from django.db import connections
 
-        from annotation.services.assignment import release
-        from annotation.services.claiming import claim_next_task
+        from annotation.tasks.services.assignment import release
+        from annotation.tasks.services.claiming import claim_next_task
 
         try:
             assignment = claim_next_task(annotator=self.person, project=self.projects[mode], claim_id=uuid4())
@@ -170,7 +170,7 @@ class Annotator:
 
     def drafted(self, mode: str, assignment: Assignment, text: str, told_after: float, rests: float) -> None:
         """The draft rests for so long; the page tells of it if that is long enough."""
-        from annotation.services.authoring import generate_ahead
+        from annotation.authoring.services.turns import generate_ahead
 
         started = time.perf_counter()
         if mode == "with" and rests >= told_after:
@@ -193,7 +193,7 @@ class Annotator:
         set_id: int | None,
         source: int | None,
     ) -> tuple[Sequence[str], int | None]:
-        from annotation.services.authoring import SentTurn, submit_turn
+        from annotation.authoring.services.turns import SentTurn, submit_turn
 
         sent = SentTurn(id=uuid4(), position=position, text=text.strip(), candidate_set=set_id, source=source)
         started = time.perf_counter()
@@ -225,7 +225,8 @@ def words(text: str) -> Iterator[str]:
 
 
 def prepare(model: str | None, dialogues: int) -> None:
-    from annotation.services.planning import create_project, plan_dialogues
+    from annotation.authoring.services.planning import plan_dialogues
+    from annotation.project_setup.services import create_project
     from generation.models import BackendKind, Generator
 
     generator = None

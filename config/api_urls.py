@@ -3,27 +3,28 @@
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from accounts.rest.unknown import UnknownAddress
+from common.rest.unknown import UnknownAddress
 
 v1 = [
     path("", include("accounts.api")),
-    path("", include("annotation.projects_api")),  # before projects.api: one address, GET and POST
+    path("", include("annotation.project_setup.api")),  # before projects.api: one address, GET and POST
     path("", include("projects.api")),
     path("", include("jobs.api")),
     path("", include("dialogues.api")),
     path("", include("generation.api")),
-    path("", include("annotation.agreement_api")),
-    path("", include("annotation.api")),
-    path("", include("annotation.batches_api")),
-    path("", include("annotation.labelling_api")),
-    path("", include("annotation.review_api")),
-    path("", include("annotation.schemas_api")),
-    path("", include("annotation.statistics_api")),
-    path("", include("annotation.training_api")),
-    path("", include("preference.api")),
-    path("", include("preference.snapshots_api")),
-    path("", include("preference.training_runs_api")),
-    path("", include("preference.registry_api")),
+    path("", include("annotation.labelling.agreement_api")),
+    path("", include("annotation.authoring.api")),
+    path("", include("annotation.batch_review.api")),
+    path("", include("annotation.labelling.api")),
+    path("", include("annotation.expert_review.api")),
+    path("", include("annotation.labelling.schemas_api")),
+    path("", include("annotation.authoring.statistics_api")),
+    path("", include("annotation.onboarding.api")),
+    path("", include("preference.data.exports_api")),
+    path("", include("preference.data.snapshots_api")),
+    path("", include("preference.runs.api")),
+    path("", include("preference.registry.api")),
+    path("", include("preference.evaluation.api")),
 ]
 
 urlpatterns = [

@@ -149,7 +149,7 @@ async def _unless(gone: asyncio.Future[Any], work: Coroutine[Any, Any, T]) -> T 
 
 django_application = ThreadsHandler()
 
-# WhiteNoise's files are small and read at once; what is large is sent step by step (accounts/rest/streams.py).
+# WhiteNoise's files are small and read at once; what is large is sent step by step (common/rest/streams.py).
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 from config.body_limit import App, BodyLimit  # noqa: E402 - needs the applications to be loaded

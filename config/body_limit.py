@@ -13,9 +13,9 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.errors import Refusal
-from accounts.rest.parsers import too_large
-from accounts.rest.problems import CONTENT_TYPE, body_of
+from common.refusals import Refusal
+from common.rest.parsers import too_large
+from common.rest.problems import CONTENT_TYPE, body_of
 from dialogues.services import uploads
 
 Scope = MutableMapping[str, Any]

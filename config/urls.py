@@ -26,4 +26,4 @@ handler404 = "frontend.pages.errors.not_found"
 handler500 = "frontend.pages.errors.server_error"
 
 if settings.DEBUG:
-    urlpatterns += [path("styleguide/", include("frontend.styleguide_urls"))]
+    urlpatterns += [path("styleguide/", include("frontend.pages.styleguide.urls"))]

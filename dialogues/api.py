@@ -1,8 +1,7 @@
 """REST API of dialogues and imports. Every view is one call of a service or a selector."""
 
-import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,15 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.rest.pagination import CursorPagination, NewestByTime, page_of
 from accounts.rest.person import person
-from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
-from accounts.rest.shapes import checked, checked_query
-from accounts.rest.streams import StreamedText
+from common.rest.pagination import CursorPagination, NewestByTime, page_of
+from common.rest.problems import CONTENT_TYPE, ProblemSerializer
+from common.rest.serializers import checked, checked_query
+from common.rest.streams import StreamedText
 from dialogues import serializers as shapes
 from dialogues.parsing import FORMATS
 from dialogues.selectors import (
-    as_error,
     dialogue_for,
     dialogues_of,
     import_for,
@@ -30,9 +28,9 @@ from dialogues.selectors import (
     refused_rows_of,
     utterances_of,
 )
+from dialogues.serializers import errors_as_csv
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
-from jobs.models import Job
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -143,38 +141,6 @@ class ImportErrorsTable(APIView):
     def get(self, request: Request, pk: UUID) -> StreamedText:
         """The same as a table: line, code, reason, remedy."""
         return errors_as_csv(import_for(person(request), pk))
-
-
-class _Line:
-    """What csv.writer writes to; the line comes back from writerow()."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def errors_as_csv(job: Job) -> StreamedText:
-    """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
-    writer = csv.writer(_Line())
-
-    def lines() -> Iterator[str]:
-        yield "\ufeff" + writer.writerow(["line", "code", "reason", "remedy"])
-        last = 0
-        while page := list(refused_rows_of(job).filter(pk__gt=last)[:1000]):
-            last = page[-1].pk
-            errors = map(as_error, page)
-            yield "".join(
-                writer.writerow([one.line, one.code, _as_text(one.reason), _as_text(one.remedy)])
-                for one in errors
-            )
-
-    answer = StreamedText(lines(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
-    return answer
-
-
-def _as_text(cell: str) -> str:
-    # A cell that begins like a formula would be run by a spreadsheet.
-    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} else cell
 
 
 class DialoguesView(APIView):

@@ -9,7 +9,7 @@ class DialoguesConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models import Field
 
-        from dialogues.lookups import AnyOf
+        from common.lookups import AnyOf
         from jobs.registry import register
         from projects.roles import Capability
 

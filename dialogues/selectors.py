@@ -9,8 +9,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.utils.translation import gettext as _
 
-from accounts.errors import NotFound
 from accounts.models import User
+from common.refusals import NotFound
 from dialogues.models import Action, Dialogue, RefusedRow, ReviewState, Utterance
 from dialogues.parsing import RowError
 from jobs.models import Job, JobState

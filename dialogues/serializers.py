@@ -1,10 +1,13 @@
 """Shapes of the REST API of dialogues and imports."""
 
+import csv
+from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from common.rest.streams import StreamedText
 from dialogues.models import (
     Action,
     Dialogue,
@@ -16,7 +19,11 @@ from dialogues.models import (
     Utterance,
 )
 from dialogues.parsing import FORMATS
-from dialogues.selectors import as_error, phase_of
+from dialogues.selectors import (
+    as_error,
+    phase_of,
+    refused_rows_of,
+)
 from jobs.models import Job, JobState
 
 FORMAT_NAMES = [(name, name) for name in FORMATS]
@@ -169,3 +176,35 @@ class DialogueFull(DialogueSerializer):
     @extend_schema_field(SpokenSerializer(many=True))
     def get_utterances(self, dialogue: Dialogue) -> list[dict[str, Any]]:
         return list(SpokenSerializer(self.context["utterances"], many=True).data)
+
+
+class _Line:
+    """What csv.writer writes to; the line comes back from writerow()."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def errors_as_csv(job: Job) -> StreamedText:
+    """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
+    writer = csv.writer(_Line())
+
+    def lines() -> Iterator[str]:
+        yield "\ufeff" + writer.writerow(["line", "code", "reason", "remedy"])
+        last = 0
+        while page := list(refused_rows_of(job).filter(pk__gt=last)[:1000]):
+            last = page[-1].pk
+            errors = map(as_error, page)
+            yield "".join(
+                writer.writerow([one.line, one.code, _as_text(one.reason), _as_text(one.remedy)])
+                for one in errors
+            )
+
+    answer = StreamedText(lines(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
+    return answer
+
+
+def _as_text(cell: str) -> str:
+    # A cell that begins like a formula would be run by a spreadsheet.
+    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} else cell

@@ -10,8 +10,8 @@ from django.utils import translation
 from django.utils.decorators import sync_only_middleware
 from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
-from accounts.errors import Refusal
 from accounts.models import User
+from common.refusals import Refusal
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -70,7 +70,7 @@ class RefusalMiddleware:
                 **error.details,
             }
             return JsonResponse(body, status=error.status)
-        if "HX-Request" in request.headers:  # js/toast.js shows it; the page stays as it is
+        if "HX-Request" in request.headers:  # js/shared/toast.js shows it; the page stays as it is
             note = {"text": str(error), "tone": "bad"}
             return trigger_client_event(HttpResponse(status=error.status), "toast", note)
         referer = request.headers.get("Referer")

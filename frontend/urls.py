@@ -2,39 +2,18 @@
 
 from django.urls import path
 
-from frontend.pages import (
-    account,
-    admission,
-    agreement,
-    appeals,
-    authoring,
-    batch_boards,
-    batches,
-    confirmations,
-    dialogues,
-    disagreed,
-    disputes,
-    evaluations,
-    exports,
-    guidelines,
-    home,
-    imports,
-    jobs,
-    labelling,
-    members,
-    models,
-    project_settings,
-    projects,
-    queue,
-    review,
-    sampling,
-    schema,
-    service_worker,
-    snapshots,
-    statistics,
-    threads,
-    training,
-)
+from frontend.pages import service_worker
+from frontend.pages.account import account
+from frontend.pages.authoring import authoring, statistics
+from frontend.pages.batch_review import appeals, batch_boards, batches, sample_review
+from frontend.pages.data import dialogues, exports, imports, snapshots
+from frontend.pages.expert_review import review
+from frontend.pages.jobs import jobs
+from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, labelling, schema
+from frontend.pages.learning import evaluations, models, training
+from frontend.pages.onboarding import admission, guidelines, threads
+from frontend.pages.projects import home, members, project_settings, projects
+from frontend.pages.tasks import queue
 
 urlpatterns = [
     *home.urlpatterns,
@@ -51,11 +30,11 @@ urlpatterns = [
     *batches.urlpatterns,
     *batch_boards.urlpatterns,
     *appeals.urlpatterns,
-    *sampling.urlpatterns,
+    *sample_review.urlpatterns,
     *admission.urlpatterns,
     *confirmations.urlpatterns,
     *disputes.urlpatterns,
-    *disagreed.urlpatterns,
+    *disagreement.urlpatterns,
     *threads.urlpatterns,
     *dialogues.urlpatterns,
     *agreement.urlpatterns,

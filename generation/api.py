@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import Scope
-from accounts.rest.pagination import CursorPagination, page_of
 from accounts.rest.person import person
-from accounts.rest.shapes import checked
+from common.rest.pagination import CursorPagination, page_of
+from common.rest.serializers import checked
 from generation import generators, services
 from generation.selectors import generator_for, generators_for, request_for
 from generation.serializers import (

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, NotAllowed, Refusal
 from accounts.models import User
+from common.refusals import Invalid, NotAllowed, Refusal
 from generation.models import BackendKind, Generator
 from generation.protocol import BackendError, load_backend
 from projects.transitions import record

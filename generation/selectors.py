@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
-from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
+from common.refusals import NotAllowed, NotFound
 from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, is_about
 from generation.models import CandidateRequest, Generator, RequestState

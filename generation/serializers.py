@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.rest.shapes import Strict
+from common.rest.serializers import Strict
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.selectors import describe
 

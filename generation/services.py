@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import Dialogue
 from generation.conversation import Context, context_of, hash_of
 from generation.models import MOVES, CandidateOrder, CandidateRequest, Generator, Priority, RequestState

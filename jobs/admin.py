@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from accounts.read_only_admin import ReadOnlyAdmin
+from common.read_only_admin import ReadOnlyAdmin
 from jobs.models import Job, Worker
 
 

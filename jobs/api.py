@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.rest.pagination import NewestByTime, page_of
 from accounts.rest.person import person
-from accounts.rest.shapes import checked_query
+from common.rest.pagination import NewestByTime, page_of
+from common.rest.serializers import checked_query
 from jobs.models import Job, JobState
 from jobs.selectors import job_for, job_to_steer, jobs_of
 from jobs.services import cancel_job, retry_job

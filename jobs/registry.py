@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from jobs.models import Job
 from jobs.progress import Progress
 from projects.roles import Capability

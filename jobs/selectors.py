@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
+from common.refusals import NotAllowed, NotFound
 from jobs.models import Job, Worker
 from jobs.registry import needed_for
 from projects.models import Project

@@ -14,8 +14,8 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
-from accounts.errors import Refusal
 from accounts.models import User
+from common.refusals import Refusal
 from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from jobs.registry import work_for

@@ -2,8 +2,11 @@
 
 from django.contrib import admin
 
-from accounts.read_only_admin import ReadOnlyAdmin
-from preference.models import Evaluation, Export, Promotion, RegisteredModel, Snapshot, TrainingRun
+from common.read_only_admin import ReadOnlyAdmin
+from preference.data.models.exports import Export
+from preference.data.models.snapshots import Snapshot
+from preference.evaluation.models import Evaluation
+from preference.registry.models import Promotion, RegisteredModel, TrainingRun
 
 
 @admin.register(Export)

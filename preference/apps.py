@@ -9,12 +9,12 @@ class PreferenceConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs.registry import register
-        from preference.training import words
+        from preference.training.common import messages
         from projects.roles import Capability
 
-        words.speak(translation)  # recipes are checked here too, for whoever asks
-        register("export", "preference.exports.job.carry_out_export", needs=Capability.EXPORT)
-        register("snapshot", "preference.exports.snapshot.carry_out_snapshot", needs=Capability.EXPORT)
-        register("push", "preference.exports.hub.carry_out_push", needs=Capability.EXPORT)
-        register("training", "preference.runs.training.carry_out_training", needs=Capability.TRAIN)
-        register("evaluation", "preference.runs.evaluation.carry_out_evaluation", needs=Capability.TRAIN)
+        messages.speak(translation)  # recipes are checked here too, for whoever asks
+        register("export", "preference.data.formats.job.carry_out_export", needs=Capability.EXPORT)
+        register("snapshot", "preference.data.formats.snapshot.carry_out_snapshot", needs=Capability.EXPORT)
+        register("push", "preference.data.formats.hub.carry_out_push", needs=Capability.EXPORT)
+        register("training", "preference.runs.job.carry_out_training", needs=Capability.TRAIN)
+        register("evaluation", "preference.evaluation.job.carry_out_evaluation", needs=Capability.TRAIN)

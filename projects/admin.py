@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from accounts.read_only_admin import ReadOnlyAdmin
+from common.read_only_admin import ReadOnlyAdmin
 from projects.models import Event, Membership, Project
 
 

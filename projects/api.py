@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.rest.pagination import CursorPagination, NewestFirst, page_of
 from accounts.rest.person import person
-from accounts.rest.shapes import Strict, checked, checked_query
 from accounts.services import person_named
+from common.rest.pagination import CursorPagination, NewestFirst, page_of
+from common.rest.serializers import Strict, checked, checked_query
 from projects import services
 from projects.models import DialogueLanguage, Event, Membership, Project, Role
 from projects.roles import Capability

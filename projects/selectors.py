@@ -6,8 +6,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from accounts.errors import NotAllowed, NotFound
 from accounts.models import User
+from common.refusals import NotAllowed, NotFound
 from projects.models import Event, Membership, Project, Role
 from projects.roles import CAPABILITIES, Capability
 

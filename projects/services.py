@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
 from accounts.services import create_user, renew_one_time_password
+from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Membership, Project, Role
 from projects.transitions import record
 

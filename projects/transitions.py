@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from functools import cache
 from typing import Any, cast
+from uuid import UUID
 
 from django.db import connection, models
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
 from accounts.models import User
-from accounts.statements import NewRow, in_database
+from common.refusals import Refusal
+from common.sql_rows import NewRow, in_database
 from projects.models import Event, Project
 
 # States are members of a TextChoices, or their values.
@@ -98,6 +99,32 @@ def record(
     event = _event(row, kind, project, actor, reason, before, after, data)
     event.save(force_insert=True)
     return event
+
+
+def record_request(
+    subject_type: str,
+    request_id: UUID,
+    *,
+    kind: str,
+    project: Project | None,
+    actor: User | None = None,
+    reason: str = "",
+    before: str = "",
+    after: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> Event:
+    """Write the event of a request that leaves no row of its own. Sent again, the id finds it."""
+    return Event.objects.create(
+        subject_type=subject_type,
+        subject_id=str(request_id),
+        kind=kind,
+        project=project,
+        actor=actor,
+        reason=reason,
+        before=before,
+        after=after,
+        data=dict(data or {}),
+    )
 
 
 def _event(

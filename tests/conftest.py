@@ -13,10 +13,11 @@ from django.utils import translation
 from hypothesis import HealthCheck, settings
 
 from accounts.models import User
-from annotation.models import Assignment
-from annotation.services.authoring import Outcome, SentTurn, submit_turn
-from annotation.services.claiming import claim_next_task
-from annotation.services.planning import create_project, plan_dialogues
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.authoring.services.turns import Outcome, SentTurn, submit_turn
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role

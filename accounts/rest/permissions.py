@@ -4,8 +4,8 @@ from django.utils.translation import gettext as _
 from rest_framework import permissions
 from rest_framework.request import Request
 
-from accounts.errors import Refusal
 from accounts.models import ApiToken, Scope, User
+from common.refusals import Refusal
 
 
 class ScopedAccess(permissions.IsAuthenticated):

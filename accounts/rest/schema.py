@@ -11,8 +11,8 @@ from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.permissions import SAFE_METHODS
 
 from accounts.rest.permissions import ScopedAccess, scope_for
-from accounts.rest.problems import CONTENT_TYPE, ProblemSerializer
-from accounts.rest.shapes import Strict
+from common.rest.problems import CONTENT_TYPE, ProblemSerializer
+from common.rest.serializers import Strict
 
 # HTTP status → name in the document, what it means.
 PROBLEMS = {

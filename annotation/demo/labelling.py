@@ -12,14 +12,16 @@ from uuid import uuid5
 from django.utils import timezone
 
 from accounts.models import User
+from annotation.batch_review.models import BatchPlan
+from annotation.batch_review.services.batches import cut_batches
 from annotation.demo.helpdesk import as_file
 from annotation.demo.writing import NAMESPACE
-from annotation.models import Assignment, BatchPlan, Submission
-from annotation.services.batches import cut_batches
-from annotation.services.claiming import claim_next_task
-from annotation.services.configuring import update_labelling
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.planning import create_project
+from annotation.labelling.models.labels import Submission
+from annotation.labelling.services.settings import update_labelling
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
 from dialogues.services.imports import start_import
 from generation.demo_model.corpus import write_corpus
 from jobs.services import run_job

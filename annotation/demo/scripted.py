@@ -5,8 +5,9 @@ from typing import Final
 from uuid import uuid5
 
 from accounts.models import User
+from annotation.authoring.services.planning import plan_dialogues
 from annotation.demo.writing import NAMESPACE
-from annotation.services.planning import create_project, plan_dialogues
+from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, ReviewState
 from dialogues.services.imports import start_import
 from generation.demo_model.demo_log import read_log

@@ -13,12 +13,14 @@ from uuid import UUID, uuid5
 from django.utils import timezone
 
 from accounts.models import User
+from annotation.authoring.models import Draft, Turn
+from annotation.authoring.services.turns import SentTurn, finish_dialogue, submit_turn
 from annotation.demo.reading import Line, Script
-from annotation.models import Assignment, AssignmentState, Draft, ExpertReview, Turn
-from annotation.services.assignment import save_for_later
-from annotation.services.authoring import SentTurn, finish_dialogue, submit_turn
-from annotation.services.claiming import claim_next_task
-from annotation.services.expert_review import Remark, decide
+from annotation.expert_review.models import ExpertReview
+from annotation.expert_review.services import Remark, decide
+from annotation.tasks.models.work import Assignment, AssignmentState
+from annotation.tasks.services.assignment import save_for_later
+from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import CandidateSet, Dialogue
 from generation.models import CandidateRequest, RequestState
 from projects.models import Event, Project

@@ -16,8 +16,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.errors import Invalid, Refusal
 from accounts.models import User
+from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
 from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identified, parse
 from dialogues.services import uploads

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.utils.translation import gettext as _
 
-from accounts.errors import Invalid, Refusal
+from common.refusals import Invalid, Refusal
 
 CHUNK = 1024**2
 FORM_BYTES = 64 * 1024  # what the rest of a form may take beside the file

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from accounts.rest.problems import problem_outside
+from common.rest.problems import problem_outside
 from frontend.preferences import THEME_COOKIE
 
 

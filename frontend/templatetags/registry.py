@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from dialogues.models import Split
-from frontend.model_answers import Value
-from frontend.training_form import source_name
+from frontend.charts.evaluation import Value
+from frontend.pages.learning.training_form import source_name
 from generation.models import Generator
 
 register = template.Library()

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from annotation.models import Admission
+from annotation.onboarding.models import Admission
 from projects.models import Project
 
 register = template.Library()

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from frontend.answers import Answer
-from frontend.icons import ICONS
-from frontend.paging import KeysetPage
+from frontend.charts.answer import Answer
 from frontend.preferences import theme_of
+from frontend.ui.icons import ICONS
+from frontend.ui.paging import KeysetPage
 from jobs.models import LIVE_STATES, Job, JobState
 
 register = template.Library()
@@ -90,7 +90,7 @@ APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift":
 
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
-    """One of frontend/icons.py; hidden from screen readers unless it has a label."""
+    """One of frontend/ui/icons.py; hidden from screen readers unless it has a label."""
     said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
     inside = mark_safe(ICONS[name])  # noqa: S308 (our own drawings)
     return format_html('<svg class="icon" viewBox="0 0 24 24" {}>{}</svg>', said, inside)

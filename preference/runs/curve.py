@@ -1,11 +1,9 @@
 """Reading what a training tells, while it is written."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from preference.selectors.training import Line, line_of
+from preference.runs.selectors import Line, line_of
 
 
 @dataclass(slots=True)
@@ -35,12 +33,3 @@ class Tail:
             (line for text in reversed(whole.splitlines()) if (line := line_of(text))), self.newest
         )
         return self.newest
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Empty where there is none yet, or half of one."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -12,7 +12,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.errors import Invalid, NotAllowed, NotFound, Refusal
 from accounts.models import ApiToken, User
 from accounts.services import (
     MAX_LIVE_TOKENS,
@@ -25,6 +24,7 @@ from accounts.services import (
     set_preferences,
     use_token,
 )
+from common.refusals import Invalid, NotAllowed, NotFound, Refusal
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"

@@ -6,7 +6,8 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import User
-from annotation.services.planning import create_project, plan_labelling
+from annotation.labelling.services.planning import plan_labelling
+from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Project, Role
 

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.services.label_statistics import current_statistics
+from annotation.labelling.services.statistics import current_statistics
 from projects.models import Project, Role
-from tests.annotation.test_agreement import helpdesk, labelled, people, told
+from tests.annotation.labelling.test_agreement import helpdesk, labelled, people, told
 
 __all__ = ["helpdesk", "labelled", "people"]
 AGREEMENT, UCH = "/api/v1/projects/helpdesk/agreement/", "/api/v1/projects/helpdesk/uch/"

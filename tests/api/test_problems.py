@@ -9,10 +9,10 @@ from django.db import OperationalError
 from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
-from accounts.errors import Refusal
 from accounts.models import Scope, User
 from accounts.rest.throttling import PersonRateThrottle
 from accounts.services import create_token, revoke_token
+from common.refusals import Refusal
 from projects.models import Project
 from tests.api.conftest import Program
 

@@ -10,10 +10,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import ApiToken, User
-from annotation.models import Assignment, Draft, ExpertReview, Task, Verdict
+from annotation.authoring.models import Draft
+from annotation.expert_review.models import ExpertReview, Verdict
+from annotation.tasks.models.work import Assignment, Task
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from jobs.models import Job
-from preference.models import Evaluation, Export, Promotion, RegisteredModel, Snapshot, TrainingRun
+from preference.data.models.exports import Export
+from preference.data.models.snapshots import Snapshot
+from preference.evaluation.models import Evaluation
+from preference.registry.models import Promotion, RegisteredModel, TrainingRun
 from projects.models import Event, Membership, Project, Protocol, Role
 from tests.api.conftest import Program
 from tests.preference.learning import snapshot_of

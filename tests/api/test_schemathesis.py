@@ -34,17 +34,17 @@ from schemathesis.specs.openapi.checks import (
 
 from accounts.models import Scope, User
 from accounts.services import create_token
-from annotation.models import Assignment
-from annotation.services.authoring import SentTurn, submit_turn
-from annotation.services.claiming import claim_next_task
-from annotation.services.planning import plan_dialogues
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.authoring.services.turns import SentTurn, submit_turn
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
-from preference.exports.card import CardCounts
-from preference.models import Snapshot
-from preference.services.evaluation import evaluate_trained
-from preference.services.exports import start_export
+from preference.data.formats.card import CardCounts
+from preference.data.models.snapshots import Snapshot
+from preference.data.services.exports import start_export
+from preference.evaluation.services import evaluate_trained
 from projects.models import Project
 from tests.preference.learning import trained_model, training
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from django.test import Client
 
 from accounts.models import User
-from annotation.models import Assignment
-from annotation.services.authoring import finish_dialogue
+from annotation.authoring.services.turns import finish_dialogue
+from annotation.tasks.models.work import Assignment
 
 
 def test_an_engineer_reads_the_numbers_of_a_project(

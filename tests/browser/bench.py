@@ -7,7 +7,8 @@ from typing import Self
 
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.models import Assignment, Turn
+from annotation.authoring.models import Turn
+from annotation.tasks.models.work import Assignment
 from dialogues.models import Utterance
 
 

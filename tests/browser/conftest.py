@@ -18,7 +18,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from accounts.models import User
-from annotation.services.planning import create_project
+from annotation.project_setup.services import create_project
 from generation.models import Generator as GeneratorRow
 from jobs.models import Worker
 from projects.models import Project

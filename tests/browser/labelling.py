@@ -9,8 +9,10 @@ from uuid import uuid4
 from playwright.sync_api import Locator, Page, expect
 
 from accounts.models import User
-from annotation.models import Assignment, LabelDraft, Schema, Submission
-from annotation.services.planning import create_project, plan_labelling
+from annotation.labelling.models.labels import LabelDraft, Schema, Submission
+from annotation.labelling.services.planning import plan_labelling
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from dialogues.splits import split_for
 from projects.models import Membership, Project, Role
@@ -82,7 +84,7 @@ def annotator(name: str, project: Project) -> User:
 
 def with_schema(project: Project, questions: list[dict[str, Any]]) -> Project:
     """A schema of the test's own in the place of the preset's."""
-    from annotation.schemas import read
+    from annotation.labelling.schema import read
 
     schema = read({"questions": questions})
     made = Schema.objects.create(project=project, version=2, content=schema.content, sha256=schema.sha256)

@@ -47,15 +47,15 @@ def fill() -> World:
     from django.core.management import call_command
 
     from accounts.models import User
-    from annotation.models import Assignment
-    from annotation.services.assignment import resume
-    from annotation.services.expert_review import claim_next_review
-    from annotation.services.planning import create_project
+    from annotation.expert_review.services import claim_next_review
+    from annotation.project_setup.services import create_project
+    from annotation.tasks.models.work import Assignment
+    from annotation.tasks.services.assignment import resume
     from dialogues.models import Dialogue
     from jobs.models import Job
     from jobs.services import run_job
-    from preference.services.exports import start_export
-    from preference.services.snapshots import take_snapshot
+    from preference.data.services.exports import start_export
+    from preference.data.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role
 
     call_command("seed_demo", stdout=StringIO())
@@ -109,8 +109,8 @@ def fill() -> World:
 
 def _labelled(people: dict[str, Any]) -> tuple[str, int, int]:
     """Helpdesk dialogues: one that ann labels, and one about which she and lina disagree. carlos has none left."""
-    from annotation.services.claiming import claim_next_task
-    from annotation.services.labelling import SentLabels, submit_labels
+    from annotation.labelling.services.submissions import SentLabels, submit_labels
+    from annotation.tasks.services.claiming import claim_next_task
     from tests.browser.labelling import annotator, planned
 
     project = planned("dch", people["mara"], count=2, utterances=8, overlap=2, resolution="agreement")
@@ -134,7 +134,7 @@ def _labelled(people: dict[str, Any]) -> tuple[str, int, int]:
 
 def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
     """Two dialogues about which ann and lina still differ: one for carlos to decide, and one that he has decided."""
-    from annotation.services.resolution import decide_dispute
+    from annotation.labelling.services.resolution import decide_dispute
     from tests.browser.labelling import planned
     from tests.browser.test_disputes import disputed, helpdesk, trainer
 
@@ -150,10 +150,10 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
 
 def _sampled(people: dict[str, Any]) -> str:
     """A batch of 120 dialogues that ann labelled; carlos has judged forty of its sample, two against the label."""
-    from annotation.models import SampleItem
-    from annotation.services.judging import SentJudgement, judge
-    from tests.annotation.batches.conftest import says
-    from tests.browser.test_sampling import drawn
+    from annotation.batch_review.models import SampleItem
+    from annotation.batch_review.services.sample_review import SentJudgement, judge
+    from tests.annotation.batch_review.conftest import says
+    from tests.browser.test_sample_review import drawn
 
     scores = [(2, 1, 2, 2, 0, 1)[n % 6] for n in range(120)]
     sample, carlos = drawn(
@@ -172,8 +172,8 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     from django.utils import timezone
 
     from jobs.models import Job, JobState
-    from preference.models import TrainingRun
-    from preference.services.promotion import promote_model
+    from preference.registry.models import TrainingRun
+    from preference.registry.services.promotion import promote_model
     from tests.frontend.trained import evaluated, learns
     from tests.preference.learning import snapshot_of, trained_model, training
 
@@ -210,10 +210,10 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
 
 def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
     """A dialogue that ann asks about, one that tina made gold, and ann's try at the test, begun."""
-    from annotation.models import MessageKind
-    from annotation.services.admission import answer_item, make_gold, start_try, update_test
-    from annotation.services.claiming import claim_next_task
-    from annotation.services.threads import ask, reply
+    from annotation.onboarding.models import MessageKind
+    from annotation.onboarding.services.admission import answer_item, make_gold, start_try, update_test
+    from annotation.onboarding.services.threads import ask, reply
+    from annotation.tasks.services.claiming import claim_next_task
     from dialogues.models import Dialogue
     from projects.services import update_project
     from tests.browser.labelling import annotator, planned
@@ -242,8 +242,8 @@ def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
 
 def _waits_for_others(demo: Any, reader: Any) -> None:
     """An expert for whom nothing is left, although something waits."""
-    from annotation.models import Assignment, Task
-    from annotation.selectors.reviews import unreviewed
+    from annotation.expert_review.selectors import unreviewed
+    from annotation.tasks.models.work import Assignment, Task
     from projects.models import Membership, Role
 
     Membership.objects.create(project=demo, user=reader, roles=[Role.CONTROLLER])

@@ -8,11 +8,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import LabelStatistics
-from annotation.services.label_statistics import start_statistics
-from annotation.services.planning import create_project
+from annotation.labelling.models.statistics import LabelStatistics
+from annotation.labelling.services.statistics import start_statistics
+from annotation.project_setup.services import create_project
 from projects.models import Membership, Project, Role
-from tests.annotation.test_agreement import labels, task_in
+from tests.annotation.labelling.test_agreement import labels, task_in
 from tests.browser.conftest import SignedIn
 
 PAGE = "/p/helpdesk/statistics/"

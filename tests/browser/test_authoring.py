@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import Assignment, AssignmentState, Turn
-from annotation.services.authoring import finish_dialogue
-from annotation.services.expert_review import decide
+from annotation.authoring.models import Turn
+from annotation.authoring.services.turns import finish_dialogue
+from annotation.expert_review.services import decide
+from annotation.tasks.models.work import Assignment, AssignmentState
 from dialogues.models import Action, Utterance
 from generation.models import Generator
 from projects.models import Project

@@ -9,17 +9,24 @@ from django.core.cache import cache
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import Appeal, BatchPlan, Round, Sample, SampleItem
-from annotation.services.batches import cut_batches, seal_when_complete
-from annotation.services.claiming import claim_next_task
-from annotation.services.judging import SentJudgement, judge, raise_appeal, return_round, settle_appeal
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.sampling import draw_sample
+from annotation.batch_review.models import Appeal, BatchPlan, Sample, SampleItem
+from annotation.batch_review.services.batches import cut_batches, seal_when_complete
+from annotation.batch_review.services.sample_review import (
+    SentJudgement,
+    judge,
+    raise_appeal,
+    return_round,
+    settle_appeal,
+)
+from annotation.batch_review.services.sampling import draw_sample
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.tasks.models.rounds import Round
+from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
-from tests.annotation.batches.conftest import says
+from tests.annotation.batch_review.conftest import says
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import annotator, planned
-from tests.browser.test_sampling import controller
+from tests.browser.test_sample_review import controller
 
 # By who opens them.
 PAGES = {

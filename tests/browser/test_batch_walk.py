@@ -10,27 +10,20 @@ import pytest
 from django.core.cache import cache
 from playwright.sync_api import Page, expect
 
-from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import (
-    AssignmentState,
-    BatchPlan,
-    FinalLabel,
-    Judgement,
-    Round,
-    RoundState,
-    Sample,
-    SampleItem,
-    Task,
-)
-from annotation.services.claiming import claim_next_task
-from annotation.services.labelling import SentLabels, submit_labels
-from preference.selectors.selection import Filters, select
+from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
+from annotation.labelling.models.labels import FinalLabel
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.tasks.models.rounds import Round, RoundState
+from annotation.tasks.models.work import AssignmentState, Task
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
+from preference.data.selectors.selection import Filters, select
 from projects.models import Project
-from tests.annotation.batches.conftest import says
+from tests.annotation.batch_review.conftest import says
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
-from tests.browser.test_sampling import KEYS, agrees, controller, press
+from tests.browser.test_sample_review import KEYS, agrees, controller, press
 from tests.processes import wait_until
 
 BATCH, REST, SAMPLE, WRONG = 104, 3, 100, 12

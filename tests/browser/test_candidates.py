@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import Assignment
+from annotation.tasks.models.work import Assignment
 from dialogues.models import Action
 from generation.models import CandidateRequest, Generator
 from jobs.models import Worker

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from accounts.models import User
-from annotation.models import Assignment
+from annotation.tasks.models.work import Assignment
 from tests.browser.bench import Bench, turns_sent
 from tests.browser.conftest import SignedIn
 

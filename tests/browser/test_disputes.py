@@ -8,10 +8,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import FinalLabel, LabelOrigin, Task, TaskState
-from annotation.services.claiming import claim_next_task
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.resolution import decide_dispute
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin
+from annotation.labelling.services.resolution import decide_dispute
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.tasks.models.work import Task, TaskState
+from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import annotator, planned

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from playwright.sync_api import Route, expect
 
 from accounts.models import User
-from annotation.models import Assignment, Draft, Turn
+from annotation.authoring.models import Draft, Turn
+from annotation.tasks.models.work import Assignment
 from dialogues.models import Action
 from tests.browser.bench import Bench
 from tests.browser.conftest import ROUTED, SignedIn

@@ -8,11 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import Assignment, AssignmentState, FinalLabel, Stage, Submission, TaskState
-from annotation.services.assignment import save_for_later
-from annotation.services.claiming import claim_next_task
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.resolution import decide_dispute
+from annotation.labelling.models.labels import FinalLabel, Stage, Submission
+from annotation.labelling.services.resolution import decide_dispute
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.tasks.models.work import Assignment, AssignmentState, TaskState
+from annotation.tasks.services.assignment import save_for_later
+from annotation.tasks.services.claiming import claim_next_task
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     LabelBench,

@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from accounts.models import User
-from annotation.models import Assignment, Submission
-from annotation.services.claiming import claim_next_task
-from annotation.services.label_drafts import save_label_draft
+from annotation.labelling.models.labels import Submission
+from annotation.labelling.services.drafts import save_label_draft
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema

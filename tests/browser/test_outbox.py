@@ -10,9 +10,10 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import Assignment, AssignmentState, Task, Turn
-from annotation.services.assignment import reap_expired_leases
-from annotation.services.authoring import Outcome
+from annotation.authoring.models import Turn
+from annotation.authoring.services.turns import Outcome
+from annotation.tasks.models.work import Assignment, AssignmentState, Task
+from annotation.tasks.services.assignment import reap_expired_leases
 from projects.models import Project
 from tests.browser.bench import Bench, turns_sent, utterances
 from tests.browser.conftest import ROUTED, SignedIn

@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import Assignment
-from annotation.services.authoring import Outcome
+from annotation.authoring.services.turns import Outcome
+from annotation.tasks.models.work import Assignment
 from projects.models import Membership, Project, Role
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn

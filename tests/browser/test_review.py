@@ -11,10 +11,10 @@ from django.db import transaction
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import ExpertReview
-from annotation.services.authoring import finish_dialogue
-from annotation.services.claiming import claim_next_task
-from annotation.services.expert_review import decide
+from annotation.authoring.services.turns import finish_dialogue
+from annotation.expert_review.models import ExpertReview
+from annotation.expert_review.services import decide
+from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue, ReviewState
 from projects.models import Project
 from tests.browser.conftest import SignedIn

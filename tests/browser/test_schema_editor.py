@@ -8,9 +8,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import Schema
-from annotation.schemas import read
-from annotation.services.schemas import save_schema
+from annotation.labelling.models.labels import Schema
+from annotation.labelling.schema import read
+from annotation.labelling.services.schemas import save_schema
 from projects.models import Project
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import planned

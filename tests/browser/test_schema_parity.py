@@ -11,12 +11,12 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, Page
 
-from annotation.presets import PRESETS
-from annotation.schemas import Scope, applies, check_answers, is_required, read
-from tests.annotation.schemas import generated
+from annotation.labelling.schema import Scope, applies, check_answers, is_required, read
+from annotation.project_setup.presets import PRESETS
+from tests.annotation.labelling.schema import generated
 
 CASES = 800
-MODULE = Path(settings.BASE_DIR, "frontend/static/js/schema.js")
+MODULE = Path(settings.BASE_DIR, "frontend/static/js/labelling/schema.js")
 RUN = """async ([source, cases]) => {
     const { Rules } = await import(source);
     return cases.map(({ content, speakers, answers }) => {

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotation.models import Assignment
-from annotation.services.configuring import update_authoring
+from annotation.authoring.services.settings import update_authoring
+from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from projects.models import Project
 from tests.asking import scripted

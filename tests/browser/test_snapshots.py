@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from dialogues.models import CandidateSet, Dialogue, Split, Utterance
 from jobs.services import run_job
-from preference.models import Snapshot
-from preference.services.snapshots import take_snapshot
+from preference.data.models.snapshots import Snapshot
+from preference.data.services.snapshots import take_snapshot
 from projects.models import Project
 from tests.browser.conftest import SignedIn
 

@@ -10,14 +10,15 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
 from accounts.models import User
-from annotation.models import Assignment
+from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from jobs.models import Job, JobState, Worker
-from preference.models import RegisteredModel, Snapshot, TrainingRun
+from preference.data.models.snapshots import Snapshot
+from preference.registry.models import RegisteredModel, TrainingRun
 from projects.models import Project
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
-from tests.frontend.data import imported
+from tests.frontend.data_pages import imported
 from tests.frontend.trained import evaluated, learns
 from tests.preference.learning import dialogue, snapshot_of, trained_model, training
 from tests.processes import Running, Stack

@@ -13,32 +13,23 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import (
-    Assignment,
-    Batch,
-    BatchPlan,
-    FinalLabel,
-    Judgement,
-    Round,
-    RoundState,
-    Sample,
-    SampleItem,
-    Task,
-    TaskState,
-    Workload,
-)
-from annotation.services.admission import make_gold
-from annotation.services.assignment import uncount_withdrawn
-from annotation.services.batches import cut_batches, seal_round
-from annotation.services.claiming import claim_next_task
-from annotation.services.judging import SentJudgement, accept_round, judge, return_round
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.planning import create_project, plan_labelling
-from annotation.services.sampling import draw_sample
+from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
+from annotation.batch_review.services.batches import cut_batches, seal_round
+from annotation.batch_review.services.sample_review import SentJudgement, accept_round, judge, return_round
+from annotation.batch_review.services.sampling import draw_sample
+from annotation.labelling.models.labels import FinalLabel
+from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.onboarding.services.admission import make_gold
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.rounds import Batch, Round, RoundState
+from annotation.tasks.models.work import Assignment, Task, TaskState, Workload
+from annotation.tasks.services.assignment import uncount_withdrawn
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
 from projects.models import Membership, Project, Role
-from tests.annotation.batches.conftest import says
+from tests.annotation.batch_review.conftest import says
 from tests.annotation.conftest import imported
 from tests.concurrency.test_labels import at_once, is_waited_for
 from tests.processes import database_url, wait_until

@@ -11,8 +11,10 @@ from django.db.models import F
 
 from accounts.models import Scope, User
 from accounts.services import create_token
-from annotation.models import Assignment, Task, Turn
-from annotation.services.planning import create_project, plan_dialogues
+from annotation.authoring.models import Turn
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment, Task
 from generation.models import BackendKind, Generator
 from projects.models import Membership, Project, Role
 from tests.processes import Stack

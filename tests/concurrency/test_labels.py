@@ -17,14 +17,16 @@ from django.db import connection, connections, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from accounts.errors import Refusal
 from accounts.models import Scope, User
 from accounts.services import create_token
-from annotation.models import Assignment, FinalLabel, LabelOrigin, Submission, Task, TaskState
-from annotation.services.assignment import reap_expired_leases, release
-from annotation.services.claiming import claim_next_task
-from annotation.services.labelling import SentLabels, submit_labels
-from annotation.services.planning import create_project, plan_labelling
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
+from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment, Task, TaskState
+from annotation.tasks.services.assignment import reap_expired_leases, release
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Membership, Project, Role
 from tests.processes import Stack, wait_until

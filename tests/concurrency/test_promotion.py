@@ -10,15 +10,15 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import CandidateSet
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.protocol import Sampling
 from generation.services import Wish, request_candidates
 from jobs.selectors import live_workers
-from preference.models import Promotion, RegisteredModel
-from preference.selectors.registry import current_model
-from preference.services.promotion import promote_model, roll_back
+from preference.registry.models import Promotion, RegisteredModel
+from preference.registry.selectors.models import current_model
+from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
 from tests.asking import dialogue_in, scripted
 from tests.concurrency.test_labels import at_once

@@ -11,9 +11,9 @@ from django.db import connection, models, transaction
 
 from accounts.models import Scope, User
 from accounts.services import create_token, create_user, renew_one_time_password
-from annotation.models import ExpertReview
-from annotation.services.expert_review import claim_next_review, decide
-from annotation.services.planning import create_project
+from annotation.expert_review.models import ExpertReview
+from annotation.expert_review.services import claim_next_review, decide
+from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Membership, Project, Role
 from tests.concurrency.test_labels import at_once

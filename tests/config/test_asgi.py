@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 from django.utils.translation import get_language
 
-from accounts.rest.streams import StreamedText
+from common.rest.streams import StreamedText
 from config.asgi import INTERPRETER_FOR, ThreadsHandler
 from config.health import healthz
 

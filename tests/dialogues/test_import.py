@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
 from dialogues.parsing import FORMATS, ParsedDialogue, ParsedUtterance
 from dialogues.selectors import import_errors, utterances_of

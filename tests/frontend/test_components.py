@@ -12,10 +12,11 @@ from django.test import RequestFactory
 from django.utils import timezone, translation
 
 from accounts.models import User
-from annotation.models import AssignmentState, Verdict
+from annotation.expert_review.models import Verdict
+from annotation.tasks.models.work import AssignmentState
 from dialogues.models import Action, DialogueState, ReviewState
-from frontend.paging import keyset_page
 from frontend.templatetags.ui import LOOKS, device
+from frontend.ui.paging import keyset_page
 from generation.models import RequestState
 from jobs.models import Job, JobState
 

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path, reverse
 
-from accounts.errors import NotAllowed, Refusal
 from accounts.models import User
+from common.refusals import NotAllowed, Refusal
 from frontend.pages import errors
 from tests.frontend.urls import handler400, handler403, handler404, handler500
 from tests.frontend.urls import urlpatterns as site

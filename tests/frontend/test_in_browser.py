@@ -258,7 +258,7 @@ def test_a_note_is_text_and_bad_news_stays(page: Page) -> None:
     page.goto("/styleguide/")
     page.evaluate(
         """async () => {
-            const { toast } = await import("/static/js/toast.js");
+            const { toast } = await import("/static/js/shared/toast.js");
             toast("Saved.", { tone: "good" });
             toast("<b>Not</b> saved.", { tone: "bad" });
         }"""

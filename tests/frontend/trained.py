@@ -6,9 +6,11 @@ from typing import Any
 from uuid import uuid4
 
 from jobs.models import Job, JobState
-from preference.model_files import CURVE, LOG, folder_of_run
-from preference.models import Evaluation, RegisteredModel, Snapshot, TrainingRun
-from preference.training.recipe import quick
+from preference.data.models.snapshots import Snapshot
+from preference.evaluation.models import Evaluation
+from preference.registry.files import CURVE, LOG, folder_of_run
+from preference.registry.models import RegisteredModel, TrainingRun
+from preference.training.joint.recipe import quick
 from projects.models import Project
 
 STEPS = 120
@@ -77,7 +79,7 @@ def evaluated(
 
 
 def report(first: float, n: int = 420) -> dict[str, Any]:
-    """As preference.training.evaluation writes it."""
+    """As preference.training.joint.evaluation writes it."""
     groups = {
         name: figures(first + shift, n // 3) for name, shift in zip(ACTIONS, (0.05, 0, -0.08), strict=True)
     }

@@ -6,4 +6,4 @@ from config.urls import handler400, handler403, handler404, handler500, urlpatte
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
-urlpatterns = [*urlpatterns, path("styleguide/", include("frontend.styleguide_urls"))]
+urlpatterns = [*urlpatterns, path("styleguide/", include("frontend.pages.styleguide.urls"))]

@@ -12,9 +12,9 @@ transformers = pytest.importorskip("transformers")
 
 from generation.demo_model.corpus import LANGUAGES, corpus_hash, write_corpus  # noqa: E402
 from generation.protocol import Message, ReplyRequest  # noqa: E402
-from preference.training.demo_data import IGNORED, batches, train_tokenizer  # noqa: E402
-from preference.training.demo_model import Recipe, Run, rate  # noqa: E402
-from preference.training.demo_replies import dialogue, replies  # noqa: E402
+from preference.training.demo_model.__main__ import Recipe, Run, rate  # noqa: E402
+from preference.training.demo_model.data import IGNORED, batches, train_tokenizer  # noqa: E402
+from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
 
 MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -61,8 +61,8 @@ def test_no_token_spans_two_chinese_characters(tokenizer: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("preference.training.demo_data.DIALOGUES_PER_CHUNK", 40)
-    monkeypatch.setattr("preference.training.demo_data.TOKENIZER_DIALOGUES", 300)
+    monkeypatch.setattr("preference.training.demo_model.data.DIALOGUES_PER_CHUNK", 40)
+    monkeypatch.setattr("preference.training.demo_model.data.TOKENIZER_DIALOGUES", 300)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -161,7 +161,7 @@ def test_the_tokenizer_of_a_seed_is_always_the_same() -> None:
 
 
 def test_the_training_text_is_the_corpus() -> None:
-    from preference.training.demo_data import texts
+    from preference.training.demo_model.data import texts
 
     assert texts(5, 3) == [[text for _, text in dialogue] for _, dialogue in write_corpus(5, 3)]
 

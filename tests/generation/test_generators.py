@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.errors import Invalid, Refusal
 from accounts.models import User
+from common.refusals import Invalid, Refusal
 from generation.generators import OPTIONS, change_generator, check_options, create_generator
 from generation.models import BackendKind, Generator
 from projects.models import Event

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue
 from generation.models import CandidateRequest, Priority, RequestState
 from generation.protocol import Sampling

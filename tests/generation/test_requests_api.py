@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.models import Assignment
-from annotation.services.authoring import Outcome
+from annotation.authoring.services.turns import Outcome
+from annotation.tasks.models.work import Assignment
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
 from jobs.services import beat

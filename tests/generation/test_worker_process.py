@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Assignment
-from annotation.services.authoring import Outcome
+from annotation.authoring.services.turns import Outcome
+from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from generation.leases import HUNG
 from generation.models import BackendKind, CandidateRequest, RequestState

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import get_language, override
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from jobs import registry
 from jobs.models import Job, JobState
 from jobs.progress import Progress, worker_is_ending

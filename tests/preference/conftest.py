@@ -11,22 +11,22 @@ from uuid import UUID, uuid4
 import pytest
 from pytest_django import Settings
 
-from accounts.errors import Refusal
 from accounts.models import User
-from annotation.models import Verdict
-from annotation.services.authoring import SentTurn, finish_dialogue, submit_turn, undo_turn
-from annotation.services.claiming import claim_next_task
-from annotation.services.expert_review import decide
-from annotation.services.planning import plan_dialogues
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.authoring.services.turns import SentTurn, finish_dialogue, submit_turn, undo_turn
+from annotation.expert_review.models import Verdict
+from annotation.expert_review.services import decide
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue
 from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.exports import FORMATS
-from preference.exports.writing import export
-from preference.selectors.selection import Filters, select
-from preference.services.exports import start_export
+from preference.data.formats import FORMATS
+from preference.data.formats.writing import export
+from preference.data.selectors.selection import Filters, select
+from preference.data.services.exports import start_export
 from projects.models import Project
 
 Row = dict[str, Any]

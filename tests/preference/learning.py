@@ -12,11 +12,12 @@ from accounts.models import User
 from generation.models import BackendKind, Generator
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.model_files import files_in, folder_of_run, sha256_of
-from preference.models import RegisteredModel, Snapshot, TrainingRun
-from preference.services.registry import Trained, register_model
-from preference.services.training import start_training
-from preference.storage import snapshots_root
+from preference.data.models.snapshots import Snapshot
+from preference.data.storage import snapshots_root
+from preference.registry.files import files_in, folder_of_run, sha256_of
+from preference.registry.models import RegisteredModel, TrainingRun
+from preference.registry.services.registry import Trained, register_model
+from preference.runs.services import start_training
 from projects.models import Project
 
 WORDS = ["tea", "rain", "walk", "cat", "book", "song", "river", "lamp", "bread", "hill"]
@@ -125,8 +126,8 @@ def local(project: Project) -> Generator:
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Scripts in the place of trainer, loader and evaluator: they keep to the same command lines and load no torch."""
-    monkeypatch.setattr("preference.runs.training.TRAINER", "tests.preference.fake_trainer")
-    monkeypatch.setattr("preference.runs.training.CHECKER", "tests.preference.fake_checker")
-    monkeypatch.setattr("preference.runs.evaluation.EVALUATOR", "tests.preference.fake_evaluator")
-    monkeypatch.setattr("preference.runs.child.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("preference.runs.job.TRAINER", "tests.preference.fake_trainer")
+    monkeypatch.setattr("preference.runs.job.CHECKER", "tests.preference.fake_checker")
+    monkeypatch.setattr("preference.evaluation.job.EVALUATOR", "tests.preference.fake_evaluator")
+    monkeypatch.setattr("preference.registry.child_process.LOOK_EVERY", 0.02)
     return monkeypatch

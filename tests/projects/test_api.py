@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import User
-from annotation.models import AuthoringSettings
+from annotation.authoring.models import AuthoringSettings
 from projects.models import Membership, Project, Role
 from tests.api.conftest import Program
 from tests.conftest import Joins

@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import Assignment, Task
-from annotation.services.configuring import update_authoring
-from frontend.markup import to_html
+from annotation.authoring.services.settings import update_authoring
+from annotation.tasks.models.work import Assignment, Task
+from frontend.ui.markdown import to_html
 from generation.models import BackendKind, Generator
 from jobs.services import beat
 from projects.models import Event, Membership, Project, Role

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 
-from accounts.errors import Invalid, NotFound, Refusal
 from accounts.models import User
+from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Membership, Project, Role
 from projects.roles import Capability
 from projects.selectors import capabilities_of, projects_for

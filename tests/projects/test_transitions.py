@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from accounts.errors import Refusal
 from accounts.models import User
+from common.refusals import Refusal
 from jobs.models import MOVES, Job, JobState
 from projects.models import Event, Project
 from projects.transitions import move

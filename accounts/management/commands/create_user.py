@@ -4,8 +4,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import Refusal
 from accounts.services import ONE_TIME_PASSWORD_DAYS, create_user
+from common.refusals import Refusal
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.models import LabellingSettings
-from annotation.selectors.agreement import QuestionAgreement, agreement_by_question, agreement_of
+from annotation.labelling.models.labels import LabellingSettings
+from annotation.labelling.selectors.agreement import QuestionAgreement, agreement_by_question, agreement_of
 from measures.estimate import Estimate
 
 EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them

@@ -3,10 +3,11 @@ from uuid import uuid4
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import Refusal
 from accounts.models import User
-from annotation.presets import PRESETS
-from annotation.services.planning import create_project, plan_dialogues
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.services import create_project
+from common.refusals import Refusal
 from projects.models import DialogueLanguage
 
 

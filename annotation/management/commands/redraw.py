@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.models import Sample
-from annotation.services.sampling import redrawn
+from annotation.batch_review.models import Sample
+from annotation.batch_review.services.sampling import redrawn
 
 EPILOG = """A sample is drawn at random from the sealed dialogues of a batch that its controller did not label; the seed
 is shown on the page of the batch. This draws it once more and compares. Ends with 1 where one differs: a label, a

@@ -9,14 +9,15 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts.errors import Refusal
 from accounts.models import User
+from annotation.authoring.services.planning import plan_dialogues
 from annotation.demo.labelling import cut, judge_quality, make_helpdesk, make_quality
 from annotation.demo.reading import other_candidates, scripts
 from annotation.demo.scripted import make_scripted
 from annotation.demo.writing import id_of, write
-from annotation.models import Assignment
-from annotation.services.planning import create_project, plan_dialogues
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment
+from common.refusals import Refusal
 from dialogues.services.imports import start_import
 from generation.demo_model.corpus import write_corpus
 from jobs.services import run_job

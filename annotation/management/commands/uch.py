@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import Refusal
-from annotation.models import LabellingSettings
-from annotation.selectors.helpdesk import collection_of, longest_dialogue, scores_by_dialogue
+from annotation.labelling.models.labels import LabellingSettings
+from annotation.labelling.selectors.helpdesk import collection_of, longest_dialogue, scores_by_dialogue
+from common.refusals import Refusal
 from measures.helpdesk import ALPHA
 from measures.helpdesk_collection import Collection, Scores
 

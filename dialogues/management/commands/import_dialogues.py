@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.parsing import FORMATS, Limits
 from dialogues.selectors import import_errors, phase_of
 from dialogues.services.imports import ERRORS_KEPT, start_import

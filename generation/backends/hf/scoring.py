@@ -1,6 +1,6 @@
 """How well a reply would please people: a linear preference head, read at the reply's end-of-utterance token.
 
-Joint training (Diamante §3.2) saves it beside the weights of a model; see `preference/training/joint_model.py`.
+Joint training (Diamante §3.2) saves it beside the weights of a model; see `preference/training/joint/joint_model.py`.
 """
 
 from __future__ import annotations

@@ -14,15 +14,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import Split
-from preference.exports import FORMATS
-from preference.exports.writing import Manifest, Source, export, export_to, manifest_path
-from preference.models import FileType
-from preference.selectors.frozen import FrozenDialogues, frozen, verified
-from preference.selectors.selection import Preview, Selection, preview, select
-from preference.selectors.snapshots import snapshot_named
-from preference.services.exports import (
+from preference.data.formats import FORMATS
+from preference.data.formats.writing import Manifest, Source, export, export_to, manifest_path
+from preference.data.models.exports import FileType
+from preference.data.selectors.frozen import FrozenDialogues, frozen, verified
+from preference.data.selectors.selection import Preview, Selection, preview, select
+from preference.data.selectors.snapshots import snapshot_named
+from preference.data.services.exports import (
     checked_draws,
     checked_file_type,
     checked_filters,

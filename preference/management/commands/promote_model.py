@@ -6,10 +6,10 @@ from uuid import uuid4
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
-from preference.models import Promotion, RegisteredModel
-from preference.selectors.registry import current_model
-from preference.services.promotion import promote_model, roll_back
+from common.refusals import Refusal
+from preference.registry.models import Promotion, RegisteredModel
+from preference.registry.selectors.models import current_model
+from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
 
 

@@ -8,16 +8,16 @@ from uuid import UUID, uuid4
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from dialogues.models import Split
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.exports.snapshot import copy_to
-from preference.models import Snapshot
-from preference.selectors.frozen import FILES, folder_of_snapshot, verified
-from preference.selectors.gaps import shortages_of
-from preference.selectors.snapshots import snapshot_named
-from preference.services.snapshots import take_snapshot
+from preference.data.formats.snapshot import copy_to
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.frozen import FILES, folder_of_snapshot, verified
+from preference.data.selectors.gaps import shortages_of
+from preference.data.selectors.snapshots import snapshot_named
+from preference.data.services.snapshots import take_snapshot
 from projects.models import Project
 
 EPILOG = f"""The folder holds {", ".join(FILES)} and is listed on the project's page of snapshots.

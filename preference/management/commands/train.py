@@ -9,14 +9,14 @@ from uuid import UUID, uuid4
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from accounts.errors import Refusal
+from common.refusals import Refusal
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.model_files import folder_of_model, folder_of_run
-from preference.models import TrainingRun
-from preference.selectors.snapshots import snapshot_named
-from preference.services.training import resume_training, start_training
-from preference.training.recipe import RECIPES
+from preference.data.selectors.snapshots import snapshot_named
+from preference.registry.files import folder_of_model, folder_of_run
+from preference.registry.models import TrainingRun
+from preference.runs.services import resume_training, start_training
+from preference.training.joint.recipe import RECIPES
 from projects.models import Project
 
 SAY_EVERY = 3.0  # seconds

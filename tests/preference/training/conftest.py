@@ -80,7 +80,7 @@ def command(data: Path, model: Path, output: Path, *more: str, settings: tuple[s
 @pytest.fixture
 def trains(dialogues: Path, tiny_model: Path) -> Iterator[Trains]:
     """trains(output, "--resume") runs the command in this process and returns its exit status."""
-    from preference.training.joint import main
+    from preference.training.joint.command import main
 
     def train(
         output: Path,

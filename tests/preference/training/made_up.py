@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from preference.training.data import TrainingDialogue, Turn
-from preference.training.joint_model import JointModel
-from preference.training.layouts import Layout, MicroBatch
+from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.joint.joint_model import JointModel
+from preference.training.joint.layouts import Layout, MicroBatch
 from tests.generation.conftest import build_tokenizer, config_of
 
 torch.set_num_threads(1)

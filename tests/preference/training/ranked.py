@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from generation.demo_model.corpus import write_corpus
 from generation.demo_model.corpus.reading import HERE
-from preference.training.joint_model import JointModel
+from preference.training.joint.joint_model import JointModel
 
 TOKENIZER = HERE.parent / "model"
 

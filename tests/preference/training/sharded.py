@@ -36,6 +36,6 @@ def shard_on_a_cpu() -> None:
 if __name__ == "__main__":
     os.environ.update(ASKED)
     shard_on_a_cpu()
-    from preference.training.joint import leave, main
+    from preference.training.joint.command import leave, main
 
     leave(main())

@@ -1,0 +1,1 @@
+"""Loads the admin pages of every room, so that Django finds them."""

@@ -1,0 +1,41 @@
+"""The work of a project, and authoring."""
+
+from django.contrib import admin
+
+from annotation.authoring.models import AuthoringSettings, Draft, Topic, Turn
+from common.read_only_admin import ReadOnlyAdmin
+
+
+@admin.register(AuthoringSettings)
+class AuthoringSettingsAdmin(ReadOnlyAdmin):
+    list_display = ["project", "generator", "candidates", "min_rounds", "lease_minutes", "experts_required"]
+    list_select_related = ["project", "generator"]
+    search_fields = ["project__slug"]
+
+
+@admin.register(Topic)
+class TopicAdmin(ReadOnlyAdmin):
+    list_display = ["title", "language", "project"]
+    list_filter = ["language"]
+    list_select_related = ["project"]
+    search_fields = ["title", "project__slug"]
+
+
+@admin.register(Draft)
+class DraftAdmin(ReadOnlyAdmin):
+    """Unsent words belong to their author: only that and when they were saved is shown."""
+
+    list_display = ["assignment_id", "position", "version", "saved_at"]
+    exclude = ["text"]
+    search_fields = ["=assignment__id"]
+    raw_id_fields = ["assignment", "candidate_set"]
+    ordering = ["-assignment_id"]
+
+
+@admin.register(Turn)
+class TurnAdmin(ReadOnlyAdmin):
+    list_display = ["id", "assignment_id", "dialogue_id", "position", "action", "stored_at", "undone_at"]
+    list_filter = ["action"]
+    search_fields = ["=dialogue__id", "=assignment__id"]
+    raw_id_fields = ["assignment", "dialogue", "candidate_set"]
+    ordering = ["-stored_at"]

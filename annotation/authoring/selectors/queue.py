@@ -1,0 +1,48 @@
+"""What an author handed in: finished and vetoed dialogues."""
+
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+)
+
+from accounts.models import User
+from annotation.expert_review.models import ExpertReview, Verdict
+from annotation.expert_review.selectors import counting
+from annotation.tasks.models.work import Assignment, AssignmentState
+from annotation.tasks.selectors.queue import _with_opening
+from dialogues.models import ReviewState
+from projects.models import Project
+
+
+def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    """What the person handed in, newest first; `is_being_judged` says that it cannot be taken back."""
+    rows = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
+    judged = ~Q(dialogue__review_state=ReviewState.UNREVIEWED) | Q(
+        Exists(ExpertReview.objects.filter(counting(), dialogue=OuterRef("dialogue")))
+    )
+    rows = rows.annotate(is_being_judged=ExpressionWrapper(judged, output_field=BooleanField()))
+    return _with_opening(rows).order_by("-submitted_at")
+
+
+def vetoed_assignments(user: User, project: Project, *, read: bool = False) -> QuerySet[Assignment]:
+    """What came back, with the experts' reasons in `dialogue.vetoes`; read: those whose reasons the author has read.
+
+    The experts' names are not read.
+    """
+    reasons = ExpertReview.objects.filter(superseded_at=None, verdict=Verdict.VETO).defer("reviewer_id")
+    unread = reasons.filter(dialogue=OuterRef("dialogue"), seen_by_author_at=None)
+    rows = Assignment.objects.filter(
+        annotator=user,
+        project=project,
+        state=AssignmentState.SUBMITTED,
+        dialogue__review_state=ReviewState.VETOED,
+    ).order_by("-submitted_at")
+    told = rows.filter(~Exists(unread) if read else Exists(unread))
+    return _with_opening(told).prefetch_related(
+        Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes")
+    )

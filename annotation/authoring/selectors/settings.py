@@ -1,0 +1,26 @@
+"""How a project's dialogues are written."""
+
+from django.utils.translation import gettext as _
+
+from annotation.authoring.models import AuthoringSettings
+from common.refusals import NotFound
+from dialogues.models import CandidateSet
+from projects.models import Project
+
+
+def authoring_of(project: Project) -> AuthoringSettings:
+    """The settings of a project of the protocol `authoring`; NotFound for other protocols."""
+    settings = (
+        AuthoringSettings.objects.select_related("generator", "second_generator")
+        .filter(project=project)
+        .first()
+    )
+    if settings is None:
+        raise NotFound(_("No dialogues are written in this project."), _("Its protocol is another one."))
+    return settings
+
+
+def latest_order(project: Project) -> str:
+    """The order in which a project's newest candidates are displayed; "" where none are logged."""
+    newest = CandidateSet.objects.filter(dialogue__project=project).order_by("-pk").first()
+    return str(newest.sampling.get("order", "")) if newest else ""

@@ -1,0 +1,244 @@
+"""Statistics of an authoring project. Everything is counted by the database from the log; nothing is guessed.
+
+About the data (Table 1, edit distances, places): a dialogue counts when it is finished and no expert vetoed it.
+About the work (over time, by annotator, pace): every sent turn counts that was not undone, also of dialogues that are
+not finished or were vetoed. An utterance has an action when candidates were shown for it; openings and turns written
+while no candidates came had none, and count as utterances only.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Avg, Count, Max, Min, Q, Sum
+from django.db.models.functions import Length, Trunc
+
+from accounts.models import User
+from annotation.authoring.models import Turn
+from annotation.tasks.models.work import Assignment
+from dialogues.models import Action, Dialogue, DialogueState, ReviewState, Split, Utterance
+from generation.percentiles import Percentiles
+from measures.proportion import Proportion, proportion
+from projects.models import Project
+
+ANNOTATOR = "assignment__annotator"
+HAD_CANDIDATES = Q(candidate_set__isnull=False) & ~Q(action="")
+WIDEST_DISTANCE = 50  # characters; larger edits share the last bar
+# The longest spans that are counted by day, and by week; longer ones are counted by month.
+DAYS, WEEKS = timedelta(days=60), timedelta(weeks=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """How many utterances came about by each action."""
+
+    select: int
+    revise: int
+    rewrite: int
+
+    @property
+    def total(self) -> int:
+        return self.select + self.revise + self.rewrite
+
+    def share(self, action: str) -> Proportion:
+        """Of all that had candidates."""
+        return proportion(getattr(self, action), self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of Table 1. mean_length: characters per utterance, None without utterances."""
+
+    split: str
+    dialogues: int
+    utterances: int
+    mean_length: float | None
+    actions: Actions
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An annotator: the sign-in name, and the name that is shown."""
+
+    username: str
+    display_name: str
+
+    def __str__(self) -> str:
+        return self.display_name or self.username
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsActions:
+    person: Person
+    actions: Actions
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The actions of the day, week or month that begins with `start`."""
+
+    start: date
+    actions: Actions
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The actions period by period, oldest first, without those in which nobody wrote. unit: day, week or month."""
+
+    unit: str
+    periods: list[Period]
+
+    def with_gaps(self) -> list[tuple[date, Actions | None]]:
+        """Every period from the first to the last; None where nobody wrote."""
+        written = {period.start: period.actions for period in self.periods}
+        at, last = (self.periods[0].start, self.periods[-1].start) if self.periods else (date.max, date.min)
+        course = []
+        while at <= last:
+            course.append((at, written.get(at)))
+            at = self._after(at)
+        return course
+
+    def _after(self, start: date) -> date:
+        if self.unit == "month":
+            return (start + timedelta(days=32)).replace(day=1)
+        return start + timedelta(days=7 if self.unit == "week" else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds per turn of one annotator, active and idle apart.
+
+    active, active_p90: median and 90th percentile. idle: the mean, since most turns have none.
+    """
+
+    person: Person
+    turns: int
+    active: float
+    active_p90: float
+    idle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a histogram."""
+
+    value: int
+    count: int
+
+
+class Statistics:
+    """The numbers of one project. What several of them rest on is read once: four passes over the log in all."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def table_one(self) -> list[Column]:
+        """Table 1 of the paper: a column per split, and the total last."""
+        finished = Dialogue.objects.filter(project=self.project, state=DialogueState.FINISHED)
+        counted = (
+            finished.exclude(review_state=ReviewState.VETOED).values_list("split").annotate(n=Count("id"))
+        )
+        dialogues = dict(counted.order_by())
+        columns = [self._column(split, dialogues.get(split, 0), {split}) for split in Split.values]
+        return [*columns, self._column("total", sum(dialogues.values()), set(Split.values))]
+
+    def _column(self, name: str, dialogues: int, splits: set[str]) -> Column:
+        rows = [row for row in self._data if row["dialogue__split"] in splits]
+        utterances, characters = (sum(row[key] for row in rows) for key in ("n", "characters"))
+        chosen: Counter[str] = Counter()
+        for row in rows:
+            chosen[row["action"]] += row["n"] if row["had_candidates"] else 0
+        mean = characters / utterances if utterances else None
+        return Column(name, dialogues, utterances, mean, _actions(chosen))
+
+    def edit_distances(self) -> list[Bar]:
+        """Revised utterances by edit distance in characters; WIDEST_DISTANCE holds it and everything above."""
+        counts: Counter[int] = Counter()
+        for row in self._data:
+            if row["action"] == Action.REVISE and row["edit_distance"] is not None:
+                counts[min(row["edit_distance"], WIDEST_DISTANCE)] += row["n"]
+        return [Bar(value, counts[value]) for value in range(1, WIDEST_DISTANCE + 1)]
+
+    def places_chosen(self) -> list[Bar]:
+        """Selected and revised utterances by the displayed place (from 1) of their source, unchosen places included.
+
+        The display order is random, so places that differ much say that people read only the first ones.
+        """
+        counts: Counter[int] = Counter()
+        for row in self._data:
+            if row["action"] in (Action.SELECT, Action.REVISE) and row["source"] is not None:
+                counts[row["source"] + 1] += row["n"]
+        places = max([self.project.authoring.candidates, *counts])
+        return [Bar(place, counts[place]) for place in range(1, places + 1)]
+
+    @cached_property
+    def _data(self) -> list[dict[str, Any]]:
+        """The utterances of the data, counted by everything that is asked about them."""
+        rows = Utterance.objects.filter(
+            dialogue__project=self.project, dialogue__state=DialogueState.FINISHED
+        ).exclude(dialogue__review_state=ReviewState.VETOED)
+        keys = ("dialogue__split", "action", "source", "edit_distance")
+        counted = rows.annotate(had_candidates=HAD_CANDIDATES).values(*keys, "had_candidates")
+        return list(counted.annotate(n=Count("id"), characters=Sum(Length("text"))).order_by())
+
+    def actions_over_time(self) -> Course:
+        """By day, or by week or month when the project is longer; days in the time zone of the server."""
+        unit, rows = self._work
+        periods = sorted(_actions_by("start", rows).items())
+        return Course(unit, [Period(start.date(), actions) for start, actions in periods])
+
+    def actions_by_annotator(self) -> list[PersonsActions]:
+        """The actions of every annotator, those with most turns first."""
+        _unit, rows = self._work
+        done = _actions_by(ANNOTATOR, rows)
+        people = _people(done)
+        counted = [PersonsActions(people[annotator], actions) for annotator, actions in done.items()]
+        return sorted(counted, key=lambda one: (-one.actions.total, one.person.username))
+
+    @cached_property
+    def _work(self) -> tuple[str, list[dict[str, Any]]]:
+        """The unit of time, and the turns that had candidates by period, annotator and action."""
+        span = Assignment.objects.filter(project=self.project).aggregate(
+            first=Min("claimed_at"), last=Max("touched_at")
+        )
+        lasted = span["last"] - span["first"] if span["first"] else timedelta()
+        unit = "day" if lasted <= DAYS else "week" if lasted <= WEEKS else "month"
+        turns = Turn.objects.filter(HAD_CANDIDATES, assignment__project=self.project, undone_at=None)
+        rows = turns.annotate(start=Trunc("stored_at", unit)).values("start", "action", ANNOTATOR)
+        return unit, list(rows.annotate(n=Count("id")).order_by())
+
+    def paces(self) -> list[Pace]:
+        """Seconds per turn by annotator, most turns first."""
+        turns = Turn.objects.filter(assignment__project=self.project, undone_at=None)
+        timed = turns.filter(Q(active_ms__gt=0) | Q(idle_ms__gt=0)).values(ANNOTATOR)
+        rows = timed.annotate(
+            n=Count("id"), active=Percentiles("active_ms", [0.5, 0.9]), idle=Avg("idle_ms")
+        ).order_by("-n", ANNOTATOR)
+        people = _people([row[ANNOTATOR] for row in rows])
+        return [
+            Pace(
+                people[row[ANNOTATOR]],
+                row["n"],
+                *(float(one) / 1000 for one in (*row["active"], row["idle"])),
+            )
+            for row in rows
+        ]
+
+
+def _actions_by(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[Any, Actions]:
+    counts: defaultdict[Any, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row[key]][row["action"]] += row["n"]
+    return {value: _actions(counted) for value, counted in counts.items()}
+
+
+def _actions(counted: Counter[str]) -> Actions:
+    return Actions(*(counted[action] for action in Action.values))
+
+
+def _people(keys: Iterable[int]) -> dict[int, Person]:
+    rows = User.objects.filter(pk__in=list(keys)).values_list("pk", "username", "display_name")
+    return {key: Person(username, display_name) for key, username, display_name in rows}

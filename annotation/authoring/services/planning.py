@@ -1,0 +1,49 @@
+"""Planning dialogues to be written."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.tasks.models.work import Task
+from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.plans import BATCH, PLAN, is_planned
+from common.refusals import Invalid, Refusal
+from projects.models import Event, Project, Protocol
+
+MAX_PLANNED = 100_000
+
+
+@transaction.atomic
+def plan_dialogues(
+    *, project: Project, actor: User | None, count: int, plan_id: UUID, priority: int = 0
+) -> int:
+    """Add `count` dialogues to be written. The same plan_id again adds nothing. Returns how many tasks it made."""
+    if not 1 <= count <= MAX_PLANNED:
+        raise Invalid(
+            _("Between 1 and %(limit)d dialogues can be planned at once.") % {"limit": MAX_PLANNED},
+            field="count",
+        )
+    if project.protocol != Protocol.AUTHORING:
+        raise Refusal(
+            "wrong_protocol",
+            _("Only authoring projects plan dialogues that are not written yet."),
+            _("Import dialogues, then plan them to be labelled."),
+        )
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if is_planned(plan_id, project):
+        return 0
+    Task.objects.bulk_create(
+        [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
+    )
+    came_free(project)
+    Event.objects.create(
+        project=project,
+        subject_type=PLAN,
+        subject_id=str(plan_id),
+        kind="planned",
+        actor=actor,
+        data={"count": count},
+    )
+    return count

@@ -1,0 +1,143 @@
+"""REST API of expert review."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import User
+from accounts.rest.person import person
+from annotation.expert_review import services
+from annotation.expert_review.models import ExpertReview, Verdict
+from annotation.expert_review.selectors import (
+    dialogue_to_review,
+    own_review,
+    utterances_to_review,
+    verdicts_of,
+)
+from annotation.expert_review.services import MAX_REASON, Remark
+from annotation.tasks.serializers import BIGGEST_ID, UtteranceSerializer
+from common.rest.pagination import NewestByTime, page_of
+from common.rest.serializers import Strict
+from dialogues.models import ReviewState
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG = ["Expert review"]
+
+
+class RemarkSerializer(Strict):
+    position = serializers.IntegerField(min_value=0, max_value=100_000)
+    text = serializers.CharField(max_length=MAX_REASON)
+
+
+class VerdictInput(Strict):
+    id = serializers.UUIDField(
+        help_text="Of the claim, or made by the client; a second send returns the stored verdict."
+    )
+    verdict = serializers.ChoiceField(choices=Verdict.choices)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON)
+    remarks = RemarkSerializer(many=True, required=False)
+
+
+class ReviewClaimInput(Strict):
+    claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
+    skip = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=BIGGEST_ID,
+        help_text="A dialogue to be left for later: its claim is given back, and what comes after it is offered first.",
+    )
+
+
+class ReviewSerializer(serializers.ModelSerializer[ExpertReview]):
+    remarks = RemarkSerializer(many=True)
+
+    class Meta:
+        model = ExpertReview
+        fields = ["id", "dialogue", "verdict", "reason", "remarks", "claimed_until", "decided_at"]
+
+
+class ReviewDialogue(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    project = serializers.CharField()
+    review_state = serializers.ChoiceField(choices=ReviewState.choices)
+    utterances = UtteranceSerializer(many=True)
+    review = ReviewSerializer(allow_null=True)
+
+
+class ReviewStateOnly(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    review_state = serializers.ChoiceField(choices=ReviewState.choices)
+
+
+def to_read(reviewer: User, dialogue_id: int) -> dict[str, Any]:
+    dialogue = dialogue_to_review(reviewer, dialogue_id)
+    review = own_review(reviewer, dialogue)
+    return {
+        "id": dialogue.pk,
+        "project": dialogue.project.slug,
+        "review_state": dialogue.review_state,
+        "utterances": [{**utterance, "turn_id": None} for utterance in utterances_to_review(dialogue)],
+        "review": ReviewSerializer(review).data if review else None,
+    }
+
+
+class ReviewsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(tags=TAG, operation_id="reviews_list", responses=ReviewSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Your own verdicts in the project."""
+        project = project_for(person(request), slug, Capability.REVIEW)
+        return page_of(self, request, verdicts_of(person(request), project), ReviewSerializer)
+
+    @extend_schema(
+        tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue}
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Claim the next dialogue to read. Code: nothing_to_review."""
+        project = project_for(person(request), slug, Capability.REVIEW)
+        sent = ReviewClaimInput(data=request.data)
+        sent.is_valid(raise_exception=True)
+        claim = services.claim_next_review(reviewer=person(request), project=project, **sent.validated_data)
+        return Response(to_read(person(request), claim.dialogue_id), status=status.HTTP_201_CREATED)
+
+
+class ReviewView(APIView):
+    @extend_schema(tags=TAG, operation_id="reviews_read", responses=ReviewDialogue)
+    def get(self, request: Request, pk: int) -> Response:
+        """A finished dialogue to be judged, with your own verdict."""
+        return Response(to_read(person(request), pk))
+
+    @extend_schema(tags=TAG, operation_id="reviews_decide", request=VerdictInput, responses=ReviewSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        """Pass or veto. Codes: not_finished, invalid (a veto needs a reason)."""
+        sent = VerdictInput(data=request.data)
+        sent.is_valid(raise_exception=True)
+        data = dict(sent.validated_data)
+        review = services.decide(
+            reviewer=person(request),
+            dialogue_id=pk,
+            review_id=data["id"],
+            verdict=data["verdict"],
+            reason=data.get("reason", ""),
+            remarks=[Remark(**remark) for remark in data.get("remarks", [])],
+        )
+        return Response(ReviewSerializer(review).data)
+
+    @extend_schema(tags=TAG, operation_id="reviews_withdraw", responses=ReviewStateOnly)
+    def delete(self, request: Request, pk: int) -> Response:
+        """Undo your own verdict, or give your claim back."""
+        dialogue = services.withdraw_verdict(reviewer=person(request), dialogue_id=pk)
+        return Response({"id": dialogue.pk, "review_state": dialogue.review_state})
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/reviews/", ReviewsView.as_view()),
+    path("dialogues/<int:pk>/review/", ReviewView.as_view()),
+]

@@ -1,0 +1,253 @@
+"""Experts read the dialogues that were written; one veto removes one from the data (Diamante, Appendix B.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from annotation.expert_review.models import ExpertReview, Verdict
+from annotation.expert_review.selectors import (
+    check_experts_read,
+    check_not_own,
+    claim_of,
+    missing_dialogue,
+    ready_for,
+    review_counts,
+    unreviewed,
+)
+from annotation.tasks.services.reasons import checked_reason
+from common.refusals import Invalid, NotAllowed, Refusal
+from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
+from projects.models import Membership, Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+from projects.transitions import move, record
+
+CLAIMED_FOR = timedelta(minutes=30)
+MAX_REASON = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A word on one utterance."""
+
+    position: int
+    text: str
+
+
+@transaction.atomic
+def claim_next_review(
+    *, reviewer: User, project: Project, claim_id: UUID, skip: int | None = None
+) -> ExpertReview:
+    """Give the expert the oldest dialogue that still needs one, never their own. The same claim_id: the same claim.
+
+    skip: a dialogue to be left for later; its claim is given back, and what comes after it is offered first.
+    Raises NotFound (a labelling project), NotAllowed, or Refusal: id_in_use, nothing_to_review (details["claimed"]: how
+    many others are reading).
+    """
+    _check_role(reviewer, project)
+    check_experts_read(project)
+    # Two tabs of one expert, and two sends of one claim, come one after the other.
+    Membership.objects.select_for_update().get(user=reviewer, project=project)
+    if earlier := ExpertReview.objects.select_related("dialogue").filter(pk=claim_id).first():
+        return _claimed_before(earlier, reviewer, project)
+    if skip is not None:
+        _open_claims(reviewer).filter(dialogue=skip).delete()
+    if held := claim_of(reviewer, project):
+        return held
+    dialogue = _next_dialogue(reviewer, project, skip)
+    if dialogue is None:
+        raise _nothing_to_review(project)
+    # A claim of this person that ran out makes room for the new one.
+    _open_claims(reviewer).filter(dialogue=dialogue).delete()
+    return ExpertReview.objects.create(
+        id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
+    )
+
+
+def _claimed_before(earlier: ExpertReview, reviewer: User, project: Project) -> ExpertReview:
+    if (earlier.reviewer_id, earlier.dialogue.project_id) != (reviewer.pk, project.pk):
+        raise Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
+    return earlier
+
+
+def _open_claims(reviewer: User) -> QuerySet[ExpertReview]:
+    return ExpertReview.objects.filter(reviewer=reviewer, superseded_at=None, verdict="")
+
+
+def _check_role(reviewer: User, project: Project) -> None:
+    if Capability.REVIEW not in capabilities_of(reviewer, project):
+        raise NotAllowed(
+            _("You do not review in this project."),
+            _("Ask its manager for the role “Quality controller” or “Trainer”."),
+        )
+
+
+def _next_dialogue(reviewer: User, project: Project, skip: int | None) -> Dialogue | None:
+    """The next one, locked: written here before imported, oldest first."""
+    ready = ready_for(reviewer, project)
+    waiting = ready.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("origin", "id")
+    found = waiting.filter(pk__gt=skip).first() if skip is not None else None
+    found = found or waiting.first()
+    # A claim does not change the locked row, so a claim that was committed while the lock was awaited is seen only by
+    # a new statement.
+    while found is not None and not ready.filter(pk=found.pk).exists():
+        found = waiting.filter(pk__gt=found.pk).first()
+    return found
+
+
+def _nothing_to_review(project: Project) -> Refusal:
+    waiting = unreviewed(project).count()
+    if waiting:
+        return Refusal(
+            "nothing_to_review",
+            ngettext(
+                "The dialogue that waits is your own, or somebody else is reading it.",
+                "The %(n)d dialogues that wait are your own, or others are reading them.",
+                waiting,
+            )
+            % {"n": waiting},
+            _("Try again later."),
+            details={"claimed": waiting},
+        )
+    counts = review_counts(project)
+    none, every = _("No dialogue is finished yet."), _("Every finished dialogue has been reviewed.")
+    if counts.left_out:
+        none = _("No dialogue that was written here is finished yet.")
+        every = _("Every dialogue that was written here has been reviewed.")
+    message = every if counts.reviewed else none
+    return Refusal("nothing_to_review", message, _("New ones appear as they are finished."))
+
+
+@transaction.atomic
+def decide(
+    *,
+    reviewer: User,
+    dialogue_id: int,
+    review_id: UUID,
+    verdict: str,
+    reason: str = "",
+    remarks: Sequence[Remark] = (),
+) -> ExpertReview:
+    """Pass or veto a dialogue. The same review_id again returns the stored verdict; another id replaces one's own.
+
+    Raises Invalid (a veto without reason, a remark on no utterance), NotFound, NotAllowed, Refusal not_finished.
+    """
+    dialogue = _lock_dialogue(reviewer, dialogue_id)
+    stored = ExpertReview.objects.filter(pk=review_id).first()
+    if stored and (stored.reviewer_id != reviewer.pk or stored.dialogue_id != dialogue.pk):
+        raise Invalid(_("This review belongs to another dialogue."), _("Reload the page."), field="id")
+    if stored and stored.verdict:
+        return stored
+    reason, written = _checked(dialogue, verdict, reason, remarks)
+    now = timezone.now()
+    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).exclude(
+        pk=review_id
+    ).update(superseded_at=now)
+    decided = {"verdict": verdict, "reason": reason, "remarks": written, "decided_at": now}
+    decided |= {"claimed_until": None, "superseded_at": None}
+    review, _created = ExpertReview.objects.update_or_create(
+        id=review_id,
+        defaults=decided,
+        create_defaults={"dialogue": dialogue, "reviewer": reviewer, **decided},
+    )
+    _settle(dialogue, actor=reviewer, reason=reason)
+    return review
+
+
+@transaction.atomic
+def withdraw_verdict(*, reviewer: User, dialogue_id: int) -> Dialogue:
+    """Undo one's own verdict, or give a claim back; the dialogue waits for an expert again. Safe to repeat."""
+    dialogue = _lock_dialogue(reviewer, dialogue_id)
+    mine = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
+    if mine.update(superseded_at=timezone.now(), claimed_until=None):
+        _settle(dialogue, actor=reviewer, reason="withdrawn")
+    return dialogue
+
+
+@transaction.atomic
+def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
+    """The author has read why the dialogue was vetoed; it leaves the list of what came back."""
+    vetoes = ExpertReview.objects.filter(
+        dialogue=dialogue_id,
+        dialogue__assignments__annotator=author,
+        verdict=Verdict.VETO,
+        seen_by_author_at=None,
+    )
+    ExpertReview.objects.filter(pk__in=vetoes.values("pk")).update(seen_by_author_at=timezone.now())
+
+
+def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
+    rows = Dialogue.objects.select_for_update(no_key=True, of=("self",)).select_related("project__authoring")
+    dialogue = rows.filter(pk=dialogue_id).first()
+    if dialogue is None or not capabilities_of(reviewer, dialogue.project):
+        raise missing_dialogue()
+    _check_role(reviewer, dialogue.project)
+    check_experts_read(dialogue.project)
+    check_not_own(reviewer, dialogue)
+    if dialogue.state != DialogueState.FINISHED:
+        raise Refusal(
+            "not_finished",
+            _("Its author has taken this dialogue back."),
+            _("It comes up again when it is finished."),
+        )
+    return dialogue
+
+
+def _checked(
+    dialogue: Dialogue, verdict: str, reason: str, remarks: Sequence[Remark]
+) -> tuple[str, list[dict[str, object]]]:
+    if verdict not in Verdict.values:
+        raise Invalid(_("A verdict is “pass” or “veto”."), field="verdict")
+    reason = checked_reason(reason, most=MAX_REASON)
+    texts = [checked_reason(remark.text, most=MAX_REASON, field="remarks") for remark in remarks]
+    strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
+    if strays:
+        raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")
+    written = [
+        {"position": remark.position, "text": text}
+        for remark, text in zip(remarks, texts, strict=True)
+        if text
+    ]
+    if verdict == Verdict.VETO and not reason and not written:
+        raise Invalid(
+            _("A veto needs a reason, for the dialogue or for one of its utterances."),
+            _("Say what is wrong: its author will read it."),
+            field="reason",
+        )
+    return reason, written
+
+
+def _settle(dialogue: Dialogue, *, actor: User, reason: str) -> None:
+    """Work the review state out from the live verdicts. The caller holds the dialogue's lock."""
+    verdicts = list(
+        ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None)
+        .exclude(verdict="")
+        .values_list("verdict", flat=True)
+    )
+    if Verdict.VETO in verdicts:
+        state = ReviewState.VETOED
+    elif len(verdicts) >= dialogue.project.authoring.experts_required:
+        state = ReviewState.PASSED
+    else:
+        state = ReviewState.UNREVIEWED
+    if state == dialogue.review_state:
+        record(dialogue, kind="verdict", project=dialogue.project, actor=actor, reason=reason, after=state)
+        return
+    move(
+        dialogue,
+        to=state,
+        moves=REVIEW_MOVES,
+        project=dialogue.project,
+        actor=actor,
+        reason=reason,
+        kind="review",
+        field="review_state",
+    )

@@ -1,0 +1,268 @@
+"""REST API of labelling: an annotator's own dialogues, and the disputes that trainers decide."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.urls import path
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import Scope, User
+from accounts.rest.person import person
+from annotation.labelling import serializers as shapes
+from annotation.labelling.selectors.disputes import dispute_for
+from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.selectors.workbench import (
+    disputes_in,
+    history_of,
+    submissions_of,
+    to_confirm,
+    utterances_in,
+)
+from annotation.labelling.services import drafts, resolution, submissions
+from annotation.tasks.models.work import Assignment, Task
+from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
+from annotation.tasks.selectors.queue import today_of
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import NotFound, Refusal
+from common.rest.pagination import CursorPagination
+from common.rest.serializers import checked
+from projects.models import Project, Protocol
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG = ["Labelling"]
+
+
+def own_assignment(user: User, pk: int) -> Assignment:
+    row = assignment_for(user, pk)
+    if row.project.protocol != Protocol.LABELLING:
+        raise missing_assignment()
+    return row
+
+
+def ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]:
+    """The dialogue after the present one, or why there is none. What was sent before stays stored either way."""
+    if claim_id is None:
+        return {"next": None, "nothing": None}
+    try:
+        claimed = claim_next_task(annotator=user, project=project, claim_id=claim_id, ahead=True)
+    except Refusal as refusal:
+        return {"next": None, "nothing": _why(refusal)}
+    return {"next": shapes.of_labelling(claimed), "nothing": None}
+
+
+def _why(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "code": refusal.code,
+        "message": str(refusal.message),
+        "remedy": str(refusal.remedy),
+        "details": refusal.details,
+    }
+
+
+class LabelClaimView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="labelling_claim",
+        request=shapes.LabelClaimInput,
+        responses={201: shapes.LabellingAssignment},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Claim the next dialogue.
+
+        Codes: all_done, all_claimed (with `until`), too_many_open, limit_reached, balance (with `until`).
+        """
+        project = labelling_project(person(request), slug)
+        wanted = checked(shapes.LabelClaimInput, request)
+        claimed = claim_next_task(annotator=person(request), project=project, **wanted)
+        return Response(shapes.of_labelling(claimed), status=status.HTTP_201_CREATED)
+
+
+class LabellingView(APIView):
+    @extend_schema(tags=TAG, operation_id="labelling_read", responses=shapes.LabellingAssignment)
+    def get(self, request: Request, pk: int) -> Response:
+        """Your own dialogue with draft and answers. It counts as shown from the first time on."""
+        row = own_assignment(person(request), pk)
+        return Response(shapes.of_labelling(submissions.serve(assignment=row)))
+
+
+class LabelDraftView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="label_drafts_save",
+        request=shapes.LabelDraftInput,
+        responses=shapes.DraftSaved,
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        """Keep unsent answers. Code: draft_conflict, with the newer `draft`."""
+        sent = {"note": ""} | checked(shapes.LabelDraftInput, request)
+        own_assignment(person(request), pk)
+        draft = drafts.save_label_draft(annotator=person(request), assignment_id=pk, **sent)
+        return Response({"version": draft.version, "saved_at": draft.saved_at})
+
+
+class SubmissionsView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="labels_submit",
+        request=shapes.SubmissionInput,
+        responses={201: shapes.LabelsStored, 200: shapes.LabelsStored},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Send answers, a correction, or a confirmation. 200 when this id was stored before.
+
+        Codes: invalid (with `problems`), too_early (with `seconds_left`), schema_changed, lease_gone, not_writable,
+        decided.
+        """
+        sent = checked(shapes.SubmissionInput, request)
+        next_claim = sent.pop("next_claim", None)
+        done = submissions.submit_labels(
+            annotator=person(request), assignment_id=pk, sent=submissions.SentLabels(**sent)
+        )
+        assignment = done.submission.assignment
+        assignment.task = done.task
+        body = {
+            "submission": shapes.of_stored(done.submission),
+            "task_state": done.task.state,
+            "assignment": shapes.of_short(assignment),
+            **ahead(person(request), assignment.project, next_claim),
+            "today": _today(person(request), assignment.project),
+        }
+        return Response(body, status=status.HTTP_200_OK if done.repeated else status.HTTP_201_CREATED)
+
+
+def _today(user: User, project: Project) -> dict[str, int]:
+    today = today_of(user, project)
+    return {"finished": today.finished, "goal": today.goal}
+
+
+class SkipView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG, operation_id="labelling_skip", request=shapes.SkipInput, responses=shapes.Skipped
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Pass the dialogue by, with a reason; it is not offered to you again."""
+        sent = checked(shapes.SkipInput, request)
+        own_assignment(person(request), pk)
+        row = submissions.skip_task(annotator=person(request), assignment_id=pk, reason=sent["reason"])
+        body = {
+            "assignment": shapes.of_short(row),
+            **ahead(person(request), row.project, sent.get("next_claim")),
+        }
+        return Response(body)
+
+
+class NewestSubmissions(CursorPagination):
+    ordering = "-stored_at"
+
+
+class MineView(APIView):
+    pagination_class = NewestSubmissions
+
+    @extend_schema(tags=TAG, operation_id="labelling_mine", responses=shapes.MineSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Your own submissions, newest first, each with what became of its dialogue."""
+        project = labelling_project(person(request), slug)
+        pages = self.pagination_class()
+        rows = pages.paginate_queryset(submissions_of(person(request), project), request, view=self) or []
+        return pages.get_paginated_response([shapes.of_mine(row) for row in rows])
+
+
+class ConfirmationsView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(
+        tags=TAG, operation_id="confirmations_list", responses=shapes.LabelAssignmentShort(many=True)
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Dialogues that you and another person answered differently: look at both answers, confirm or change yours."""
+        project = labelling_project(person(request), slug)
+        pages = self.pagination_class()
+        waiting = to_confirm(person(request), project).select_related("project")
+        rows = cast(list[Assignment], pages.paginate_queryset(waiting, request, view=self) or [])
+        return pages.get_paginated_response([shapes.of_short(row) for row in rows])
+
+
+class DisputesView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(tags=TAG, operation_id="disputes_list", responses=shapes.DisputeShort(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Dialogues that a trainer has to decide."""
+        project = labelling_project(person(request), slug, Capability.DECIDE)
+        pages = self.pagination_class()
+        rows = cast(list[Task], pages.paginate_queryset(disputes_in(project), request, view=self) or [])
+        return pages.get_paginated_response([shapes.of_dispute(row) for row in rows])
+
+
+def dispute_or_404(user: User, pk: int) -> Task:
+    """A disputed or decided task of a project in which the person decides."""
+    project = Project.objects.filter(tasks=pk, protocol=Protocol.LABELLING).first()
+    task = dispute_for(user, project_for(user, project.slug, Capability.DECIDE), pk) if project else None
+    if task is None:
+        raise NotFound(_("There is no such dispute."), _("Go back to the list."))
+    return task
+
+
+class DisputeView(APIView):
+    @extend_schema(tags=TAG, operation_id="disputes_read", responses=shapes.DisputeFull)
+    def get(self, request: Request, pk: int) -> Response:
+        """The dialogue, everybody's answers and notes, and what was decided before."""
+        task = dispute_or_404(person(request), pk)
+        answered = task.answered  # type: ignore[attr-defined]  # prefetched
+        body = {
+            **shapes.of_dispute(task),
+            "state": task.state,
+            "utterances": utterances_in(cast(int, task.dialogue_id)),
+            "answers": [shapes.of_answered(one) for one in answered],
+            "history": shapes.FinalSerializer(history_of(task), many=True).data,
+        }
+        return Response(body)
+
+
+class DecisionView(APIView):
+    write_scope = Scope.ANNOTATE
+
+    @extend_schema(
+        tags=TAG, operation_id="disputes_decide", request=shapes.DecisionInput, responses=shapes.DisputeShort
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Say what holds, and why. Codes: invalid, not_disputed, already_decided (with `final`), own_work."""
+        sent = checked(shapes.DecisionInput, request)
+        dispute_or_404(person(request), pk)
+        decided = resolution.decide_dispute(
+            trainer=person(request),
+            task_id=pk,
+            decision_id=sent["id"],
+            answers=sent["answers"],
+            reason=sent["reason"],
+            replaces=sent.get("replaces"),
+        )
+        return Response(shapes.of_dispute(decided))
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/labelling/claim/", LabelClaimView.as_view(), name="api_labelling_claim"),
+    path("projects/<slug:slug>/labelling/mine/", MineView.as_view(), name="api_labelling_mine"),
+    path("projects/<slug:slug>/confirmations/", ConfirmationsView.as_view(), name="api_confirmations"),
+    path("projects/<slug:slug>/disputes/", DisputesView.as_view(), name="api_disputes"),
+    path("labelling/<int:pk>/", LabellingView.as_view(), name="api_labelling"),
+    path("labelling/<int:pk>/draft/", LabelDraftView.as_view(), name="api_label_draft"),
+    path("labelling/<int:pk>/submissions/", SubmissionsView.as_view(), name="api_submissions"),
+    path("labelling/<int:pk>/skip/", SkipView.as_view(), name="api_skip"),
+    path("disputes/<int:pk>/", DisputeView.as_view(), name="api_dispute"),
+    path("disputes/<int:pk>/decision/", DecisionView.as_view(), name="api_decision"),
+]

@@ -1,0 +1,270 @@
+"""What answers mean under a schema: what is shown, what is set, what is missing, where two people differ.
+
+Answers are {"dialogue": {question: value}, "utterances": {"3": {question: value}}}; unanswered is absent.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.labelling.schema.conditions import holds
+from annotation.labelling.schema.fields import CONTROL, brief
+from annotation.labelling.schema.questions import Kind, Question, Schema, Scope, Value
+
+Answers = dict[str, dict[str, Any]]
+Sent = Mapping[str, Any]  # by question, not checked yet
+BLANKS = " \t\r\n\u00a0\u3000"  # an answer in words of nothing else is none; the browser knows the same ones
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProblem:
+    """path: "quality", or "3/nugget" for an utterance.
+
+    code: missing, not_an_option, not_a_number, not_text, unknown_question, unknown_utterance or malformed.
+    """
+
+    path: str
+    code: str
+    message: str
+
+
+def applies(
+    question: Question, answers: Mapping[str, Any], speaker: str | None = None, position: int | None = None
+) -> bool:
+    """Whether the question is shown, given settled answers; of an utterance where a position is given."""
+    return _applies(question, _given(answers, position), speaker)
+
+
+def is_required(
+    question: Question, answers: Mapping[str, Any], speaker: str | None = None, position: int | None = None
+) -> bool:
+    """Whether it is shown and has to be answered."""
+    given = _given(answers, position)
+    return _applies(question, given, speaker) and _required(question, given, speaker)
+
+
+def _given(answers: Mapping[str, Any], position: int | None) -> dict[str, Any]:
+    own = answers.get("utterances", {}).get(str(position), {}) if position is not None else {}
+    return {**answers.get("dialogue", {}), **own}
+
+
+def _applies(question: Question, given: Mapping[str, Any], speaker: str | None) -> bool:
+    if not question.is_for(speaker):
+        return False
+    return question.when is None or holds(question.when, given, speaker)
+
+
+def _required(question: Question, given: Mapping[str, Any], speaker: str | None) -> bool:
+    if isinstance(question.required, bool):
+        return question.required
+    return holds(question.required, given, speaker)
+
+
+def check_answers(
+    schema: Schema, answers: Any, speakers: Sequence[str], *, complete: bool
+) -> tuple[Answers, list[AnswerProblem]]:
+    """The answers that hold, and what is wrong with those that were sent.
+
+    Answers of questions that are not shown are dropped, values that follow from others are set, lists are ordered.
+    speakers: of the utterances in order. complete: required answers must be there (a draft may lack them).
+    """
+    check = _Check(complete)
+    places = [str(position) for position in range(len(speakers))]
+    dialogue, utterances = check.parts_of(answers, frozenset(places))
+    settled = check.settle(schema, Scope.DIALOGUE, dialogue, {}, None, "")
+    made: Answers = {"dialogue": settled, "utterances": {}}
+    if schema.of_scope(Scope.UTTERANCE):
+        for place, speaker in zip(places, speakers, strict=True):
+            sent = utterances.pop(place, {})
+            own = check.settle(schema, Scope.UTTERANCE, sent, settled, speaker, f"{place}/")
+            if own:
+                made["utterances"][place] = own
+    for place, sent in utterances.items():
+        check.refuse_unknown(schema, Scope.UTTERANCE, sent, f"{place}/")
+    return made, check.problems
+
+
+@dataclass
+class _Check:
+    complete: bool
+    problems: list[AnswerProblem] = field(default_factory=list)
+
+    def add(self, path: str, code: str, message: str) -> None:
+        self.problems.append(AnswerProblem(path, code, message))
+
+    def parts_of(self, answers: Any, places: frozenset[str]) -> tuple[Sent, dict[str, Sent]]:
+        if not isinstance(answers, Mapping) or set(answers) - {"dialogue", "utterances"}:
+            self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
+            return {}, {}
+        dialogue, utterances = answers.get("dialogue", {}), answers.get("utterances", {})
+        if not isinstance(dialogue, Mapping) or not isinstance(utterances, Mapping):
+            self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
+            return {}, {}
+        return dialogue, dict(self._utterances(utterances, places))
+
+    def _utterances(
+        self, utterances: Mapping[Any, Any], places: frozenset[str]
+    ) -> Iterator[tuple[str, Sent]]:
+        for place, sent in utterances.items():
+            position = str(place)
+            if position not in places:
+                message = _("The dialogue has no utterance “%(position)s”.") % {"position": brief(position)}
+                self.add(brief(position), "unknown_utterance", message)
+            elif not isinstance(sent, Mapping):
+                self.add(position, "malformed", _("The answers of an utterance are an object."))
+            else:
+                yield position, sent
+
+    def settle(
+        self,
+        schema: Schema,
+        scope: Scope,
+        sent: Sent,
+        around: Mapping[str, Any],
+        speaker: str | None,
+        prefix: str,
+    ) -> dict[str, Any]:
+        """The answers that hold in one scope, in the order of the schema. around: the dialogue's, for an utterance."""
+        self.refuse_unknown(schema, scope, sent, prefix)
+        given = dict(around)
+        held: dict[str, Any] = {}
+        for question in schema.asked_of(scope, speaker):
+            if question.when is not None and not holds(question.when, given, speaker):
+                continue
+            value = self._value(question, sent, given, speaker, prefix)
+            if value is not None:
+                given[question.key] = held[question.key] = value
+        asked = schema.of_scope(scope)
+        if self.complete:
+            self._refuse_gaps(asked, given, held, speaker, prefix)
+        return {question.key: held[question.key] for question in asked if question.key in held}
+
+    def _value(
+        self,
+        question: Question,
+        sent: Sent,
+        given: Mapping[str, Any],
+        speaker: str | None,
+        prefix: str,
+    ) -> Value | None:
+        for implied in question.sets:
+            if holds(implied.when, given, speaker):
+                return implied.value
+        raw = sent.get(question.key)
+        if raw is None:
+            return None
+        value, code = _checked(question, raw)
+        if code:
+            message = MESSAGES[code]() % {"value": brief(raw)}
+            self.add(prefix + question.key, code, message)
+        return value
+
+    def _refuse_gaps(
+        self,
+        asked: Sequence[Question],
+        given: Mapping[str, Any],
+        held: Mapping[str, Any],
+        speaker: str | None,
+        prefix: str,
+    ) -> None:
+        named = {problem.path for problem in self.problems}
+        for question in asked:
+            path = prefix + question.key
+            if question.key in held or path in named:
+                continue
+            if _applies(question, given, speaker) and _required(question, given, speaker):
+                self.add(path, "missing", _("This question has no answer yet."))
+
+    def refuse_unknown(self, schema: Schema, scope: Scope, sent: Sent, prefix: str) -> None:
+        for key in sent:
+            question = schema.by_key.get(key)
+            if question is None or question.scope is not scope:
+                message = _("There is no question “%(key)s” here.") % {"key": brief(str(key))}
+                self.add(prefix + brief(str(key)), "unknown_question", message)
+
+
+MESSAGES = {
+    "not_an_option": lambda: _("“%(value)s” is none of the options."),
+    "not_a_number": lambda: _("“%(value)s” is no whole number in the range of this slider."),
+    "not_text": lambda: _("This text is too long or contains unreadable characters."),
+}
+
+
+def _checked(question: Question, raw: Any) -> tuple[Value | None, str]:
+    """The value in its proper form, or None, and what is wrong with it ("" where nothing is).
+
+    question: with only the options that are offered.
+    """
+    match question.kind:
+        case Kind.TEXT:
+            return _checked_text(question, raw)
+        case Kind.SLIDER:
+            fits = type(raw) is int and question.min <= raw <= question.max
+            return (raw, "") if fits else (None, "not_a_number")
+        case Kind.CHOICES:
+            return _checked_list(question, raw)
+        case _:
+            return (raw, "") if question.offers(raw) else (None, "not_an_option")
+
+
+def _checked_text(question: Question, raw: Any) -> tuple[Value | None, str]:
+    if not isinstance(raw, str) or len(raw) > question.max_length or CONTROL.search(raw):
+        return None, "not_text"
+    return (raw, "") if raw.strip(BLANKS) else (None, "")
+
+
+def _checked_list(question: Question, raw: Any) -> tuple[Value | None, str]:
+    if not isinstance(raw, list) or not all(map(question.offers, raw)):
+        return None, "not_an_option"
+    chosen: list[int | str] = [option.value for option in question.options if option.value in raw]
+    return (chosen, "") if chosen else (None, "")
+
+
+def compared(schema: Schema, speakers: Sequence[str]) -> list[str]:
+    """Every path on which people are compared in a dialogue with these speakers, whatever they answer."""
+    compared_here = [question for question in schema.questions if question.agree]
+    paths = [question.key for question in compared_here if question.scope is Scope.DIALOGUE]
+    beside = [question for question in compared_here if question.scope is Scope.UTTERANCE]
+    for position, speaker in enumerate(speakers) if beside else ():
+        paths += [f"{position}/{question.key}" for question in beside if question.is_for(speaker)]
+    return paths
+
+
+def differences(schema: Schema, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """The compared paths on which two settled answers differ; an answer and none do too."""
+    paths = []
+    for question in schema.questions:
+        if not question.agree:
+            continue
+        if question.scope is Scope.DIALOGUE:
+            if a.get("dialogue", {}).get(question.key) != b.get("dialogue", {}).get(question.key):
+                paths.append(question.key)
+        else:
+            paths += _differing_utterances(question.key, a.get("utterances", {}), b.get("utterances", {}))
+    return paths
+
+
+def pairs_apart(schema: Schema, answers: Sequence[Mapping[str, Any]]) -> int:
+    """How many `differences` all pairs of people have together, found path by path: 20 people are 190 pairs."""
+    scopes = {
+        Scope.DIALOGUE: [[one.get("dialogue", {}) for one in answers]],
+        Scope.UTTERANCE: [
+            [one.get("utterances", {}).get(place, {}) for one in answers]
+            for place in {place for one in answers for place in one.get("utterances", {})}
+        ],
+    }
+    return sum(
+        one.get(question.key) != other.get(question.key)
+        for question in schema.questions
+        if question.agree
+        for people in scopes[question.scope]
+        for one, other in combinations(people, 2)
+    )
+
+
+def _differing_utterances(key: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    positions = sorted({*a, *b}, key=int)
+    return [f"{at}/{key}" for at in positions if a.get(at, {}).get(key) != b.get(at, {}).get(key)]

@@ -1,0 +1,95 @@
+"""A schema as data: the one way to write it down, so that equal schemas have equal sums."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.labelling.schema.conditions import All, AnyOf, Condition, Includes, Not, OneOf, Spoken
+from annotation.labelling.schema.questions import (
+    AGREED,
+    MAX_LENGTH,
+    WITH_OPTIONS,
+    Kind,
+    Option,
+    Question,
+    Schema,
+    Text,
+)
+
+
+def canonical(schema: Schema) -> dict[str, Any]:
+    """The content without what goes without saying, in one order of fields."""
+    return {"questions": [_question(question) for question in schema.questions]}
+
+
+def sha256_of(content: Mapping[str, Any]) -> str:
+    """Of canonical content. Object keys in any order: PostgreSQL does not keep theirs."""
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def written(condition: Condition) -> dict[str, Any]:
+    """A condition as content."""
+    match condition:
+        case OneOf(question, values):
+            return {"question": question, "in": list(values)}
+        case Includes(question, value):
+            return {"question": question, "includes": value}
+        case Spoken(speakers):
+            return {"speaker": speakers[0] if len(speakers) == 1 else list(speakers)}
+        case All(parts):
+            return {"all": [written(part) for part in parts]}
+        case AnyOf(parts):
+            return {"any": [written(part) for part in parts]}
+        case Not(part):
+            return {"not": written(part)}
+
+
+def _question(question: Question) -> dict[str, Any]:
+    required = question.required if isinstance(question.required, bool) else written(question.required)
+    fields: dict[str, Any] = {
+        "key": question.key,
+        "scope": question.scope.value,
+        "kind": question.kind.value,
+        "text": _text(question.text),
+        "speakers": list(question.speakers) or None,
+        "when": written(question.when) if question.when else None,
+        "required": None if required is True else required,
+        "sets": [{"when": written(one.when), "value": one.value} for one in question.sets] or None,
+        "agree": None if question.agree == (question.kind in AGREED) else question.agree,
+        "runs": question.runs or None,
+        "guideline": _text(question.guideline),
+    }
+    return {name: value for name, value in (fields | _by_kind(question)).items() if value is not None}
+
+
+def _by_kind(question: Question) -> dict[str, Any]:
+    if question.kind in WITH_OPTIONS:
+        return {"options": [_option(option) for option in question.options]}
+    if question.kind is Kind.TEXT:
+        return {"max_length": None if question.max_length == MAX_LENGTH else question.max_length}
+    return {
+        "low": _text(question.low),
+        "high": _text(question.high),
+        "min": question.min or None,
+        "max": None if question.max == 100 else question.max,
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    fields = {
+        "value": option.value,
+        "text": _text(option.text),
+        "key": option.key or None,
+        "speakers": list(option.speakers) or None,
+        "nugget": option.nugget.value if option.nugget else None,
+        "counts_as": option.counts_as,
+        "guideline": _text(option.guideline),
+        "examples": [_text(example) for example in option.examples] or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _text(text: Text | None) -> dict[str, str] | None:
+    return {"en": text.en, "zh": text.zh} if text else None

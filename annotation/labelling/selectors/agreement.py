@@ -1,0 +1,77 @@
+"""How far people agree on every question of a labelling project (measures.md, "Agreement")."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotation.labelling.schema import Kind
+from annotation.labelling.selectors.ratings import Table, rating_tables
+from measures.agreement import Level, fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
+from measures.bootstrap import Floats, Ints
+from measures.estimate import Estimate
+from measures.icc import icc
+from measures.ratings import Ratings, numbers
+from projects.models import Project
+
+LEVELS: dict[Kind, Level] = {Kind.SCALE: "ordinal", Kind.SLIDER: "interval"}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAgreement:
+    """Agreement on one question, by measure; a slider has no κ, since it has no categories, but an ICC."""
+
+    name: str
+    raters: int
+    ratings: int
+    measures: dict[str, Estimate]
+
+
+def agreement_of(project: Project) -> list[QuestionAgreement]:
+    """One entry a question, in the schema's order."""
+    return [agreement_on(table) for table in rating_tables(project)]
+
+
+def agreement_by_question(project: Project) -> dict[str, dict[str, dict[str, float | int | None]]]:
+    """{question: {measure: {"value", "low", "high", "n"}}}."""
+    return {
+        one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
+        for one in agreement_of(project)
+    }
+
+
+def agreement_on(table: Table) -> QuestionAgreement:
+    ratings, kind = table.merged(), table.asked.question.kind
+    measures = _of_slider(ratings) if kind is Kind.SLIDER else _of_options(ratings, kind)
+    return QuestionAgreement(table.asked.name, len(ratings.raters), len(ratings.item), measures)
+
+
+def _of_options(ratings: Ratings, kind: Kind) -> dict[str, Estimate]:
+    counts = ratings.counts()
+    return {
+        "percent": percent_agreement(counts),
+        "fleiss_kappa": fleiss_kappa(counts),
+        "randolph_kappa": randolph_kappa(counts),
+        "krippendorff_alpha": krippendorff_alpha(counts, level=LEVELS.get(kind, "nominal")),
+    }
+
+
+def _of_slider(ratings: Ratings) -> dict[str, Estimate]:
+    values = numbers(ratings.categories)
+    alpha = krippendorff_alpha(
+        ratings.counts(), level="interval", values=values if values.size else np.zeros(1)
+    )
+    return {"krippendorff_alpha": alpha, "icc": icc(by_item(ratings.item, ratings.values()), "1,1")}
+
+
+def by_item(item: Ints, values: Floats) -> Floats:
+    """values of items, both of shape (ratings,), as (items, most ratings of an item), NaN beyond.
+
+    Narrow however many people took part.
+    """
+    order = np.argsort(item, kind="stable")
+    sorted_item = item[order]
+    n = np.bincount(item)
+    place = np.arange(item.size) - (np.cumsum(n) - n)[sorted_item]
+    rows = np.full((n.size, int(n.max(initial=1))), np.nan)
+    rows[sorted_item, place] = values[order]
+    return rows

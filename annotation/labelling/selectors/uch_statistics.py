@@ -1,0 +1,129 @@
+"""What the nuggets of a project say as a whole: UCH, its two ways of merging people, and its τ with their ratings.
+
+DCH paper, section 5: ratings are z-scores of each annotator, averaged over the annotators of a dialogue.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from annotation.labelling.schema import Scope
+from annotation.labelling.selectors.helpdesk import annotated_dialogues, longest_dialogue, nugget_question
+from annotation.labelling.selectors.question_statistics import is_numbered
+from annotation.labelling.selectors.ratings import Table
+from measures.correlation import kendall
+from measures.helpdesk import ALPHA
+from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect, tau_with_ratings
+from measures.raters import z_scores
+from measures.voting import majority
+from projects.models import Project
+
+PATIENCES: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # of the longest dialogue, as in Figure 4
+ALPHAS: Final = tuple(n / 10 for n in range(11))
+MOST_BINS: Final = 20
+STEPS: Final = 2 + len(PATIENCES) + len(ALPHAS)  # how often `uch_statistics` tells that it goes on
+
+
+def uch_statistics(
+    project: Project, tables: Sequence[Table], told: Callable[[], object] = lambda: None
+) -> dict[str, Any] | None:
+    """Plain JSON, or None where the schema asks for no nuggets. tables: the ratings of the project's questions.
+
+    {"L", "alpha", "position", "dialogues", "labellings", "auch", "cuch", "bins", "spare", "ties", "tau",
+    "by_patience", "by_alpha"}; "tau": {question: {"auch", "cuch"}}, "by_…": {question: [{"x", "value", …}]}.
+    """
+    asked = nugget_question(project)
+    if asked is None:
+        return None
+    held = list(annotated_dialogues(project, asked))
+    collection = collect(one for _key, one in held)
+    told()
+    patience = longest_dialogue(project)
+    scores = collection.score(patience=patience)
+    ratings = {
+        table.asked.name: mean_z(table, [key for key, _one in held])
+        for table in tables
+        if table.asked.question.scope is Scope.DIALOGUE and is_numbered(table.asked.question)
+    }
+    summary = {
+        "L": patience,
+        "alpha": ALPHA,
+        "position": "start",
+        "dialogues": len(collection.ids),
+        "labellings": len(collection.labellings),
+        "auch": _mean(scores.auch),
+        "cuch": _mean(scores.cuch),
+        "bins": bins(scores),
+        "spare": _spare(collection),
+        "ties": ties([one for _key, one in held]),
+        "tau": {
+            name: {
+                "auch": tau_with_ratings(scores.auch, rated).as_dict(),
+                "cuch": tau_with_ratings(scores.cuch, rated).as_dict(),
+            }
+            for name, rated in ratings.items()
+        },
+    }
+    told()
+
+    def swept(points: Iterable[tuple[float, Scores]]) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in ratings}
+        for x, at in points:
+            for name, rated in ratings.items():
+                # Drawing the intervals of a hundred points would take half a minute; the delta method's look the same.
+                found[name].append({"x": x, **kendall(at.auch, rated, bootstrap_up_to=0).as_dict()})
+            told()
+        return found
+
+    lengths = [max(1, round(patience * share)) for share in PATIENCES]
+    return summary | {
+        "by_patience": swept((length, collection.score(patience=length)) for length in lengths),
+        "by_alpha": swept((alpha, collection.score(patience=patience, alpha=alpha)) for alpha in ALPHAS),
+    }
+
+
+def mean_z(table: Table, dialogues: Sequence[int]) -> list[float | None]:
+    """Mean z-score of each dialogue; None for one without, or whose raters never vary."""
+    means = z_scores(table.ratings).item_means()
+    return [means.get(dialogue) for dialogue in dialogues]
+
+
+def bins(scores: Scores) -> dict[str, Any]:
+    """How many dialogues have which UCH: {"width", "auch": [n], "cuch": [n]}, the first bin begins at 0."""
+    both = [
+        np.array([value for value in side if value is not None], np.float64)
+        for side in (scores.auch, scores.cuch)
+    ]
+    highest = max((float(side.max()) for side in both if side.size), default=0.0)
+    width = next(
+        (width for width in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if highest / width < MOST_BINS), 100.0
+    )
+    edges = np.arange(int(highest / width) + 2) * width
+    counted = [np.histogram(np.minimum(side, edges[-1]), edges)[0].tolist() for side in both]
+    return {"width": width, "auch": counted[0], "cuch": counted[1]}
+
+
+def ties(dialogues: Sequence[AnnotatedDialogue]) -> dict[str, int]:
+    """{"dialogues", "utterances"}: how many have, or are, an utterance for which no type has a majority."""
+    tied = [tied_utterances(one) for one in dialogues]
+    return {"dialogues": sum(map(bool, tied)), "utterances": sum(tied)}
+
+
+def tied_utterances(dialogue: AnnotatedDialogue) -> int:
+    return sum(majority(votes) is None for votes in zip(*dialogue.labellings.values(), strict=True))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _spare(collection: Collection) -> dict[str, int]:
+    """Goal nuggets after a side's first, and in how many labellings and dialogues they are."""
+    having = np.flatnonzero(collection.spare_goals)
+    return {
+        "nuggets": int(collection.spare_goals.sum()),
+        "labellings": int(having.size),
+        "dialogues": int(np.unique(collection.dialogue[having]).size),
+    }

@@ -1,0 +1,20 @@
+"""Which labels are hidden from a reader. The rule is batch review's; annotation/apps.py names it."""
+
+from collections.abc import Callable, Set
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+# (reader, project, their capabilities) -> rows with a `task` whose labels the reader must not see yet.
+HIDDEN_LABELS: list[Callable[[User, Project, Set[Capability]], QuerySet[Any]]] = []
+
+
+def hidden_labels(reader: User, project: Project, granted: Set[Capability] | None = None) -> QuerySet[Any]:
+    """Rows with a `task` whose labels the reader must not see yet, since they may be the one to judge it blind."""
+    [rule] = HIDDEN_LABELS
+    return rule(reader, project, capabilities_of(reader, project) if granted is None else granted)

@@ -1,0 +1,63 @@
+"""Unsent answers, kept on the server so that another device finds them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.labelling import schema
+from annotation.labelling.models.labels import LabelDraft
+from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.workbench import speakers_in
+from annotation.labelling.services.submissions import MAX_NOTE
+from annotation.tasks.models.work import AssignmentState
+from annotation.tasks.services.assignment import hold, lock_assignment
+from common.refusals import Invalid, Refusal
+from projects.models import Protocol
+
+
+@transaction.atomic
+def save_label_draft(
+    *, annotator: User, assignment_id: int, answers: Mapping[str, Any], note: str, version: int
+) -> LabelDraft:
+    """Store the draft if nobody stored another since `version`. Raises Refusal draft_conflict with the newer one.
+
+    Answers that the schema does not know are left out: a draft may be older than the questions.
+    """
+    assignment = lock_assignment(
+        annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING
+    )
+    row = assignment.project.labelling.schema
+    if row is None:
+        raise Invalid(_("This project has no questions yet."), _("Ask its trainer to write them."))
+    if assignment.state != AssignmentState.SUBMITTED:
+        hold(assignment)
+    known, _problems = schema.check_answers(
+        schema_of(row), answers, speakers_in(assignment.dialogue_id), complete=False
+    )
+    draft, _created = LabelDraft.objects.get_or_create(assignment=assignment)
+    note = note.replace("\0", "")[:MAX_NOTE]
+    if draft.version != version and (draft.answers != known or draft.note != note):
+        raise _conflict(draft)
+    draft.answers, draft.note = known, note
+    draft.version, draft.saved_at = draft.version + 1, timezone.now()
+    draft.save()
+    return draft
+
+
+def _conflict(draft: LabelDraft) -> Refusal:
+    newer = {
+        "answers": draft.answers,
+        "note": draft.note,
+        "version": draft.version,
+        "saved_at": draft.saved_at.isoformat(),
+    }
+    return Refusal(
+        "draft_conflict",
+        _("These answers were changed in another tab or on another device."),
+        _("Choose which of the two to keep."),
+        details={"draft": newer},
+    )

@@ -1,0 +1,307 @@
+"""Labelling a dialogue: sending answers once, correcting them, passing a dialogue by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from annotation.labelling import schema as schemas
+from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
+from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.workbench import is_decided
+from annotation.labelling.services.resolution import check_not_sealed, resolve_task
+from annotation.labelling.services.schemas import mark_used
+from annotation.labelling.services.submission_sql import LOCK, STORE, SUBMISSION
+from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.selectors.assignments import missing_assignment
+from annotation.tasks.services.assignment import check_still_annotates, hold, release
+from annotation.tasks.services.reasons import checked_reason
+from common.refusals import Invalid, Refusal
+from projects.models import Event
+from projects.transitions import move
+
+MAX_NOTE = 5000
+PROBLEMS_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SentLabels:
+    """What the browser sends. id: made there. schema: the version that was answered.
+
+    active_ms, idle_ms: time with and without input; waited_ms: how long it lay in the browser's outbox.
+    trace: what was clicked and when, [{"at": ms since shown, "kind", …}].
+    """
+
+    id: UUID
+    schema: int
+    answers: Mapping[str, Any]
+    note: str = ""
+    active_ms: int = 0
+    idle_ms: int = 0
+    waited_ms: int = 0
+    trace: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    submission: Submission
+    task: Task
+    repeated: bool = False
+
+
+@transaction.atomic
+def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
+    """Store answers once and see what they make of the dialogue; the browser re-sends after a lost reply.
+
+    Sent again for the same dialogue with another id, it is a new revision. While the task is being confirmed it is the
+    person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
+    not_writable, decided.
+    """
+    locked = _locked(annotator, assignment_id)
+    assignment, task = locked.assignment, locked.assignment.task
+    is_revision = assignment.state == AssignmentState.SUBMITTED
+    # What was never sent has no submission yet; an id of another dialogue's is found when it is stored.
+    if is_revision and (stored := Submission.objects.filter(pk=sent.id).first()):
+        return _repeated(stored, assignment, task)
+    _check_open(locked)
+    row = _schema_row(assignment, sent.schema)
+    answers = _checked(row, sent, locked.speakers)
+    made_at = _made_at(assignment, sent.waited_ms)
+    if not is_revision:
+        _check_time(assignment, made_at)
+        _take(locked)
+    mark_used(row)
+    submission = _store(assignment, task, row, answers, sent, made_at)
+    if not is_revision:
+        _finish(assignment, submission)
+    settings = assignment.project.labelling
+    resolve_task(task=task, settings=settings, schema=schema_of(row), row=row, speakers=locked.speakers)
+    return Labelled(submission, task)
+
+
+@transaction.atomic
+def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment:
+    """Pass a dialogue by, saying why; it goes to somebody else and is not offered to this person again."""
+    reason = checked_reason(reason)
+    if not reason:
+        raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
+    return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    """An assignment and its task, locked; the annotator's roles in the project, and who says each utterance."""
+
+    assignment: Assignment
+    roles: Sequence[str]
+    speakers: Sequence[str]
+
+
+def _locked(annotator: User, assignment_id: int) -> _Locked:
+    """The annotator's own; NotFound for anybody else's."""
+    found = LOCK.first({"assignment": assignment_id, "annotator": annotator.pk})
+    if found is None:
+        raise missing_assignment()
+    assignment: Assignment
+    assignment, task, project, settings, schema, member, speakers = found
+    settings.schema = schema
+    project.labelling = settings
+    task.project = assignment.project = project
+    assignment.task, assignment.annotator = task, annotator
+    return _Locked(assignment, member.roles if member else (), speakers)
+
+
+def _take(locked: _Locked) -> None:
+    """What is in work may be sent; its lease needs no renewal, since it ends here."""
+    if locked.assignment.state == AssignmentState.ACTIVE:
+        check_still_annotates(locked.assignment, locked.roles)
+    else:
+        hold(locked.assignment)
+
+
+def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
+    if stored.assignment_id != assignment.pk:
+        raise _id_in_use()
+    stored.assignment = assignment
+    return Labelled(stored, task, repeated=True)
+
+
+def _id_in_use() -> Refusal:
+    return Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+
+
+def _check_open(locked: _Locked) -> None:
+    assignment, task = locked.assignment, locked.assignment.task
+    if assignment.state == AssignmentState.RELEASED:
+        raise Refusal(
+            "not_writable",
+            _("You have passed this dialogue by."),
+            _("Your answers are still here. Take it up again from your queue, if nobody else has it."),
+        )
+    check_not_sealed(task)
+    if assignment.state != AssignmentState.SUBMITTED:
+        return
+    check_still_annotates(assignment, locked.roles)
+    if task.state == TaskState.DISPUTED or is_decided(task):
+        raise Refusal(
+            "decided",
+            _("A trainer decides this dialogue, or has decided it."),
+            _("If you think that something is wrong, ask in its thread."),
+        )
+
+
+def _schema_row(assignment: Assignment, version: int) -> Schema:
+    row = assignment.project.labelling.schema
+    if row is None:
+        raise Refusal(
+            "no_schema", _("This project has no questions yet."), _("Ask its trainer to write them.")
+        )
+    if row.version != version:
+        raise Refusal(
+            "schema_changed",
+            _("The questions were changed while you answered: version %(new)d holds now, not %(old)d.")
+            % {"new": row.version, "old": version},
+            _("Your answers are still here. Reload the page, look them over and send again."),
+            details={"version": row.version},
+        )
+    return row
+
+
+def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> schemas.Answers:
+    answers, problems = schemas.check_answers(schema_of(row), sent.answers, speakers, complete=True)
+    if not problems:
+        return answers
+    first = problems[0]
+    more = ngettext("%(n)d more problem.", "%(n)d more problems.", len(problems) - 1)
+    named = [
+        {"path": one.path, "code": one.code, "message": one.message} for one in problems[:PROBLEMS_NAMED]
+    ]
+    raise Invalid(
+        f"{first.path}: {first.message}" if first.path else first.message,
+        more % {"n": len(problems) - 1} if len(problems) > 1 else "",
+        field="answers",
+        problems=named,
+    )
+
+
+def _made_at(assignment: Assignment, waited_ms: int) -> datetime:
+    """When the person sent it: now, less what it lay in the outbox, but never before the dialogue was served."""
+    served = assignment.served_at or assignment.claimed_at
+    return max(served, timezone.now() - timedelta(milliseconds=max(0, waited_ms)))
+
+
+def _check_time(assignment: Assignment, made_at: datetime) -> None:
+    """The least time of reading (DiQAD §4.2). What was fetched ahead is served when the one before it was sent."""
+    least = assignment.project.labelling.min_seconds
+    left = least - (made_at - (assignment.served_at or assignment.claimed_at)).total_seconds()
+    if left > 0:
+        raise Refusal(
+            "too_early",
+            ngettext(
+                "A dialogue takes at least %(n)d second here.",
+                "A dialogue takes at least %(n)d seconds here.",
+                least,
+            )
+            % {"n": least},
+            _("Read it once more and send it in a moment. Your answers are still here."),
+            details={"seconds_left": round(left, 1)},
+        )
+
+
+def _stage(task: Task, before: Submission | None, made_at: datetime) -> Stage:
+    """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers, and
+    before the final label.
+
+    Every revision since then is a confirmation, also of who has confirmed nothing yet, and whatever has become of the
+    task. What lay in the browser's outbox at that time was made without the others' answers.
+    """
+    if before is None:
+        return Stage.LABEL
+    began = _confirmation_began(task)
+    if before.stage == Stage.CONFIRMATION or (began and began < made_at):
+        return Stage.CONFIRMATION
+    if before.stage == Stage.CORRECTION or _was_final(task, made_at):
+        return Stage.CORRECTION
+    return Stage.LABEL
+
+
+def _confirmation_began(task: Task) -> datetime | None:
+    """When it was first to be confirmed: it may have become final, or a dispute, since. None: never."""
+    events = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
+    begun = events.filter(after=TaskState.CONFIRMING).order_by("id").first()
+    if begun is None and task.state == TaskState.CONFIRMING:  # imported so
+        return task.created_at
+    return begun.at if begun else None
+
+
+def _was_final(task: Task, made_at: datetime) -> bool:
+    """Whether a label of several people was there to be seen, which says what the others answered."""
+    return task.overlap > 1 and FinalLabel.objects.filter(task=task, decided_at__lt=made_at).exists()
+
+
+def _store(
+    assignment: Assignment,
+    task: Task,
+    row: Schema,
+    answers: schemas.Answers,
+    sent: SentLabels,
+    made_at: datetime,
+) -> Submission:
+    is_revision = assignment.state == AssignmentState.SUBMITTED
+    live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
+    before = live.first() if is_revision else None
+    stage = _stage(task, before, made_at)
+    if before:
+        before.superseded_at = timezone.now()
+        before.save(update_fields=["superseded_at"])
+    submission = Submission(
+        id=sent.id,
+        assignment=assignment,
+        task=task,
+        project=assignment.project,
+        annotator=assignment.annotator,
+        schema=row,
+        revision=before.revision + 1 if before else 1,
+        stage=stage,
+        answers=answers,
+        note=sent.note.replace("\0", "").strip()[:MAX_NOTE],
+        active_ms=sent.active_ms,
+        idle_ms=sent.idle_ms,
+        trace=list(sent.trace),
+        served_at=assignment.served_at or assignment.claimed_at,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, {**SUBMISSION.values(submission), "first": not is_revision, "now": made_at})
+        if cursor.fetchone() is None:
+            raise _id_in_use()
+    SUBMISSION.stored(submission, sent.id)
+    return submission
+
+
+def _finish(assignment: Assignment, submission: Submission) -> None:
+    move(
+        assignment,
+        to=AssignmentState.SUBMITTED,
+        moves=ASSIGNMENT_MOVES,
+        project=assignment.project,
+        actor=assignment.annotator,
+        submitted_at=submission.stored_at,
+        touched_at=submission.stored_at,
+    )
+
+
+@transaction.atomic
+def serve(*, assignment: Assignment) -> Assignment:
+    """The page shows the dialogue: its time begins, where it has not begun. Safe to repeat."""
+    if assignment.served_at is None:
+        now = timezone.now()
+        Assignment.objects.filter(pk=assignment.pk, served_at=None).update(served_at=now)
+        assignment.served_at = now
+    return assignment

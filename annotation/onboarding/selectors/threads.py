@@ -1,0 +1,126 @@
+"""Reading threads. Annotators read those on dialogues that they hold or labelled, without names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.onboarding.models import Message, Thread, ThreadSeen, ThreadState
+from annotation.tasks.models.work import Assignment, AssignmentState
+from common.refusals import NotFound
+from dialogues.models import Dialogue
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+SEES_ALL = frozenset({Capability.READ_DIALOGUES})
+OWN = (AssignmentState.ACTIVE, AssignmentState.SAVED, AssignmentState.SUBMITTED)
+
+
+def sees_all(user: User, project: Project) -> bool:
+    """Trainers, controllers, managers and engineers: every thread, with names."""
+    return bool(SEES_ALL & capabilities_of(user, project))
+
+
+def _own_dialogues(user: User) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(dialogue=OuterRef("dialogue"), annotator=user, state__in=OWN)
+
+
+def threads_of(user: User, project: Project, *, state: str = "", unread: bool = False) -> QuerySet[Thread]:
+    """The threads that the person may read, with `unread` and the first message as `question`."""
+    rows = Thread.objects.filter(project=project)
+    if not sees_all(user, project):
+        rows = rows.filter(Q(asker=user) | Exists(_own_dialogues(user)))
+    if state in ThreadState.values:
+        rows = rows.filter(state=state)
+    first = Message.objects.filter(thread=OuterRef("pk")).order_by("written_at")
+    seen = ThreadSeen.objects.filter(thread=OuterRef("pk"), user=user, seen_at__gte=OuterRef("moved_at"))
+    rows = rows.annotate(question=Subquery(first.values("text")[:1]), unread=~Exists(seen))
+    if unread:
+        rows = rows.filter(unread=True)
+    return rows.select_related("asker").order_by("-moved_at", "-pk")
+
+
+def dialogue_for_thread(user: User, project: Project, dialogue_id: int) -> Dialogue:
+    """A dialogue whose threads the person may read and add to; NotFound otherwise."""
+    row = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
+    own = Assignment.objects.filter(dialogue=dialogue_id, annotator=user, state__in=OWN)
+    asked = Thread.objects.filter(dialogue=dialogue_id, asker=user)
+    if row is None or not (sees_all(user, project) or own.exists() or asked.exists()):
+        raise NotFound(
+            _("There is no such dialogue among yours."), _("Ask about a dialogue that you hold or labelled.")
+        )
+    return row
+
+
+def thread_for(user: User, thread_id: UUID) -> Thread:
+    """A thread that the person may read, as a member of its project; NotFound otherwise."""
+    row = Thread.objects.select_related("project", "dialogue").filter(pk=thread_id).first()
+    is_member = row is not None and Capability.SEE in capabilities_of(user, row.project)
+    if row is None or not is_member or not threads_of(user, row.project).filter(pk=thread_id).exists():
+        raise NotFound(_("There is no such thread."), _("Go back to the list."))
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as one person sees it. by: a name, or only the role for who must not see names."""
+
+    id: UUID
+    kind: str
+    by: str
+    is_own: bool
+    text: str
+    written_at: datetime
+
+
+def messages_of(user: User, threads: Sequence[Thread], *, names: bool) -> dict[UUID, list[Said]]:
+    """By thread, oldest first; one query."""
+    said: dict[UUID, list[Said]] = {thread.pk: [] for thread in threads}
+    for row in Message.objects.filter(thread__in=threads).select_related("author"):
+        said[row.thread_id].append(
+            Said(row.pk, row.kind, _by(row, user, names), row.author_id == user.pk, row.text, row.written_at)
+        )
+    return said
+
+
+def _by(row: Message, user: User, names: bool) -> str:
+    if row.author_id == user.pk:
+        return _("You")
+    if names:
+        return row.author.shown_name
+    return _("Trainer") if row.is_trainers else _("Annotator")
+
+
+def open_threads(project: Project) -> int:
+    """Questions that wait for an answer."""
+    return Thread.objects.filter(project=project, state=ThreadState.OPEN).count()
+
+
+def answers_unread(user: User, project: Project) -> int:
+    """The person's own questions with something new in them."""
+    return threads_of(user, project, unread=True).filter(asker=user).count()
+
+
+def faq_of(project: Project) -> list[dict[str, Any]]:
+    """Decisions that a trainer put on the guideline page, oldest first: {"question", "decision", "at"}."""
+    decisions = Message.objects.filter(kind="decision").order_by("written_at")
+    questions = Message.objects.filter(kind="question").order_by("written_at")
+    rows = (
+        Thread.objects.filter(project=project, is_faq=True, state=ThreadState.DECIDED)
+        .prefetch_related(
+            Prefetch("messages", decisions, to_attr="decisions"),
+            Prefetch("messages", questions, to_attr="questions"),
+        )
+        .order_by("created_at")
+    )
+    return [
+        {"question": row.questions[0].text, "decision": row.decisions[-1].text, "at": row.moved_at}
+        for row in rows
+        if row.questions and row.decisions
+    ]

@@ -1,0 +1,21 @@
+"""People say that they have read the guidelines as they are now."""
+
+from django.db import transaction
+
+from accounts.models import User
+from annotation.onboarding.models import GuidelinesRead
+from annotation.onboarding.selectors.guidelines import version_of
+from projects.models import Project
+
+
+@transaction.atomic
+def acknowledge_guidelines(*, user: User, project: Project, version: int) -> GuidelinesRead:
+    """version: the one that the person saw; a later one stays unread. Safe to repeat, in any order."""
+    row, _made = GuidelinesRead.objects.select_for_update().get_or_create(
+        project=project, user=user, defaults={"version": 1}
+    )
+    seen = min(version, version_of(project))
+    if seen > row.version:
+        row.version = seen
+        row.save(update_fields=["version"])
+    return row

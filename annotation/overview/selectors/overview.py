@@ -1,0 +1,184 @@
+"""What is to be done in somebody's projects: the counts, and the order of the next steps that every page shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from accounts.models import User
+from annotation.expert_review.models import ExpertReview, Verdict
+from annotation.expert_review.selectors import FOR_EXPERTS
+from annotation.labelling.selectors.workbench import TO_CONFIRM
+from annotation.onboarding.models import Thread, ThreadState
+from annotation.onboarding.selectors.admission import untested
+from annotation.tasks.models.rounds import Round, RoundState
+from annotation.tasks.models.work import HELD, Assignment, Task, TaskState
+from dialogues.models import Dialogue, DialogueState, ReviewState
+from projects.models import Membership, Project, Protocol, Role
+from projects.roles import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
+    to_confirm: what the person has to confirm; untested: they have to pass the admission test first; unreviewed: what
+    waits for experts; passed, vetoed: what they decided; dialogues: that are finished; tasks: planned; free: tasks that
+    still want people; disputed: dialogues that a trainer has to decide; labelled: those whose final label may leave;
+    to_judge: batches that wait for a controller; asked: threads without an answer; annotators: who could."""
+
+    open: int = 0
+    came_back: int = 0
+    to_confirm: int = 0
+    untested: bool = False
+    unreviewed: int = 0
+    passed: int = 0
+    vetoed: int = 0
+    dialogues: int = 0
+    tasks: int = 0
+    free: int = 0
+    disputed: int = 0
+    labelled: int = 0
+    to_judge: int = 0
+    asked: int = 0
+    annotators: int = 0
+
+    @property
+    def reviewed(self) -> int:
+        return self.passed + self.vetoed
+
+    @property
+    def unplanned(self) -> int:
+        """Of a labelling project: dialogues without a task."""
+        return max(0, self.dialogues - self.tasks)
+
+
+def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
+    """By project id; eight queries, however many projects."""
+    unread = ExpertReview.objects.filter(
+        dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
+    )
+    vetoed = Q(Exists(unread), state="submitted", dialogue__review_state=ReviewState.VETOED)
+    mine = Assignment.objects.filter(annotator=user, project__in=projects)
+    finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
+    waits = Q(review_state=ReviewState.UNREVIEWED)
+    counted = [
+        _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
+        _by_project(
+            finished,
+            dialogues=Count("id"),
+            unreviewed=Count("id", filter=waits & FOR_EXPERTS),
+            passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
+            vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
+        ),
+        _by_project(
+            Task.objects.filter(project__in=projects).exclude(state=TaskState.WITHDRAWN),
+            tasks=Count("id"),
+            free=Count("id", filter=Q(open_slots__gt=0)),
+            disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),
+            labelled=Count("id", filter=Q(state=TaskState.FINAL, round__state=RoundState.ACCEPTED)),
+            unbatched=Count("id", filter=Q(state=TaskState.FINAL, round=None)),
+        ),
+        _by_project(
+            Round.objects.filter(project__in=projects),
+            rounds=Count("id"),
+            to_judge=Count("id", filter=Q(state__in=[RoundState.SEALED, RoundState.IN_REVIEW])),
+        ),
+        _by_project(mine.filter(TO_CONFIRM), to_confirm=Count("id")),
+        _by_project(Thread.objects.filter(project__in=projects, state=ThreadState.OPEN), asked=Count("id")),
+        _by_project(
+            Membership.objects.filter(project__in=projects, roles__contains=[Role.ANNOTATOR]),
+            annotators=Count("id"),
+        ),
+    ]
+    tests = untested(user, projects)
+    return {
+        project.pk: Overview(**_together(counted, project.pk), untested=project.pk in tests)
+        for project in projects
+    }
+
+
+def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int]]:
+    counted = rows.order_by().values("project").annotate(**counts)
+    return {row.pop("project"): row for row in counted}
+
+
+def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, Any]:
+    found = {name: n for one in counted for name, n in one.get(project, {}).items()}
+    unbatched, rounds = found.pop("unbatched", 0), found.pop("rounds", 0)
+    # Once there are batches, only what is in an accepted one leaves.
+    return found | {"labelled": found.get("labelled", 0) + (0 if rounds else unbatched)}
+
+
+class Step(StrEnum):
+    """Something to do in a project. The values are the names of the pages where it is done."""
+
+    WRITE = "queue"
+    CONFIRM = "confirmations"
+    TEST = "admission"
+    LABEL = "label_next"
+    REVIEW = "review"
+    JUDGE = "batches"
+    DECIDE = "disputes"
+    ANSWER = "threads"
+    EXPORT = "exports"
+    TRAIN = "trainings"
+    PLAN = "project_settings"
+    PEOPLE = "members"
+    STATISTICS = "statistics"
+    IMPORT = "imports"
+
+
+NEEDS = {
+    Step.WRITE: Capability.ANNOTATE,
+    Step.CONFIRM: Capability.ANNOTATE,
+    Step.TEST: Capability.ANNOTATE,
+    Step.LABEL: Capability.ANNOTATE,
+    Step.REVIEW: Capability.REVIEW,
+    Step.JUDGE: Capability.REVIEW,
+    Step.DECIDE: Capability.DECIDE,
+    Step.ANSWER: Capability.DECIDE,
+    Step.EXPORT: Capability.EXPORT,
+    Step.TRAIN: Capability.TRAIN,
+    Step.PLAN: Capability.CONFIGURE,
+    Step.PEOPLE: Capability.MANAGE_MEMBERS,
+    Step.STATISTICS: Capability.READ_STATISTICS,
+    Step.IMPORT: Capability.IMPORT,
+}
+ONLY_WHEN_DUE = (Step.CONFIRM, Step.TEST, Step.ANSWER, Step.PLAN)
+ONLY_IN = {
+    Protocol.AUTHORING: {Step.WRITE, Step.REVIEW, Step.TRAIN},
+    Protocol.LABELLING: {Step.CONFIRM, Step.TEST, Step.LABEL, Step.JUDGE, Step.DECIDE},
+}
+
+
+def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Step]:
+    """What the person may do, the most urgent first: that one is the next step on every page.
+
+    Own work comes before others', what people wait for before what can wait: words before reviews, reviews before
+    exports, exports of what is settled before making more.
+    """
+    labels = project.protocol == Protocol.LABELLING
+    urgent = {
+        Step.CONFIRM: bool(seen.to_confirm),
+        Step.WRITE: bool(seen.open or seen.came_back or seen.free),
+        Step.TEST: seen.untested,
+        Step.LABEL: bool(seen.open or seen.free),
+        Step.DECIDE: bool(seen.disputed),
+        Step.ANSWER: bool(seen.asked),
+        Step.REVIEW: bool(seen.unreviewed),
+        Step.JUDGE: bool(seen.to_judge),
+        Step.IMPORT: labels and not seen.dialogues,
+        Step.EXPORT: bool(seen.labelled if labels else seen.passed),
+        Step.PEOPLE: not seen.annotators,
+        Step.PLAN: bool(seen.unplanned) if labels else not seen.free,
+        Step.STATISTICS: True,
+    }
+    elsewhere = {
+        step for protocol, steps in ONLY_IN.items() if protocol != project.protocol for step in steps
+    }
+    idle = {step for step in ONLY_WHEN_DUE if not urgent[step]}
+    offered = [step for step in Step if NEEDS[step] in granted and step not in elsewhere | idle]
+    first = [step for step in urgent if urgent[step]]
+    return [*(step for step in first if step in offered), *(step for step in offered if step not in first)]

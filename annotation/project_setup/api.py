@@ -1,0 +1,55 @@
+"""Making projects and setting how they work. POST shares the address of the list, which is projects.api's."""
+
+from django.urls import path
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.rest.person import person
+from annotation.authoring.settings_api import AuthoringView
+from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.services import create_project
+from common.refusals import NotAllowed
+from common.rest.serializers import Strict, checked
+from projects import api as projects_api
+from projects.models import DialogueLanguage
+from projects.selectors import may_create_projects
+
+
+class NewProjectInput(Strict):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first project.")
+    slug = serializers.RegexField(
+        r"^[a-z0-9][a-z0-9_-]*$",
+        max_length=80,
+        help_text="Small letters, digits, - and _; used in addresses.",
+    )
+    preset = serializers.ChoiceField(choices=sorted(PRESETS), help_text="What the project starts with.")
+    title = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    description = serializers.CharField(required=False, allow_blank=True, max_length=20_000)
+    language = serializers.ChoiceField(required=False, choices=DialogueLanguage.choices)
+
+
+class ProjectsView(projects_api.ProjectsView):
+    @extend_schema(
+        tags=projects_api.TAG,
+        operation_id="projects_create",
+        request=NewProjectInput,
+        responses={201: projects_api.ProjectSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a project and become its manager. Codes: slug_taken, not_allowed (for managers of a project)."""
+        user, sent = person(request), checked(NewProjectInput, request)
+        if not may_create_projects(user):
+            raise NotAllowed(
+                _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
+            )
+        project = create_project(actor=user, creation_id=sent.pop("id"), **sent)
+        return Response(projects_api.shown(request, project), status=status.HTTP_201_CREATED)
+
+
+urlpatterns = [
+    path("projects/", ProjectsView.as_view()),
+    path("projects/<slug:slug>/authoring/", AuthoringView.as_view()),
+]

@@ -1,0 +1,37 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from projects.models import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdea:
+    language: str
+    title: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabellingDefaults:
+    """Fields of LabellingSettings; those that are not here keep the defaults of the model."""
+
+    overlap: int
+    resolution: str
+    ties: str
+    min_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What a new project starts with; everything can be changed later in the project.
+
+    schema: content for annotation.labelling.schema.read, and labelling: for the protocol `labelling` only.
+    """
+
+    protocol: Protocol
+    guidelines_en: str
+    guidelines_zh: str
+    topics: tuple[TopicIdea, ...] = ()
+    schema: Mapping[str, Any] | None = None
+    labelling: LabellingDefaults | None = None

@@ -1,0 +1,37 @@
+"""Reading assignments: everybody their own."""
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.tasks.models.work import Assignment
+from common.refusals import NotFound
+from projects.models import Project
+
+
+def missing_assignment() -> NotFound:
+    return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
+
+
+# Long texts that holding a task never reads: fetched where somebody does.
+LONG = ("project__guidelines_en", "project__guidelines_zh", "project__labelling__schema__content")
+
+
+def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assignment:
+    """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise.
+
+    protocol: NotFound also for work of another protocol, where one is named.
+    """
+    related = Assignment.objects.select_related(
+        "dialogue", "task", "project__authoring", "project__labelling__schema", "draft", "label_draft"
+    ).defer(*LONG)
+    row = related.filter(pk=assignment_id, annotator=user).first()
+    if row is None or protocol not in ("", row.project.protocol):
+        raise missing_assignment()
+    return row
+
+
+def assignments_of(user: User, project: Project, states: list[str] | None = None) -> QuerySet[Assignment]:
+    mine = Assignment.objects.filter(annotator=user, project=project)
+    mine = mine.select_related("dialogue", "project", "draft")
+    return mine.filter(state__in=states) if states else mine

@@ -1,0 +1,84 @@
+"""A person's queue: what is open and how far the day is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import (
+    Count,
+    Prefetch,
+    Q,
+    QuerySet,
+)
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task
+from annotation.tasks.selectors.settings import work_settings
+from dialogues.models import Utterance
+from projects.models import Project, Protocol
+
+SHOWN = 50
+
+
+# Told with every answered dialogue. Reads today's rows of an index, however much the person has labelled before.
+SENT_SINCE = """
+SELECT count(*) FROM annotation_submission
+WHERE annotator_id = %(annotator)s AND project_id = %(project)s AND stored_at >= %(since)s AND revision = 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    finished: int
+    goal: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Of a project: planned dialogues, those nobody has, those in work, those finished."""
+
+    planned: int
+    open: int
+    held: int
+    finished: int
+
+
+def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    openings = Prefetch("dialogue__utterances", Utterance.objects.filter(position=0), to_attr="opening")
+    return rows.select_related("dialogue", "project").prefetch_related(openings)
+
+
+def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
+    """In work or saved, and expired work that has words or answers in it: nothing written is out of reach."""
+    begun = Q(dialogue__utterance_count__gt=0)
+    if project.protocol == Protocol.LABELLING:
+        begun = Q(label_draft__isnull=False)
+    held = Q(state__in=HELD) | Q(begun, state=AssignmentState.EXPIRED)
+    return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by(
+        "-touched_at"
+    )[:SHOWN]
+
+
+def today_of(user: User, project: Project, now: datetime | None = None) -> Today:
+    midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    if project.protocol == Protocol.LABELLING:
+        with connection.cursor() as cursor:
+            cursor.execute(SENT_SINCE, {"annotator": user.pk, "project": project.pk, "since": midnight})
+            [sent] = cursor.fetchone()
+        return Today(sent, work_settings(project).daily_goal)
+    finished = Assignment.objects.filter(
+        annotator=user, project=project, state=AssignmentState.SUBMITTED, submitted_at__gte=midnight
+    ).count()
+    return Today(finished, work_settings(project).daily_goal)
+
+
+def task_counts(project: Project) -> TaskCounts:
+    tasks = Task.objects.filter(project=project).aggregate(
+        planned=Count("id"), open=Count("id", filter=Q(open_slots__gt=0))
+    )
+    work = Assignment.objects.filter(project=project).aggregate(
+        held=Count("id", filter=Q(state__in=HELD)),
+        finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED)),
+    )
+    return TaskCounts(**tasks, **work)

@@ -1,0 +1,268 @@
+"""Who works on what: holding, giving back, taking up again. Giving out is `claiming`'s.
+
+A task's `open_slots` is changed only there and here, together with the assignment that takes or gives the slot.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Case, Count, F, Value, When
+from django.db.models.functions import Greatest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.tasks.models.rounds import Round
+from annotation.tasks.models.work import (
+    ASSIGNMENT_MOVES,
+    HELD,
+    Assignment,
+    AssignmentState,
+    Task,
+    Workload,
+    WorkSettings,
+)
+from annotation.tasks.selectors.assignments import LONG, missing_assignment
+from annotation.tasks.selectors.settings import work_settings
+from common.refusals import NotAllowed, Refusal
+from dialogues.models import DIALOGUE_MOVES, DialogueState
+from projects.models import Membership, Project, Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of, capabilities_with
+from projects.transitions import move
+
+logger = logging.getLogger(__name__)
+
+REAP_AT_ONCE = 500
+
+
+def lease(settings: WorkSettings) -> datetime:
+    """When what is taken now becomes free again."""
+    return timezone.now() + timedelta(minutes=settings.lease_minutes)
+
+
+def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
+    """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's.
+
+    protocol: NotFound also for work of another protocol, where one is named.
+    """
+    related = ["project__labelling__schema"]
+    if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
+        related += ["dialogue", "project__authoring"]
+    locked = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    locked = locked.select_related(*related).defer(*LONG)
+    row = locked.filter(pk=assignment_id, annotator=annotator).first()
+    if row is None or protocol not in ("", row.project.protocol):
+        raise missing_assignment()
+    row.annotator = annotator
+    return row
+
+
+def hold(assignment: Assignment) -> None:
+    """Make sure that a locked assignment may be written to, and renew its lease.
+
+    Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
+    """
+    settings = work_settings(assignment.project)
+    check_still_annotates(assignment)
+    if assignment.state == AssignmentState.ACTIVE:
+        _renew(assignment, settings)
+    elif assignment.state in (AssignmentState.SAVED, AssignmentState.EXPIRED):
+        _take_up(assignment, settings)
+    else:
+        raise Refusal(
+            "not_writable",
+            _("This dialogue is closed: %(state)s.") % {"state": assignment.get_state_display().lower()},
+            _("Your text is still here. Copy it if you need it, and go to your queue."),
+            details={"state": assignment.state},
+        )
+
+
+def check_still_annotates(assignment: Assignment, roles: Iterable[str] | None = None) -> None:
+    """roles: the annotator's in the project, where the caller knows them."""
+    if not _may_annotate(assignment.annotator, assignment.project, roles):
+        raise NotAllowed(
+            _("You are no longer an annotator of this project, or the project was archived."),
+            _("Your text is still here. Copy it if you need it, and ask the project's manager."),
+        )
+
+
+def _may_annotate(person: User, project: Project, roles: Iterable[str] | None) -> bool:
+    if project.archived_at is not None:
+        return False
+    known = capabilities_of(person, project) if roles is None else capabilities_with(person, roles)
+    return Capability.ANNOTATE in known
+
+
+def _renew(assignment: Assignment, settings: WorkSettings) -> None:
+    assignment.lease_until, assignment.touched_at = lease(settings), timezone.now()
+    assignment.save(update_fields=["lease_until", "touched_at"])
+
+
+def _take_up(assignment: Assignment, settings: WorkSettings) -> None:
+    if assignment.state not in HELD:
+        _take_slot_back(assignment)
+        _move_dialogue(assignment, DialogueState.WRITING)
+    _move(
+        assignment,
+        AssignmentState.ACTIVE,
+        actor=assignment.annotator,
+        lease_until=lease(settings),
+        touched_at=timezone.now(),
+    )
+
+
+def _group_of(assignment: Assignment) -> str:
+    mine = Membership.objects.filter(project=assignment.project_id, user=assignment.annotator_id)
+    return mine.values_list("group", flat=True).first() or ""
+
+
+def _take_slot_back(assignment: Assignment) -> None:
+    open_task = Task.objects.filter(pk=assignment.task_id, open_slots__gt=0)
+    if assignment.project.protocol == Protocol.LABELLING:
+        # Its batch may have been given to another group since.
+        open_task = open_task.filter(group__in=["", _group_of(assignment)])
+    if not open_task.update(open_slots=F("open_slots") - 1):
+        raise Refusal(
+            "lease_gone",
+            _("This dialogue was held for you until %(when)s; since then it has gone to somebody else.")
+            % {"when": timezone.localtime(assignment.lease_until).strftime("%Y-%m-%d %H:%M")},
+            _("Your text is kept here and in your queue. Take a new dialogue to go on."),
+            details={"lease_until": assignment.lease_until.isoformat()},
+        )
+    _count(assignment, 1)
+
+
+@transaction.atomic
+def renew_lease(*, annotator: User, assignment_id: int) -> Assignment:
+    """Called by the page every few minutes while the person is active."""
+    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    hold(assignment)
+    return assignment
+
+
+@transaction.atomic
+def resume(*, annotator: User, assignment_id: int) -> Assignment:
+    """Take up saved, expired or given-back work. Safe to repeat."""
+    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    if assignment.state == AssignmentState.RELEASED:
+        check_still_annotates(assignment)
+        _take_up(assignment, work_settings(assignment.project))
+    elif assignment.state != AssignmentState.ACTIVE:
+        hold(assignment)
+    return assignment
+
+
+@transaction.atomic
+def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
+    """Keep the dialogue for the person for some days (AuthoringSettings.saved_days). Safe to repeat."""
+    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    if assignment.state != AssignmentState.SAVED:
+        hold(assignment)
+        until = timezone.now() + timedelta(days=work_settings(assignment.project).saved_days)
+        _move(
+            assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now()
+        )
+    return assignment
+
+
+@transaction.atomic
+def release(*, annotator: User, assignment_id: int, reason: str = "") -> Assignment:
+    """Give the task back with a reason; what was written is kept but leaves the data. Safe to repeat."""
+    assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
+    if assignment.state in HELD:
+        _give_back(assignment, AssignmentState.RELEASED, actor=annotator, reason=reason)
+    elif assignment.state == AssignmentState.SUBMITTED:
+        raise Refusal(
+            "not_writable", _("This dialogue is finished."), _("Take it back first, from your queue.")
+        )
+    return assignment
+
+
+def reap_expired_leases() -> int:
+    """Give back what nobody has renewed. Returns how many; called again and again by the scheduler.
+
+    Each in a transaction of its own, which holds one task and one workload at a time, as everybody else does; one that
+    cannot be given back is logged and leaves the others alone.
+    """
+    over = Assignment.objects.filter(state__in=HELD, lease_until__lt=timezone.now())
+    expired = list(over.order_by("lease_until").values_list("pk", flat=True)[:REAP_AT_ONCE])
+    reaped = 0
+    for assignment_id in expired:
+        try:
+            reaped += _reap(assignment_id)
+        except Exception:
+            logger.exception("assignment not given back", extra={"assignment": assignment_id})
+    return reaped
+
+
+@transaction.atomic
+def _reap(assignment_id: int) -> bool:
+    """False where it was renewed or given back meanwhile, or somebody is at it."""
+    over = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())
+    assignment = over.select_related("dialogue", "project__labelling").first()
+    if assignment is not None:
+        _give_back(assignment, AssignmentState.EXPIRED, actor=None, reason="lease over")
+    return assignment is not None
+
+
+def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | None, reason: str) -> None:
+    _move(assignment, state, actor=actor, reason=reason)
+    Task.objects.filter(pk=assignment.task_id).update(open_slots=F("open_slots") + 1)
+    _count(assignment, -1)
+    _move_dialogue(assignment, DialogueState.ABANDONED)
+    came_free(assignment.project)
+
+
+def came_free(project: Project) -> None:
+    """Something may be free behind people's cursors: the next claims look from the start."""
+    settings = type(work_settings(project))._default_manager
+    settings.filter(pk=project.pk).update(epoch=F("epoch") + 1)
+
+
+def uncount_withdrawn(row: Round) -> None:
+    """Nobody has taken the dialogues of a round that was withdrawn any more. Three queries."""
+    sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
+    counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))
+    if counts:
+        theirs = Case(*(When(annotator=one, then=Value(n)) for one, n in counts.items()))
+        workloads = Workload.objects.filter(project=row.project_id, annotator__in=counts)
+        # In one order: two rounds that are returned at once may be the same people's work.
+        list(workloads.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+        workloads.update(taken=Greatest(F("taken") - theirs, 0))
+
+
+def _count(assignment: Assignment, change: int) -> None:
+    mine = Workload.objects.filter(project=assignment.project_id, annotator=assignment.annotator_id)
+    mine.update(taken=Greatest(F("taken") + change, 0))
+
+
+def _move(
+    assignment: Assignment, to: AssignmentState, *, actor: User | None, reason: str = "", **changes: Any
+) -> None:
+    move(
+        assignment,
+        to=to,
+        moves=ASSIGNMENT_MOVES,
+        project=assignment.project,
+        actor=actor,
+        reason=reason,
+        **changes,
+    )
+
+
+def _move_dialogue(assignment: Assignment, to: DialogueState) -> None:
+    """In authoring the dialogue is the work; in labelling it stays what it was."""
+    if assignment.project.protocol != Protocol.AUTHORING:
+        return
+    move(
+        assignment.dialogue,
+        to=to,
+        moves=DIALOGUE_MOVES,
+        project=assignment.project,
+        actor=assignment.annotator,
+    )

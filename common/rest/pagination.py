@@ -1,0 +1,96 @@
+"""Pages of lists: by key, so that the hundredth page costs what the first does and new rows do not shift it."""
+
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import Field, Model, QuerySet
+from django.utils.translation import gettext as _
+from rest_framework import pagination, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.refusals import Invalid, NotFound
+
+MAX_PAGE = 200
+
+
+class CursorPagination(pagination.CursorPagination):
+    """In the order of the primary key. A page_size or cursor that is none is refused, not ignored."""
+
+    ordering: str | tuple[str, ...] = "pk"
+    page_size_query_param = "page_size"
+    page_size_query_description = f"Rows a page, 1 to {MAX_PAGE}."
+    cursor_query_description = "Where the page begins: follow `next` and `previous` of an answer."
+    max_page_size = MAX_PAGE
+
+    def get_page_size(self, request: Request) -> int | None:
+        wanted = request.query_params.get("page_size")
+        if wanted is None:
+            return self.page_size
+        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 5 and 1 <= int(wanted) <= MAX_PAGE):
+            raise Invalid(
+                _("page_size is not a number from 1 to %(most)d.") % {"most": MAX_PAGE}, field="page_size"
+            )
+        return int(wanted)
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        self._key = _key(queryset, self.ordering)
+        return super().paginate_queryset(queryset, request, view=view)
+
+    def decode_cursor(self, request: Request) -> Any:
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None:
+            try:
+                self._key.to_python(cursor.position)
+            except ValidationError as error:  # a cursor that we did not make
+                raise NotFound(_("There is no such page."), _("Begin with the first one.")) from error
+        return cursor
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        described: dict[str, Any] = super().get_paginated_response_schema(schema)
+        described["properties"]["next"].pop("example", None)
+        described["properties"]["previous"].pop("example", None)
+        return described | {"required": ["next", "previous", "results"]}
+
+    def get_schema_operation_parameters(self, view: Any) -> list[Any]:
+        parameters = super().get_schema_operation_parameters(view)
+        for parameter in parameters:
+            if parameter["name"] == "page_size":
+                parameter["schema"] = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
+        return parameters
+
+
+class NewestFirst(CursorPagination):
+    ordering = "-pk"
+
+
+class NewestByTime(CursorPagination):
+    """For rows whose key is a UUID and says nothing about their age."""
+
+    ordering = ("-created_at", "-pk")
+
+
+def _key(queryset: "QuerySet[Any]", ordering: str | tuple[str, ...]) -> "Field[Any, Any]":
+    name = (ordering if isinstance(ordering, str) else ordering[0]).lstrip("-")
+    meta = queryset.model._meta
+    try:
+        field = meta.pk if name == "pk" else meta.get_field(name)
+    except FieldDoesNotExist as error:
+        raise TypeError(f"{meta.label} cannot be paged by {name}") from error
+    if not isinstance(field, Field):
+        raise TypeError(f"{meta.label} cannot be paged by {name}")
+    return field
+
+
+def page_of(
+    view: Any,
+    request: Request,
+    rows: "QuerySet[Any]",
+    shape: type[serializers.BaseSerializer[Any]],
+    **context: Any,
+) -> Response:
+    """One page of `rows`, shaped. The view names its order with `pagination_class`, which the schema reads too."""
+    pages = view.pagination_class()
+    page: list[Model] = pages.paginate_queryset(rows, request, view=view) or []
+    answer: Response = pages.get_paginated_response(shape(page, many=True, context=context).data)
+    return answer

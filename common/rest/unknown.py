@@ -1,0 +1,24 @@
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.refusals import NotFound
+
+
+class UnknownAddress(APIView):
+    """Whatever is below /api/ and nothing: a problem instead of a page. Reads no token, since it tells nothing."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
+    schema = None
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        remedy = _("The addresses are listed at /api/schema/.")
+        if not request.path.endswith("/"):
+            remedy = _("Addresses end in a slash: %(path)s/") % {"path": request.path}
+        raise NotFound(_("There is nothing at this address."), remedy)
+
+    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
+        raise NotImplementedError  # initial() answers, whatever the method

@@ -1,0 +1,293 @@
+"""Reading the dialogues of a project: a list with filters and a search, and each one with how it came about."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from annotation.labelling.selectors.dialogue_labels import (
+    LABEL_STATES,
+    DialogueLabels,
+    in_label_state,
+    label_states,
+    labelled_by,
+    labels_of,
+)
+from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.workbench import speakers_in
+from annotation.onboarding.models import Thread
+from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
+from dialogues.selectors import (
+    SEARCHED_AT_ONCE,
+    actions_in,
+    containing,
+    dialogue_for,
+    dialogues_of,
+    history_of,
+    import_for,
+    missing_dialogue,
+    utterances_of,
+    with_opening,
+)
+from frontend.pages import signed_in
+from frontend.pages.authoring.authoring import lang_of
+from frontend.ui.differences import Piece, differences
+from frontend.ui.labels import LabelsInWords, how
+from frontend.ui.paging import KeysetPage, keyset_page, number_in
+from jobs.models import Job
+from projects.models import Event, Project, Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+SEARCH_CHARS = 200
+COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
+UTTERANCES_SHOWN = 200
+METADATA_SHOWN = 50
+DIFFERING_SHOWN = 50
+BIGGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A choice above the list."""
+
+    name: str
+    label: str | Promise
+    every: str | Promise
+    choices: list[tuple[str, Any]]
+
+
+FILTERS = [
+    Filter("state", gettext_lazy("State"), gettext_lazy("Every state"), DialogueState.choices),
+    Filter("review_state", gettext_lazy("Review"), gettext_lazy("Every review"), ReviewState.choices),
+    Filter("origin", gettext_lazy("Origin"), gettext_lazy("Every origin"), Origin.choices),
+    Filter("split", gettext_lazy("Split"), gettext_lazy("Every split"), Split.choices),
+    Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
+]
+
+# In labelling a dialogue is finished from the start; how far its labels are is what one looks for.
+OF_LABELS = [
+    Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
+    *(one for one in FILTERS if one.name in ("origin", "split")),
+]
+
+
+@login_required
+@require_safe
+def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.READ_DIALOGUES)
+    labels = project.protocol == Protocol.LABELLING
+    filters = OF_LABELS if labels else FILTERS
+    chosen = _chosen(request, filters)
+    words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
+    imported = _import_of(request, project)
+    more = {"import_job": str(imported.pk)} if imported else {}
+    rows = dialogues_of(project, **{name: value for name, value in chosen.items() if name != "label"}, **more)
+    if "label" in chosen:
+        rows = in_label_state(rows, chosen["label"])
+    page, searched_to = _page(rows, words, request.GET.get("before"))
+    counts = {} if labels else actions_in(page.rows)
+    context = {
+        "project": project,
+        "title": _("Dialogues"),
+        "page": page,
+        "rows": [(dialogue, counts.get(dialogue.pk, {})) for dialogue in page.rows],
+        "label_states": label_states(page.rows) if labels else None,
+        "filters": [(one, chosen.get(one.name, "")) for one in filters],
+        "is_filtered": bool(chosen or words or imported),
+        "is_opened": bool(chosen),
+        "words": words,
+        "imported": imported,
+        "searched_to": searched_to,
+        "searched_at_once": SEARCHED_AT_ONCE,
+        "total": rows[: COUNTED + 1].count() if not words else None,
+        "counted": COUNTED,
+        "may": {one.value for one in capabilities_of(user, project)},
+        "dialogue_lang": lang_of(project),
+    }
+    return render(request, "data/dialogues/list.html", context)
+
+
+def _chosen(request: HttpRequest, filters: Sequence[Filter]) -> dict[str, str]:
+    """The filters of the query; a value that does not exist is no filter."""
+    asked = ((one, request.GET.get(one.name, "")) for one in filters)
+    return {one.name: value for one, value in asked if value in dict(one.choices)}
+
+
+def _import_of(request: HttpRequest, project: Project) -> Job | None:
+    try:
+        asked = UUID(request.GET.get("import_job", ""))
+    except ValueError:
+        return None
+    return Job.objects.filter(pk=asked, project=project, kind="import").first()
+
+
+def _page(
+    rows: QuerySet[Dialogue], words: str, before: str | None
+) -> tuple[KeysetPage[Dialogue], int | None]:
+    """A page of the list. A search goes through a bounded number of dialogues and says how far it came."""
+    key = number_in(before)
+    floor = None
+    if words:
+        rows, floor = containing(rows, words, key)
+    page = keyset_page(with_opening(rows), str(key) if key is not None else None)
+    if floor is not None and not page.before:
+        return replace(page, before=str(floor)), floor
+    return page, None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An utterance, and its candidates with the changes to the one that it came from."""
+
+    utterance: Utterance
+    candidates: list[
+        tuple[str, bool, str]
+    ]  # text, whether it is the source, its model in a set of two models
+    changes: list[Piece]
+    is_other: bool
+
+
+@login_required
+@require_safe
+def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
+    """With `?from=` the utterances from that position; UTTERANCES_SHOWN at a time."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    granted = capabilities_of(user, project)
+    reads_all = Capability.READ_DIALOGUES in granted
+    dialogue = dialogue_for(user, dialogue_id) if reads_all else own_labelled(user, project, dialogue_id)
+    if dialogue.project_id != project.pk:
+        raise missing_dialogue()
+    begin = _position(request.GET.get("from", ""))
+    utterances = utterances_of(dialogue).filter(position__gte=begin)[:UTTERANCES_SHOWN]
+    end = begin + UTTERANCES_SHOWN
+    history = history_of(user, dialogue)
+    labels = labels_of(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
+    context = {
+        "project": project,
+        "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
+        "dialogue": dialogue,
+        "shown": shown_of(list(utterances)),
+        "begin": begin,
+        "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
+        "later": end if dialogue.utterance_count > end else None,
+        "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
+        "reads_all": reads_all,
+        "may": {one.value for one in granted},
+        "history": [(event, words_for(event)) for event in history.events] if reads_all else [],
+        "names_people": history.names_people,
+        "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id") if reads_all else None,
+        "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id") if reads_all else None,
+        "imported": _readable_import(request, dialogue),
+        "dialogue_lang": dialogue.language or lang_of(project),
+        **(_labelled(labels, begin) if labels else {}),
+    }
+    return render(request, "data/dialogues/dialogue.html", context)
+
+
+def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
+    """A dialogue that the person labelled. Who wrote dialogues reads them in the workbench instead."""
+    if project.protocol != Protocol.LABELLING:
+        project_for(user, project.slug, Capability.READ_DIALOGUES)  # refuses
+    dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
+    if dialogue is None or not labelled_by(user, dialogue):
+        raise missing_dialogue()
+    return dialogue
+
+
+def _labelled(labels: DialogueLabels, begin: int) -> dict[str, Any]:
+    """What dialogues/labels.html, people.html and utterance.html show."""
+    if labels.schema is None:
+        return {"labels": labels, "people": []}
+    words, speakers = LabelsInWords(labels, schema_of(labels.schema)), speakers_in(labels.task.dialogue_id)
+    shown = range(begin, min(begin + UTTERANCES_SHOWN, len(speakers)))
+    differing = words.differing()
+    return {
+        "labels": labels,
+        "how": how(labels.final, labels) if labels.final else "",
+        "rows": words.dialogue_rows(),
+        "beside": {position: words.beside(position, speakers) for position in shown},
+        "has_runs": words.runs is not None,
+        "differing": [
+            (at + 1, at // UTTERANCES_SHOWN * UTTERANCES_SHOWN) for at in differing[:DIFFERING_SHOWN]
+        ],
+        "more_differing": max(0, len(differing) - DIFFERING_SHOWN),
+        "people": words.people(),
+        "threads": Thread.objects.filter(dialogue=labels.task.dialogue_id).count(),
+    }
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _position(asked: str) -> int:
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 9 else 0
+
+
+def _neighbour(dialogue: Dialogue, *, order: str, **beyond: int) -> int | None:
+    rows = Dialogue.objects.filter(project=dialogue.project_id, **beyond).order_by(order)
+    return rows.values_list("pk", flat=True).first()
+
+
+def _readable_import(request: HttpRequest, dialogue: Dialogue) -> Job | None:
+    """The import that brought it, for those who may see imports."""
+    user = signed_in(request)
+    if dialogue.import_job_id is None or Capability.IMPORT not in capabilities_of(user, dialogue.project):
+        return None
+    return import_for(user, dialogue.import_job_id)
+
+
+def shown_of(utterances: list[Utterance]) -> list[Shown]:
+    """Every second speaker a shade lower, whatever the speakers are called."""
+    speakers = list(dict.fromkeys(utterance.speaker for utterance in utterances))
+    return [_shown(utterance, bool(speakers.index(utterance.speaker) % 2)) for utterance in utterances]
+
+
+def _shown(utterance: Utterance, is_other: bool) -> Shown:
+    held = utterance.candidate_set
+    candidates = held.candidates if held else []
+    texts = [candidate["text"] for candidate in candidates]
+    source = utterance.source if utterance.source is not None and utterance.source < len(texts) else None
+    changed = source is not None and texts[source] != utterance.text
+    return Shown(
+        utterance=utterance,
+        candidates=[
+            (one["text"], place == source, one.get("model_version", ""))
+            for place, one in enumerate(candidates)
+        ],
+        changes=differences(texts[source], utterance.text) if changed and source is not None else [],
+        is_other=is_other,
+    )
+
+
+def words_for(event: Event) -> str:
+    """What an event says to people; its states are shown as badges beside."""
+    kinds = {
+        "state": _("Now:"),
+        "review": _("Review:"),
+        "verdict": _("An expert judged it"),
+        "reset": _("Begun anew"),
+        "restore": _("Brought back"),
+    }
+    return kinds.get(event.kind, event.kind)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/dialogues/", dialogue_list, name="dialogues"),
+    path("p/<slug:slug>/dialogues/<int:dialogue_id>/", dialogue_page, name="dialogue"),
+]

@@ -1,0 +1,318 @@
+"""Taking data out: choose a shape, see what would leave and what would not, follow the export, download the file."""
+
+import contextlib
+import json
+import shlex
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from common.rest.streams import StreamedFile
+from dialogues.models import Split
+from frontend.pages import signed_in
+from frontend.pages.data.imports import rendered
+from frontend.pages.projects.project_steps import steps_in
+from jobs.models import LIVE_STATES
+from jobs.selectors import live_workers
+from jobs.services import cancel_job, retry_job
+from preference.data.formats import FORMATS
+from preference.data.formats.writing import Manifest
+from preference.data.models.exports import Export, FileType, Shape
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.exports import content_type_of, export_for, exports_of, file_of, missing_export
+from preference.data.selectors.formats import FROZEN, shapes_for
+from preference.data.selectors.frozen import frozen_preview
+from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.selection import Filters, preview
+from preference.data.selectors.snapshots import usable_snapshots
+from preference.data.services.exports import LARGEST, checked_filters, remove_file, start_export
+from projects.models import Project, Protocol
+from projects.roles import Capability
+from projects.selectors import project_for
+
+QUEUE = "default"
+PAGE_SIZE = 20
+
+
+class ExportForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    format = forms.ChoiceField(label=gettext_lazy("Format"), choices=Shape.choices, initial=Shape.DIAMANTE)
+    file_type = forms.ChoiceField(
+        label=gettext_lazy("File type"),
+        choices=FileType.choices,
+        initial=FileType.JSONL.value,
+        required=False,
+    )
+    snapshot = forms.ModelChoiceField(
+        label=gettext_lazy("Taken from"),
+        queryset=Snapshot.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("The project as it is now"),
+        help_text=gettext_lazy("Of a snapshot, only the splits can be chosen."),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=LARGEST,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("The same seed and epoch draw the same replies."),
+    )
+    epoch = forms.IntegerField(
+        label=gettext_lazy("Epoch"), min_value=0, max_value=LARGEST, initial=0, required=False
+    )
+    random = forms.BooleanField(
+        label=gettext_lazy("Also pairs with a random reply of another dialogue"),
+        required=False,
+        initial=True,
+    )
+    splits = forms.MultipleChoiceField(
+        label=gettext_lazy("Splits"),
+        choices=Split.choices,
+        initial=Split.values,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one split.")},
+        help_text=gettext_lazy("A dialogue's split was assigned once, by a hash, and never changes."),
+    )
+    include_unreviewed = forms.BooleanField(
+        label=gettext_lazy("Also dialogues that no expert has judged yet"),
+        required=False,
+        help_text=gettext_lazy("Imported dialogues are among them."),
+    )
+    include_withheld = forms.BooleanField(
+        label=gettext_lazy("Also dialogues labelled as private or abandoned"),
+        required=False,
+        help_text=gettext_lazy("Those labelled -1, -2 or phone, which diqad keeps out of training data."),
+    )
+
+    def __init__(self, project: Project, data: QueryDict | None = None) -> None:
+        super().__init__(data)
+        snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
+        snapshots.queryset = usable_snapshots(project)
+        if project.protocol == Protocol.LABELLING:
+            unreviewed = self.fields["include_unreviewed"]
+            unreviewed.label = _("Also dialogues without a final label")
+            unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def export_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """With `?part=preview` what the choices in the query would take."""
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.EXPORT)
+    if request.method == "POST":
+        return _start(request, project)
+    if request.GET.get("part") == "preview":
+        form = ExportForm(project, request.GET)
+        form.is_valid()
+        return render(request, "data/exports/preview.html", _previewed(user, project, form.cleaned_data))
+    return _listed(request, project, ExportForm(project))
+
+
+def _start(request: HttpRequest, project: Project) -> HttpResponse:
+    form = ExportForm(project, request.POST)
+    if not form.is_valid():
+        return _listed(request, project, form, status=400)
+    asked = {name: value for name, value in form.cleaned_data.items() if value not in (None, "")}
+    export = start_export(export_id=asked.pop("id"), project=project, actor=signed_in(request), **asked)
+    return redirect("export", project.slug, export.pk)
+
+
+def _listed(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
+    form.initial.update(_named_in(request, form))
+    page = Paginator(exports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
+    chosen = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    chosen["snapshot"] = form.initial.get("snapshot")
+    context = {
+        "project": project,
+        "title": _("Export"),
+        "form": form,
+        "formats": [FORMATS[shape] for shape in shapes_for(project)],
+        "chosen_format": fitting(project, form["format"].value()),
+        "page": page,
+        "worker_alive": live_workers(QUEUE).exists(),
+        **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
+    }
+    return render(request, "data/exports/list.html", context, status=status)
+
+
+def _named_in(request: HttpRequest, form: ExportForm) -> dict[str, Any]:
+    """What a link to this page chose: `?snapshot=…&format=…`; what does not exist is passed over."""
+    snapshot = None
+    with contextlib.suppress(forms.ValidationError):
+        snapshot = form.fields["snapshot"].clean(request.GET.get("snapshot"))
+    named = {"snapshot": snapshot, "format": request.GET.get("format")}
+    return {name: value for name, value in named.items() if value}
+
+
+def fitting(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
+    """The chosen format where there is data for it, else the first that there is data for."""
+    shapes = [str(shape.value) for shape in shapes_for(project) if snapshot is None or shape in FROZEN]
+    return chosen if chosen in shapes else shapes[0]
+
+
+def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What would leave, why the rest would not, and the same on the command line.
+
+    next_step: where nothing would leave, what every page names as the person's next step, unless that is here.
+    """
+    splits = [split for split in chosen.get("splits") or [] if split in Split.values]
+    unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
+    snapshot = chosen.get("snapshot")
+    format = fitting(project, chosen.get("format"), snapshot)
+    filters = checked_filters(splits, unreviewed, withheld)
+    seen = frozen_preview(snapshot, filters) if snapshot else preview(project, filters, format)
+    draws = Draws(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
+    wanted = Wanted(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
+    steps = [] if seen.leaving else steps_in(user, project)
+    here = reverse("exports", args=[project.slug])
+    return {
+        "project": project,
+        "preview": seen,
+        "next_step": next((step for step in steps[:1] if step.url != here), None),
+        "unreviewed": unreviewed,
+        "no_split": not splits,
+        "snapshot": snapshot,
+        "draws": FORMATS[format].draws,
+        "command": command_for(project.slug, wanted),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an export takes, and how it is written."""
+
+    format: str
+    filters: Filters
+    file_type: str = FileType.JSONL
+    snapshot: Snapshot | None = None
+    draws: Draws = field(default_factory=Draws)
+
+
+def command_for(slug: str, wanted: Wanted) -> str:
+    """The command that writes the same rows."""
+    filters, shape = wanted.filters, FORMATS[wanted.format]
+    every = set(filters.splits) == set(Split.values)
+    options = [["--format", shape.name]]
+    options += [["--file-type", str(wanted.file_type)]] if wanted.file_type != FileType.JSONL else []
+    options += [["--snapshot", str(wanted.snapshot.pk)]] if wanted.snapshot else []
+    options += [] if every else [["--split", split] for split in filters.splits]
+    if not wanted.snapshot:
+        options += [["--include-unreviewed"]] if filters.include_unreviewed else []
+        options += [["--include-withheld"]] if filters.include_withheld and shape.name == Shape.DIQAD else []
+    options += _draw_options(wanted.draws) if shape.draws else []
+    options += [["--output", f"{slug}-{shape.name}.{shape.extension(wanted.file_type)}"]]
+    lines = [["python", "manage.py", "export_dataset", slug], *options]
+    return " \\\n  ".join(shlex.join(line) for line in lines)
+
+
+def _draw_options(draws: Draws) -> list[list[str]]:
+    numbers = {"--seed": draws.seed, "--epoch": draws.epoch}
+    options = [[name, str(value)] for name, value in numbers.items() if value]
+    return [*options, *([] if draws.random else [["--no-random"]])]
+
+
+@login_required
+@never_cache
+@require_safe
+def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
+    """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
+    export = _export_in(signed_in(request), slug, export_id)
+    filters = Filters.of(export.filters)
+    context = {
+        "project": export.project,
+        "title": _("Export as %(format)s") % {"format": export.format},
+        "export": export,
+        "job": export.job,
+        "live": export.job.state in LIVE_STATES,
+        "format": FORMATS[export.format],
+        "splits": [Split(split).label for split in filters.splits],
+        "command": command_for(
+            slug, Wanted(export.format, filters, export.file_type, export.snapshot, Draws.of(export.draws))
+        ),
+        "manifest": manifest_of(export),
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return rendered(request, context, whole="data/exports/export.html", folder="data/exports")
+
+
+def manifest_of(export: Export) -> str:
+    """As it lies beside the file; the database forgets the order of the keys. Empty before there is one."""
+    names = [field.name for field in fields(Manifest) if field.name in export.manifest]
+    kept = {name: export.manifest[name] for name in names}
+    return json.dumps(kept, ensure_ascii=False, indent=2) if kept else ""
+
+
+def _export_in(user: User, slug: str, export_id: UUID) -> Export:
+    project = project_for(user, slug, Capability.EXPORT)
+    export = export_for(user, export_id)
+    if export.project_id != project.pk:
+        raise missing_export()
+    return export
+
+
+@login_required
+@never_cache
+@require_safe
+def download(request: HttpRequest, slug: str, export_id: UUID) -> StreamedFile:
+    file = file_of(_export_in(signed_in(request), slug, export_id))
+    kind = content_type_of(file.name)
+    return StreamedFile(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
+
+
+@login_required
+@never_cache
+@require_safe
+def manifest(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
+    export = _export_in(signed_in(request), slug, export_id)
+    answer = HttpResponse(manifest_of(export) + "\n", content_type="application/json")
+    answer["Content-Disposition"] = f'attachment; filename="{slug}-{export.format}.manifest.json"'
+    return answer
+
+
+@require_POST
+@login_required
+def remove(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
+    remove_file(export=_export_in(signed_in(request), slug, export_id), actor=signed_in(request))
+    messages.success(request, _("The file is removed; its manifest stays."))
+    return redirect("export", slug, export_id)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
+    cancel_job(job=_export_in(signed_in(request), slug, export_id).job, actor=signed_in(request))
+    return redirect("export", slug, export_id)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
+    retry_job(job=_export_in(signed_in(request), slug, export_id).job, actor=signed_in(request))
+    return redirect("export", slug, export_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/exports/", export_list, name="exports"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/", export_page, name="export"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/file/", download, name="export_file"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/manifest/", manifest, name="export_manifest"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/remove/", remove, name="export_remove"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/cancel/", cancel, name="export_cancel"),
+    path("p/<slug:slug>/exports/<uuid:export_id>/retry/", retry, name="export_retry"),
+]

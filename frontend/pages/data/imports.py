@@ -1,0 +1,238 @@
+"""Bringing dialogues in: send a file, follow its import, read what was refused and why."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from common.refusals import Invalid
+from common.rest.streams import StreamedText
+from dialogues.parsing import FORMATS, Limits, guess, sample
+from dialogues.selectors import (
+    as_error,
+    import_for,
+    imports_of,
+    missing_import,
+    phase_of,
+    refused_rows_of,
+)
+from dialogues.serializers import errors_as_csv
+from dialogues.services import uploads
+from dialogues.services.imports import start_import
+from dialogues.services.refused import ROWS_KEPT
+from frontend.pages import signed_in
+from jobs.models import LIVE_STATES, Job, JobState
+from jobs.selectors import live_workers
+from jobs.services import cancel_job, retry_job
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import project_for
+
+QUEUE = "default"
+PAGE_SIZE = 20
+ERRORS_SHOWN = 50
+GUESS = "guess"
+HEAD_BYTES = 64 * 1024  # what a guess is made from; imports.js sends as much
+UTTERANCES_SAMPLED = 6
+
+
+class ImportForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        allow_empty_file=True,
+        help_text=gettext_lazy("Drop it here, or choose it. UTF-8 text."),
+    )
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"),
+        choices=[(GUESS, gettext_lazy("Guess from the file")), *((name, name) for name in FORMATS)],
+    )
+    on_error = forms.ChoiceField(
+        label=gettext_lazy("Rows that cannot be read"),
+        choices=[
+            ("skip", gettext_lazy("Leave out, import the others")),
+            ("stop", gettext_lazy("Import nothing")),
+        ],
+        initial="skip",
+        widget=forms.RadioSelect,
+    )
+
+
+# The form is read only after its length was looked at; csrf_protect then stands before _start.
+@csrf_exempt
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_list(request: HttpRequest, slug: str) -> HttpResponse:
+    project = project_for(signed_in(request), slug, Capability.IMPORT)
+    if request.method == "POST":
+        uploads.check_announced(request.META.get("CONTENT_LENGTH"))
+        try:
+            return _start(request, project)
+        except OSError as error:
+            if uploads.is_full_disk(error):
+                raise uploads.disk_full() from error
+            raise
+    return _listed(request, project, ImportForm())
+
+
+def _listed(request: HttpRequest, project: Project, form: ImportForm, status: int = 200) -> HttpResponse:
+    page = Paginator(imports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "project": project,
+        "title": _("Import dialogues"),
+        "form": form,
+        "page": page,
+        "formats": FORMATS.values(),
+        "most_bytes": settings.IMPORT_MAX_BYTES,
+        "limits": Limits(),
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return render(request, "data/imports/list.html", context, status=status)
+
+
+@csrf_protect
+def _start(request: HttpRequest, project: Project) -> HttpResponse:
+    """A script gets the address of the import as JSON, a plain form is led there."""
+    form = ImportForm(request.POST, request.FILES)
+    wants_json = "application/json" in request.headers.get("Accept", "")
+    if not form.is_valid():
+        if wants_json:
+            said = " ".join(str(error) for errors in form.errors.values() for error in errors)
+            raise Invalid(said)
+        return _listed(request, project, form, status=400)
+    file = form.cleaned_data["file"]
+    job = start_import(
+        project=project,
+        actor=signed_in(request),
+        source=file,
+        name=file.name,
+        format=_format_of(file, form.cleaned_data["format"]),
+        on_error=form.cleaned_data["on_error"],
+        submission_id=form.cleaned_data["id"],
+    )
+    if wants_json:
+        return JsonResponse({"url": reverse("import", args=[project.slug, job.pk])}, status=202)
+    return redirect("import", project.slug, job.pk)
+
+
+def _format_of(file: Any, chosen: str) -> str:
+    if chosen != GUESS:
+        return chosen
+    guessed = guess(file.name or "", file.read(HEAD_BYTES))
+    file.seek(0)
+    if guessed is None:
+        raise Invalid(_("The file is empty."), _("Choose a file that holds dialogues."), field="file")
+    return guessed
+
+
+@require_POST
+@login_required
+def look(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the beginning of a file looks like, before it is sent: its format, and the first dialogue as it is read.
+
+    The body is the first HEAD_BYTES of the file; `name`, `size` and, if the person chose one, `format` in the query.
+    """
+    project_for(signed_in(request), slug, Capability.IMPORT)
+    head, name = request.body[:HEAD_BYTES], request.GET.get("name", "")
+    chosen = request.GET.get("format", "")
+    format = chosen if chosen in FORMATS else guess(name, head)
+    whole = request.GET.get("size") == str(len(head))
+    shown = sample(format, head, whole=whole) if format else None
+    utterances = shown.dialogue.utterances if shown and shown.dialogue else ()
+    context = {
+        "format": FORMATS[format] if format else None,
+        "is_guess": chosen not in FORMATS,
+        "shown": shown,
+        "utterances": utterances[:UTTERANCES_SAMPLED],
+        "more": max(0, len(utterances) - UTTERANCES_SAMPLED),
+    }
+    return render(request, "data/imports/look.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
+    """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
+    job = _import_in(signed_in(request), slug, import_id)
+    errors = Paginator(refused_rows_of(job), ERRORS_SHOWN).get_page(request.GET.get("page"))
+    refused = job.result.get("refused", 0)
+    context: dict[str, Any] = {
+        "project": job.project,
+        "title": job.parameters["name"],
+        "job": job,
+        "live": job.state in LIVE_STATES,
+        "result": job.result,
+        "is_checking": phase_of(job) == "checking",
+        "format": FORMATS.get(job.parameters["format"]),
+        "errors": [as_error(row) for row in errors],
+        "page": errors,
+        "not_kept": max(0, refused - ROWS_KEPT),
+        "worker_alive": live_workers(QUEUE).exists(),
+        "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED) and uploads.path_of(job.pk).is_file(),
+    }
+    return rendered(request, context, whole="data/imports/import.html", folder="data/imports")
+
+
+def rendered(request: HttpRequest, context: dict[str, Any], *, whole: str, folder: str) -> HttpResponse:
+    """The page, or the part of it that htmx asks for. When the job has ended the page is loaded anew: it has more."""
+    part = request.GET.get("part")
+    if part == "row":
+        return render(request, f"{folder}/row.html", context)
+    if part != "live":
+        return render(request, whole, context)
+    answer = render(request, f"{folder}/live.html", context)
+    if not context["live"]:
+        answer["HX-Refresh"] = "true"
+    return answer
+
+
+def _import_in(user: User, slug: str, import_id: UUID) -> Job:
+    project = project_for(user, slug, Capability.IMPORT)
+    job = import_for(user, import_id)
+    if job.project_id != project.pk:
+        raise missing_import()
+    return job
+
+
+@login_required
+@require_safe
+def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> StreamedText:
+    return errors_as_csv(_import_in(signed_in(request), slug, import_id))
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
+    cancel_job(job=_import_in(signed_in(request), slug, import_id), actor=signed_in(request))
+    return redirect("import", slug, import_id)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
+    retry_job(job=_import_in(signed_in(request), slug, import_id), actor=signed_in(request))
+    return redirect("import", slug, import_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/imports/", import_list, name="imports"),
+    path("p/<slug:slug>/imports/look/", look, name="import_look"),
+    path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),
+    path("p/<slug:slug>/imports/<uuid:import_id>/refused.csv", import_errors_table, name="import_errors"),
+    path("p/<slug:slug>/imports/<uuid:import_id>/cancel/", cancel, name="import_cancel"),
+    path("p/<slug:slug>/imports/<uuid:import_id>/retry/", retry, name="import_retry"),
+]

@@ -1,0 +1,289 @@
+"""Freezing dialogues for training: what would be frozen, the card of what was, its files, pushing it to a Hub."""
+
+import shlex
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from common.rest.streams import StreamedFile
+from dialogues.models import Split
+from frontend.charts import snapshot as snapshot_answers
+from frontend.pages import signed_in
+from frontend.pages.data.imports import rendered
+from frontend.pages.projects.project_steps import steps_in
+from jobs.models import LIVE_STATES
+from jobs.selectors import live_workers
+from jobs.services import cancel_job, retry_job
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.exports import content_type_of
+from preference.data.selectors.formats import FROZEN
+from preference.data.selectors.frozen import FILES
+from preference.data.selectors.gaps import expected_shortages
+from preference.data.selectors.selection import Filters, preview, select
+from preference.data.selectors.snapshots import (
+    missing_snapshot,
+    pushes_of,
+    snapshot_file,
+    snapshot_for,
+    snapshots_of,
+)
+from preference.data.services.exports import LARGEST, checked_filters
+from preference.data.services.snapshots import (
+    NAME_CHARS,
+    is_in_use,
+    push_snapshot,
+    remove_snapshot_files,
+    take_snapshot,
+)
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import project_for
+
+QUEUE = "default"
+PAGE_SIZE = 20
+
+
+class SnapshotForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=NAME_CHARS,
+        required=False,
+        help_text=gettext_lazy("Empty: the project and the time."),
+    )
+    splits = forms.MultipleChoiceField(
+        label=gettext_lazy("Splits"),
+        choices=Split.choices,
+        initial=Split.values,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one split.")},
+        help_text=gettext_lazy("A dialogue's split was assigned once, by a hash, and never changes."),
+    )
+    include_unreviewed = forms.BooleanField(
+        label=gettext_lazy("Also dialogues that no expert has judged yet"),
+        required=False,
+        help_text=gettext_lazy("Imported dialogues are among them."),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=LARGEST,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("Kept with it, for what is drawn from it."),
+    )
+
+
+class PushForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    repo_id = forms.CharField(
+        label=gettext_lazy("Repository"),
+        max_length=200,
+        help_text=gettext_lazy("owner/name, as the Hub calls it; it is made where there is none."),
+    )
+    private = forms.BooleanField(
+        label=gettext_lazy("Private"),
+        required=False,
+        initial=True,
+        help_text=gettext_lazy("Only a repository that is made now: one that is there stays as it is."),
+    )
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def snapshot_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """With `?part=preview` what the choices in the query would freeze."""
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.EXPORT)
+    if request.method == "POST":
+        return _take(request, project)
+    if request.GET.get("part") == "preview":
+        form = SnapshotForm(request.GET)
+        form.is_valid()
+        return render(request, "data/snapshots/preview.html", _previewed(user, project, form.cleaned_data))
+    return _listed(request, project, SnapshotForm())
+
+
+def _take(request: HttpRequest, project: Project) -> HttpResponse:
+    form = SnapshotForm(request.POST)
+    if not form.is_valid():
+        return _listed(request, project, form, status=400)
+    asked = {name: value for name, value in form.cleaned_data.items() if value is not None}
+    made = take_snapshot(snapshot_id=asked.pop("id"), project=project, actor=signed_in(request), **asked)
+    return redirect("snapshot", project.slug, made.pk)
+
+
+def _listed(request: HttpRequest, project: Project, form: SnapshotForm, status: int = 200) -> HttpResponse:
+    initial = {name: field.initial for name, field in form.fields.items()}
+    context = {
+        "project": project,
+        "title": _("Snapshots"),
+        "form": form,
+        "page": Paginator(snapshots_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
+        "worker_alive": live_workers(QUEUE).exists(),
+        **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else initial),
+    }
+    return render(request, "data/snapshots/list.html", context, status=status)
+
+
+def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What would be frozen, what it would lack, and the same on the command line."""
+    splits = [split for split in chosen.get("splits") or [] if split in Split.values]
+    filters = checked_filters(splits, bool(chosen.get("include_unreviewed")))
+    seen = preview(project, filters)
+    steps = [] if seen.leaving else steps_in(user, project)
+    return {
+        "project": project,
+        "preview": seen,
+        "next_step": next((step for step in steps if step.url != reverse("snapshots", args=[project.slug])), None),
+        "unreviewed": filters.include_unreviewed,
+        "shortages": [one.text() for one in expected_shortages(select(project, filters))] if seen.leaving else [],
+        "command": command_for(project.slug, str(chosen.get("name") or ""), filters, chosen.get("seed") or 0),
+    }  # fmt: skip
+
+
+def command_for(slug: str, name: str, filters: Filters, seed: int) -> str:
+    """The command that freezes the same."""
+    options = [["--name", name]] if name else []
+    every = set(filters.splits) == set(Split.values)
+    options += [] if every else [["--splits", *filters.splits]]
+    options += [["--include-unreviewed"]] if filters.include_unreviewed else []
+    options += [["--seed", str(seed)]] if seed else []
+    lines = [["python", "manage.py", "take_snapshot", slug], *options]
+    return " \\\n  ".join(shlex.join(line) for line in lines)
+
+
+@login_required
+@never_cache
+@require_safe
+def snapshot_page(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
+    """With `?part=live` only what changes while it is written, with `?part=row` its line in the list."""
+    return _shown(request, _snapshot_in(signed_in(request), slug, snapshot_id), PushForm())
+
+
+def _shown(request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int = 200) -> HttpResponse:
+    filters = Filters.of(snapshot.filters)
+    context = {
+        "project": snapshot.project,
+        "title": snapshot.name,
+        "snapshot": snapshot,
+        "job": snapshot.job,
+        "live": snapshot.job.state in LIVE_STATES,
+        "splits": [Split(split).label for split in filters.splits],
+        "command": command_for(snapshot.project.slug, snapshot.name, filters, snapshot.seed),
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    if request.GET.get("part") is None and snapshot.card:
+        context |= _card(snapshot, push)
+    answer = rendered(request, context, whole="data/snapshots/snapshot.html", folder="data/snapshots")
+    answer.status_code = status
+    return answer
+
+
+def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
+    """Everything about a finished one."""
+    return {
+        "table_one": snapshot_answers.table_one(snapshot.card),
+        "tables": snapshot_answers.tables(snapshot.card),
+        "gaps": snapshot_answers.gaps(snapshot.card),
+        "warnings": snapshot_answers.warnings(snapshot),
+        "files": FILES,
+        "formats": [shape.value for shape in FROZEN if shape != "diamante"],
+        "train_url": _train_url(snapshot),
+        "in_use": is_in_use(snapshot),
+        "pushes": pushes_of(snapshot)[:PAGE_SIZE],
+        "push_form": push,
+    }
+
+
+def _train_url(snapshot: Snapshot) -> str:
+    """Empty where this installation has no page for trainings."""
+    try:
+        return reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}"
+    except NoReverseMatch:
+        return ""
+
+
+def _snapshot_in(user: User, slug: str, snapshot_id: UUID) -> Snapshot:
+    project = project_for(user, slug, Capability.EXPORT)
+    snapshot = snapshot_for(user, snapshot_id)
+    if snapshot.project_id != project.pk:
+        raise missing_snapshot()
+    return snapshot
+
+
+@login_required
+@never_cache
+@require_safe
+def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> StreamedFile:
+    file = snapshot_file(_snapshot_in(signed_in(request), slug, snapshot_id), name)
+    kind = content_type_of(file.name)
+    return StreamedFile(
+        file.open("rb"), as_attachment=True, filename=f"{slug}-{file.name}", content_type=kind
+    )
+
+
+@require_POST
+@login_required
+def push(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
+    snapshot = _snapshot_in(signed_in(request), slug, snapshot_id)
+    form = PushForm(request.POST)
+    if not form.is_valid():
+        return _shown(request, snapshot, form, status=400)
+    sent = form.cleaned_data
+    push_snapshot(
+        push_id=sent["id"],
+        snapshot=snapshot,
+        actor=signed_in(request),
+        repo_id=sent["repo_id"].strip(),
+        private=sent["private"],
+    )
+    return redirect(reverse("snapshot", args=[slug, snapshot_id]) + "#push")
+
+
+@require_POST
+@login_required
+def remove(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
+    remove_snapshot_files(
+        snapshot=_snapshot_in(signed_in(request), slug, snapshot_id), actor=signed_in(request)
+    )
+    messages.success(request, _("The files are removed; the card stays."))
+    return redirect("snapshot", slug, snapshot_id)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
+    cancel_job(job=_snapshot_in(signed_in(request), slug, snapshot_id).job, actor=signed_in(request))
+    return redirect("snapshot", slug, snapshot_id)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
+    retry_job(job=_snapshot_in(signed_in(request), slug, snapshot_id).job, actor=signed_in(request))
+    return redirect("snapshot", slug, snapshot_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/snapshots/", snapshot_list, name="snapshots"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/", snapshot_page, name="snapshot"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/files/<str:name>", download, name="snapshot_file"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/push/", push, name="snapshot_push"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/remove/", remove, name="snapshot_remove"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/cancel/", cancel, name="snapshot_cancel"),
+    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/retry/", retry, name="snapshot_retry"),
+]

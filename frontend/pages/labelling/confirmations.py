@@ -1,0 +1,39 @@
+"""What an annotator has to confirm or change, because somebody answered differently (DiQAD §4.2)."""
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.selectors.workbench import to_confirm
+from frontend.pages import signed_in
+from frontend.pages.onboarding.admission import openings
+from frontend.ui.paging import number_in
+from projects.roles import Capability
+
+A_PAGE = 50
+
+
+@login_required
+@never_cache
+@require_safe
+def confirmations(request: HttpRequest, slug: str) -> HttpResponse:
+    """Each opens the workbench, which shows the others' answers beside one's own."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.ANNOTATE)
+    page = Paginator(to_confirm(user, project), A_PAGE).get_page(number_in(request.GET.get("page")) or 1)
+    context = {
+        "project": project,
+        "title": _("Confirmations"),
+        "page": page,
+        "openings": openings([one.dialogue for one in page.object_list]),
+    }
+    return render(request, "labelling/confirmations/list.html", context)
+
+
+urlpatterns = [path("p/<slug:slug>/confirmations/", confirmations, name="confirmations")]

@@ -1,0 +1,207 @@
+"""Disputes: what people still answer differently after they saw each other's answers, for a trainer to decide."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema, Submission
+from annotation.labelling.selectors.disputes import (
+    decided_lately,
+    dispute_for,
+    disputes_for,
+    next_dispute,
+    spelled,
+    with_answers,
+)
+from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.selectors.workbench import history_of, speakers_in
+from annotation.labelling.services.final_answers import answered_paths, value_at
+from annotation.labelling.services.resolution import decide_dispute, proposal
+from annotation.onboarding.models import Thread
+from annotation.tasks.models.work import Task, TaskState
+from annotation.tasks.services.reasons import MAX_REASON
+from common.refusals import NotFound, Refusal
+from dialogues.models import Dialogue
+from frontend.pages import signed_in
+from frontend.pages.labelling.disagreement import spelled_out
+from frontend.pages.onboarding.admission import openings, page_data, sent_answers
+from frontend.ui.labels import words_of
+from frontend.ui.paging import number_in
+from projects.roles import Capability
+
+A_PAGE = 25
+
+
+@login_required
+@never_cache
+@require_safe
+def disputes(request: HttpRequest, slug: str) -> HttpResponse:
+    """What waits for a trainer's decision, and what was decided last."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.DECIDE)
+    page = Paginator(with_answers(disputes_for(user, project)), A_PAGE).get_page(
+        number_in(request.GET.get("page")) or 1
+    )
+    cases, decided = spelled(list(page.object_list)), decided_lately(project)
+    schema, language = project.labelling.schema, _language()
+    by_key = schema_of(schema).by_key if schema else {}
+    context = {
+        "project": project,
+        "title": _("Disputes"),
+        "page": page,
+        "cases": [(case, spelled_out(case.differing, by_key, language)) for case in cases],
+        "decided": decided,
+        "openings": openings(
+            [case.task.dialogue for case in cases if case.task.dialogue] + [one.dialogue for one in decided]
+        ),
+    }
+    return render(request, "labelling/disputes/list.html", context)
+
+
+def _language() -> str:
+    return "zh" if (get_language() or "").startswith("zh") else "en"
+
+
+@login_required
+@never_cache
+def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
+    """One dispute with everybody's answers; with `?anew=1` one that is decided already, to be decided again."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.DECIDE)
+    task = dispute_for(user, project, task_id)
+    if task is None:
+        raise NotFound(_("There is no such dispute."), _("Go back to the list."))
+    if request.method != "POST":
+        return _show(request, user, task)
+    try:
+        decide_dispute(
+            trainer=user,
+            task_id=task_id,
+            decision_id=_decision_id(request),
+            answers=sent_answers(request),
+            reason=request.POST.get("reason", ""),
+            replaces=number_in(request.POST.get("replaces")),
+        )
+    except Refusal as refusal:
+        return _show(request, user, dispute_for(user, project, task_id) or task, refusal)
+    messages.success(request, _("Dialogue %(n)d is decided.") % {"n": task.dialogue_id})
+    following = next_dispute(user, project, task)
+    return redirect("dispute", slug, following.pk) if following else redirect("disputes", slug)
+
+
+def _decision_id(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("id", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None = None) -> HttpResponse:
+    """refusal: why what was sent is not stored; it stays on the page."""
+    project = task.project
+    row = project.labelling.schema
+    final = FinalLabel.objects.filter(task=task, superseded_at=None).select_related("decided_by").first()
+    is_decided = final is not None and final.origin == LabelOrigin.DECIDED
+    if row is None or (task.state != TaskState.DISPUTED and not is_decided):
+        messages.info(request, str(refusal) if refusal else _("This dialogue is not disputed."))
+        return redirect("disputes", project.slug)
+    answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
+    is_own = any(one.annotator_id == user.pk for one in answered)
+    is_anew = is_decided and (refusal is not None or "anew" in request.GET)
+    is_open = not is_own and (is_anew or not is_decided)
+    data = _data(request, task, row, final, is_open=is_open, is_kept=refusal is not None)
+    context = {
+        "project": project,
+        "dialogue": task.dialogue,
+        "answered": answered,
+        "decision": final,
+        "is_own": is_own,
+        "is_open": is_open,
+        "is_anew": is_anew,
+        "is_overtaken": refusal is not None and refusal.code == "already_decided",
+        "is_older": any(one.schema_id != row.pk for one in answered),
+        "data": data,
+        "differing": len(data["differences"]),
+        "refusal": refusal,
+        **_around(request, user, task),
+    }
+    return render(
+        request, "labelling/disputes/dispute.html", context, status=refusal.status if refusal else 200
+    )
+
+
+def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
+    """The form's own fields, and what leads on from the page."""
+    return {
+        "history": [one for one in history_of(task) if one.superseded_at and one.reason],
+        "next": next_dispute(user, task.project, task),
+        "threads": Thread.objects.filter(dialogue=task.dialogue_id).count(),
+        "reason": request.POST.get("reason", ""),
+        "longest": MAX_REASON,
+        "decision_id": request.POST.get("id") or uuid4(),
+    }
+
+
+def _data(
+    request: HttpRequest,
+    task: Task,
+    row: Schema,
+    final: FinalLabel | None,
+    *,
+    is_open: bool,
+    is_kept: bool,
+) -> dict[str, Any]:
+    """The initial data of static/js/onboarding/admission.js. is_kept: show the sent answers, not the agreed ones."""
+    speakers, dialogue = speakers_in(task.dialogue_id), cast(Dialogue, task.dialogue)
+    answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
+    given = [one.answers for one in answered]
+    begins = proposal(task.project.labelling, schema_of(row), speakers, given)
+    answers = sent_answers(request) if is_kept else final.answers if final else begins.answers
+    newest = max((one.stored_at.timestamp() for one in answered), default=0)
+    data = page_data(row, dialogue, answers, is_open=is_open)
+    return data | {
+        "words": data["words"] | {"decided": _("settled")},
+        "differences": begins.undecided,
+        "spread": _spread(answered),
+        # Another dispute about the same dialogue begins afresh.
+        "kept": f"dispute-{task.pk}-{final.pk if final else 0}-{newest}",
+    }
+
+
+def _spread(answered: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:
+    """By differing question who answered what, the most frequent answer first: [{"words", "by", "value"}]."""
+    said = ((path, _said(path, answered)) for path in answered_paths([], [one.answers for one in answered]))
+    return {path: rows for path, rows in said if len(rows) > 1}
+
+
+def _said(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
+    names: dict[str, list[str]] = defaultdict(list)
+    said: dict[str, dict[str, Any]] = {}
+    for one in answered:
+        value = value_at(one.answers, path)
+        question = schema_of(one.schema).by_key.get(path.rpartition("/")[2])
+        words = words_of(question, value) if question else str(value)
+        names[repr(value)].append(one.annotator.shown_name)
+        said[repr(value)] = {"words": words, "value": value}
+    ordered = sorted(said, key=lambda one: -len(names[one]))
+    return [said[one] | {"by": ", ".join(names[one])} for one in ordered]
+
+
+urlpatterns = [
+    path("p/<slug:slug>/disputes/", disputes, name="disputes"),
+    path("p/<slug:slug>/disputes/<int:task_id>/", dispute, name="dispute"),
+]

@@ -1,0 +1,354 @@
+"""The questions of a labelling project: written beside a preview, read version by version, downloaded as YAML."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, override
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.labelling import schema
+from annotation.labelling.models.labels import Schema
+from annotation.labelling.selectors.schemas import (
+    NEWEST_VERSION,
+    answers_of,
+    current_schema,
+    newest_version,
+    schema_of,
+    version_named,
+    versions_of,
+)
+from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.selectors.workbench import utterances_in
+from annotation.labelling.services.schemas import is_replaceable, use_schema
+from annotation.project_setup.presets import labelling as presets
+from common.refusals import NotFound, Refusal
+from dialogues.models import Dialogue
+from frontend.pages import signed_in
+from frontend.pages.labelling.labelling import question_words
+from frontend.ui.differences import Piece
+from frontend.ui.paging import number_in
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+SAMPLED = 12  # utterances of the preview
+VERSIONS_SHOWN = 50
+CONTEXT = 2  # unchanged lines around changed ones
+PRESETS = {
+    "diqad": "DiQAD",
+    "dch": "DCH",
+    "dialeval": "DialEval-1",
+    "diamante-evaluation": "Diamante",
+}
+
+
+@login_required
+@never_cache
+@require_safe
+def editor(request: HttpRequest, slug: str) -> HttpResponse:
+    """The newest questions, to be changed by who configures the project and read by everybody else in it."""
+    user = signed_in(request)
+    project = labelling_project(user, slug)
+    granted = capabilities_of(user, project)
+    if Capability.CONFIGURE not in granted:
+        return _show_version(request, project, _known(current_schema(project)), granted)
+    newest = newest_version(project)
+    begun = number_in(request.GET.get("from"))
+    source = version_named(project, min(begun, NEWEST_VERSION)) if begun else newest
+    context = {
+        "project": project,
+        "title": _("Schema"),
+        "versions": versions_of(project)[:VERSIONS_SHOWN],
+        "current": current_schema(project),
+        "newest": newest,
+        "presets": PRESETS,
+        "data": _editor_data(project, newest, source, granted),
+    }
+    return render(request, "labelling/schema/editor.html", context)
+
+
+def _known(row: Schema | None) -> Schema:
+    if row is None:
+        raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
+    return row
+
+
+def _editor_data(
+    project: Project, newest: Schema | None, source: Schema | None, granted: frozenset[Capability]
+) -> dict[str, Any]:
+    """The initial data of static/js/labelling/schema_editor.js. source: the schema whose text is shown."""
+    return {
+        "project": project.slug,
+        "content": schema_of(source).content if source else {"questions": []},
+        "newestContent": schema_of(newest).content if newest else {"questions": []},
+        "newest": {
+            "version": newest.version if newest else 0,
+            "sha256": newest.sha256 if newest else "",
+            "answered": answers_of(newest) if newest else 0,
+            "replaceable": bool(newest and is_replaceable(newest)),
+        },
+        "urls": {
+            "preset": reverse("schema_preset", args=[project.slug, "NAME"]),
+            "version": reverse("schema_version", args=[project.slug, 0]),
+        },
+        "words": _words(),
+        **_preview_data(project, granted),
+    }
+
+
+def _preview_data(project: Project, granted: frozenset[Capability]) -> dict[str, Any]:
+    """A sample to try questions on, and what the page says there in both languages."""
+    first = None
+    if Capability.READ_DIALOGUES in granted:
+        first = Dialogue.objects.filter(project=project, utterance_count__gt=0).order_by("pk").first()
+    said = utterances_in(first.pk)[:SAMPLED] if first else []
+    return {
+        "sample": {
+            "lang": first.language if first else project.language,
+            "utterances": [{name: row[name] for name in ("position", "speaker", "text")} for row in said],
+        },
+        "invented": {language: _invented(language) for language in ("en", "zh-hans")},
+        "questionWords": {language[:2]: _words_in(language) for language in ("en", "zh-hans")},
+        "nothingToPreview": _("The preview appears when the questions have no problem."),
+    }
+
+
+def _words_in(language: str) -> dict[str, str]:
+    with override(language):
+        return question_words()
+
+
+def _invented(language: str) -> list[str]:
+    with override(language):
+        return [
+            _("My heater shows the code E4 and stays cold."),
+            _("Sorry to hear that. Is the water tap below it open?"),
+            _("It was half closed. Now it is open."),
+            _("Then press Reset for five seconds, please."),
+            _("It is getting warm. Thank you!"),
+            _("Glad it works. Have a good evening."),
+        ]
+
+
+def _words() -> dict[str, Any]:
+    """What the scripts of the editor say. A list: for 1, and for other numbers."""
+    return {
+        **_question_labels(),
+        **_option_labels(),
+        "added": _("Question {n} is added."),
+        "removed": _("Question {n} is removed."),
+        "option_removed": _("Option {n} is removed."),
+        "moved": _("Now question {n}."),
+        "undo": _("Undo"),
+        "undone": _("Undone."),
+        "no_form": _("The text cannot be read as questions, so there is no form."),
+        "line": _("Line {n}"),
+        "fine": _("No problem."),
+        "problems": [ngettext("{n} problem", "{n} problems", n) for n in (1, 2)],
+        "unchecked": _(
+            "The server cannot be reached; the text is kept in this browser and checked again soon."
+        ),
+        "unsaved": _("not saved, kept in this browser"),
+        "same": _("Nothing is changed"),
+        "save_first": _("Save as version {version}"),
+        "save_in_place": _("Save in place of version {version}: nobody has used it"),
+        "save_next": [
+            ngettext(
+                "Save as version {version}; {n} submission keeps version {before}",
+                "Save as version {version}; {n} submissions keep version {before}",
+                n,
+            )
+            for n in (1, 2)
+        ],
+        "saved": _("Version {version} is saved. New work is done under it."),
+        "not_saved": _("It is not saved; your text stays here."),
+        "mine": _("Keep mine"),
+        "theirs": _("Take the newer one"),
+        "look": _("See version {version}"),
+        "restored": _("This is your text from before, which is not saved."),
+        "restored_older": _(
+            "This is your text from before, which is not saved. Version {version} was saved since then."
+        ),
+        "discard": _("Back to the saved questions"),
+        "preset_taken": _("The text is replaced by the preset."),
+        "comments": _("The form wrote the text anew; comments in it are gone."),
+        "sign_in": _("You are signed out. Sign in in another tab, then save again; your text stays here."),
+    }
+
+
+def _question_labels() -> dict[str, Any]:
+    return {
+        "new_question": _("New question"),
+        "key": _("Name in the data"),
+        "scope": _("Asked about"),
+        "scopes": {"dialogue": _("the dialogue"), "utterance": _("each utterance")},
+        "kind": _("Kind"),
+        "kinds": {
+            "choice": _("one option"),
+            "choices": _("several options"),
+            "scale": _("scale of numbers"),
+            "slider": _("slider"),
+            "text": _("words"),
+        },
+        "text_en": _("Text in English"),
+        "text_zh": _("Text in Chinese"),
+        "guideline_en": _("Guideline in English"),
+        "guideline_zh": _("Guideline in Chinese"),
+        "when": _("Shown only when"),
+        "when_help": _("For example {question: quality, in: [1]}; empty: always."),
+        "required": _("Has to be answered"),
+        "requireds": {"yes": _("always"), "no": _("never"), "when": _("only when…")},
+        "required_when": _("Has to be answered when"),
+        "speakers": _("Only for utterances of"),
+        "speakers_help": _("Speakers with commas between; empty: everybody."),
+        "sets": _("Answers that follow from others"),
+        "sets_help": _("For example [{when: {question: coherent, in: [0]}, value: 0}]"),
+        "agree": _("People are compared on it"),
+        "runs": _("Equal labels in a row are one nugget"),
+        "low_en": _("Low end in English"),
+        "low_zh": _("Low end in Chinese"),
+        "high_en": _("High end in English"),
+        "high_zh": _("High end in Chinese"),
+        "min": _("From"),
+        "max": _("To"),
+        "max_length": _("Most characters"),
+        "more": _("Conditions, guideline and more"),
+        "up": _("Move up"),
+        "down": _("Move down"),
+        "copy": _("Duplicate"),
+        "remove": _("Remove"),
+    }
+
+
+def _option_labels() -> dict[str, Any]:
+    return {
+        "options": _("Options"),
+        "option": _("Option {n}"),
+        "add_option": _("Add an option"),
+        "value": _("Value"),
+        "in_en": _("English"),
+        "in_zh": _("Chinese"),
+        "keyboard": _("Key on the keyboard"),
+        "nugget": _("Meaning as a nugget"),
+        "nuggets": {
+            "": "–",
+            "trigger": _("trigger"),
+            "regular": _("regular"),
+            "goal": _("goal"),
+            "none": _("no nugget"),
+        },
+        "counts_as": _("Counts as the option"),
+        "examples_en": _("Examples in English, one a line"),
+        "examples_zh": _("Examples in Chinese, one a line"),
+        "more_option": _("More"),
+    }
+
+
+# ---- versions --------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """One version: its questions to try, its text, and what it changed."""
+    user = signed_in(request)
+    project = labelling_project(user, slug)
+    row = version_named(project, min(number, NEWEST_VERSION))
+    return _show_version(request, project, row, capabilities_of(user, project))
+
+
+def _show_version(
+    request: HttpRequest, project: Project, row: Schema, granted: frozenset[Capability]
+) -> HttpResponse:
+    text = schema.to_yaml(schema_of(row))
+    before = versions_of(project).filter(version__lt=row.version).first()
+    current = current_schema(project)
+    context = {
+        "project": project,
+        "title": _("Schema, version %(n)d") % {"n": row.version},
+        "row": row,
+        "answered": answers_of(row),
+        "is_current": current is not None and current.pk == row.pk,
+        "before": before,
+        "changes": changed_lines(schema.to_yaml(schema_of(before)), text) if before else [],
+        "text": text,
+        "configures": Capability.CONFIGURE in granted,
+        "versions": versions_of(project)[:VERSIONS_SHOWN],
+        "current": current,
+        "data": {"content": schema_of(row).content, **_preview_data(project, granted)},
+    }
+    return render(request, "labelling/schema/version.html", context)
+
+
+def changed_lines(before: str, after: str) -> list[Piece]:
+    """Lines that were added or removed, with a few around them; kind "gap" stands for lines left out."""
+    old, new = before.splitlines(), after.splitlines()
+    found: list[Piece] = []
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
+        if found:
+            found.append(Piece("gap", "⋯"))
+        for kind, i, j, k, m in group:
+            if kind == "equal":
+                found += _pieces("same", old[i:j])
+            else:
+                found += _pieces("removed", old[i:j]) + _pieces("added", new[k:m])
+    return found
+
+
+def _pieces(kind: str, lines: Sequence[str]) -> list[Piece]:
+    return [Piece(kind, line) for line in lines]
+
+
+@require_POST
+@login_required
+def use(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Do new work under this version again."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.CONFIGURE)
+    row = use_schema(project=project, actor=user, version=min(number, NEWEST_VERSION))
+    messages.success(request, _("New work is done under version %(n)d.") % {"n": row.version})
+    return redirect("schema_version", slug, row.version)
+
+
+@login_required
+@never_cache
+@require_safe
+def download(request: HttpRequest, slug: str, number: int = 0) -> HttpResponse:
+    """The questions as YAML: of a version, or those that new work is done under."""
+    project = labelling_project(signed_in(request), slug)
+    row = version_named(project, min(number, NEWEST_VERSION)) if number else _known(current_schema(project))
+    name = f"{project.slug}-schema-{row.version}.yaml"
+    return _yaml(schema.to_yaml(schema_of(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+@login_required
+@require_safe
+def preset(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """The questions of a paper as text, comments included."""
+    labelling_project(signed_in(request), slug, Capability.CONFIGURE)
+    if name not in PRESETS:
+        raise NotFound(_("There is no preset “%(name)s”.") % {"name": name}, _("Choose one of the list."))
+    return _yaml(presets.yaml_of(name))
+
+
+def _yaml(text: str, headers: dict[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(text, content_type="application/yaml; charset=utf-8", headers=headers)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/schema/", editor, name="schema"),
+    path("p/<slug:slug>/schema/schema.yaml", download, name="schema_yaml"),
+    path("p/<slug:slug>/schema/presets/<slug:name>.yaml", preset, name="schema_preset"),
+    path("p/<slug:slug>/schema/<int:number>/", version, name="schema_version"),
+    path("p/<slug:slug>/schema/<int:number>/use/", use, name="schema_use"),
+    path("p/<slug:slug>/schema/<int:number>/schema.yaml", download, name="schema_version_yaml"),
+]

@@ -1,0 +1,150 @@
+"""Measuring how well a model ranks what people wrote, on what a snapshot holds out."""
+
+from typing import cast
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from common.refusals import NotFound, Refusal
+from dialogues.models import Split
+from frontend.charts.answer import as_file, json_file
+from frontend.charts.evaluation import answers_of, name_of
+from frontend.pages import signed_in
+from frontend.pages.data.imports import rendered
+from frontend.pages.learning.training import snapshot_url, trainable_project
+from frontend.pages.learning.training_form import base_name
+from jobs.models import LIVE_STATES
+from jobs.selectors import live_workers
+from jobs.services import cancel_job, retry_job
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.snapshots import usable_snapshots
+from preference.evaluation.models import Evaluation
+from preference.evaluation.selectors import evaluation_for
+from preference.evaluation.services import start_evaluation
+from preference.registry.child_process import QUEUE
+from preference.registry.selectors.bases import bases_for
+from projects.models import Project
+
+
+class EvaluationForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    model = forms.ChoiceField(label=gettext_lazy("Model"))
+    snapshot = forms.ModelChoiceField(
+        label=gettext_lazy("Snapshot"), queryset=Snapshot.objects.none(), empty_label=None
+    )
+    split = forms.ChoiceField(
+        label=gettext_lazy("Split"),
+        choices=[("", gettext_lazy("what it holds out")), *Split.choices],
+        required=False,
+    )
+
+    def __init__(self, user: User, project: Project, data: QueryDict | None = None, model: str = "") -> None:
+        super().__init__(data, initial={"model": model} if model else None)
+        named = [(base.name, base_name(base)) for base in bases_for(user, project)]
+        chosen = cast("forms.ChoiceField", self.fields["model"])
+        chosen.choices = [(model, model)] if model else named
+        if model:
+            chosen.widget = forms.HiddenInput()
+        snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
+        snapshots.queryset = usable_snapshots(project)
+
+
+@require_POST
+@login_required
+def evaluate(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = trainable_project(user, slug)
+    form = EvaluationForm(user, project, request.POST)
+    if not form.is_valid():
+        return _refused(request, project, form)
+    sent = form.cleaned_data
+    try:
+        made = start_evaluation(evaluation_id=sent.pop("id"), project=project, actor=user, **sent)
+    except Refusal as refusal:
+        form.add_error(None, str(refusal))
+        return _refused(request, project, form)
+    return redirect("evaluation", slug, made.pk)
+
+
+def _refused(request: HttpRequest, project: Project, form: EvaluationForm) -> HttpResponse:
+    context = {"project": project, "title": _("Evaluate"), "evaluation_form": form}
+    return render(request, "learning/models/refused.html", context, status=422)
+
+
+def _evaluation_in(user: User, slug: str, evaluation_id: UUID) -> Evaluation:
+    row = evaluation_for(user, evaluation_id)
+    if row.project.slug != slug:
+        raise NotFound(
+            _("There is no such evaluation in this project."), _("Look it up in the list of models.")
+        )
+    return row
+
+
+@login_required
+@never_cache
+@require_safe
+def evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
+    """With `?part=live` only what changes while it runs, with `?part=row` its line in a list."""
+    row = _evaluation_in(signed_in(request), slug, evaluation_id)
+    context = {
+        "project": row.project,
+        "title": _("Evaluation of %(name)s") % {"name": name_of(row)},
+        "evaluation": row,
+        "job": row.job,
+        "live": row.job.state in LIVE_STATES,
+        "answers": answers_of(row.report) if row.report else [],
+        "notes": row.report.get("notes", []),
+        "snapshot_url": snapshot_url(row.project.slug, row.snapshot_id),
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return rendered(request, context, whole="learning/models/evaluation.html", folder="learning/models")
+
+
+@login_required
+@never_cache
+@require_safe
+def evaluation_download(
+    request: HttpRequest, slug: str, evaluation_id: UUID, name: str, suffix: str
+) -> HttpResponse:
+    """The whole report as JSON; one of its answers as CSV or SVG."""
+    row = _evaluation_in(signed_in(request), slug, evaluation_id)
+    stem = f"{name_of(row).replace('/', '-')}-{row.split}-{name}"
+    if (name, suffix) == ("report", "json") and row.report:
+        return json_file(row.report, f"{stem}.json")
+    found = next((one for one in answers_of(row.report) if one.name == name), None)
+    if found is None:
+        raise Http404
+    return as_file(found, stem, suffix)
+
+
+@require_POST
+@login_required
+def evaluation_cancel(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
+    cancel_job(job=_evaluation_in(signed_in(request), slug, evaluation_id).job, actor=signed_in(request))
+    return redirect("evaluation", slug, evaluation_id)
+
+
+@require_POST
+@login_required
+def evaluation_retry(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
+    retry_job(job=_evaluation_in(signed_in(request), slug, evaluation_id).job, actor=signed_in(request))
+    return redirect("evaluation", slug, evaluation_id)
+
+
+ONE = "p/<slug:slug>/evaluations/<uuid:evaluation_id>/"
+urlpatterns = [
+    path("p/<slug:slug>/evaluations/", evaluate, name="evaluate"),
+    path(ONE, evaluation_page, name="evaluation"),
+    path(f"{ONE}cancel/", evaluation_cancel, name="evaluation_cancel"),
+    path(f"{ONE}retry/", evaluation_retry, name="evaluation_retry"),
+    path(f"{ONE}<slug:name>.<str:suffix>", evaluation_download, name="evaluation_download"),
+]

@@ -1,0 +1,284 @@
+"""The models of a project: where they came from, how well they rank, which one is in use, and changing that."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from common.refusals import NotFound, Refusal
+from frontend.charts.answer import as_file, json_file
+from frontend.charts.evaluation import answers_of, comparison, matrix, name_of, overall, value
+from frontend.pages import signed_in
+from frontend.pages.batch_review.appeals import request_id
+from frontend.pages.learning.evaluations import EvaluationForm
+from frontend.pages.learning.training import snapshot_url, trainable_project
+from frontend.pages.learning.training_form import named_settings
+from jobs.models import LIVE_STATES, JobState
+from jobs.selectors import live_workers
+from preference.evaluation.selectors import Comparison, comparisons_of, evaluations_of
+from preference.registry.child_process import QUEUE
+from preference.registry.models import RegisteredModel
+from preference.registry.selectors.models import (
+    children_of,
+    current_model,
+    lineage_of,
+    model_for,
+    models_of,
+    promotion_to_undo,
+    promotions_of,
+)
+from preference.registry.services.promotion import promote_model, roll_back
+from preference.registry.services.registry import remove_model, update_model
+from preference.runs.selectors import runs_of
+from projects.models import Project
+
+PAGE_SIZE = 20
+PROMOTIONS = 20
+EVALUATIONS = 40  # of one model, the newest
+FAILED_FOR = timedelta(days=3)
+
+
+# ---- all models ------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def model_list(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    return _render_list(request, user, trainable_project(user, slug))
+
+
+def _render_list(
+    request: HttpRequest,
+    user: User,
+    project: Project,
+    refusal: Refusal | None = None,
+) -> HttpResponse:
+    current = current_model(project)
+    compared = comparisons_of(project)
+    chosen = _chosen(compared, request.GET.get("on", ""))
+    undoable = promotion_to_undo(project)
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Models"),
+        "current": current,
+        "page": Paginator(models_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
+        "running": runs_of(project).filter(job__state__in=LIVE_STATES),
+        "evaluating": evaluations_of(project).filter(_recent())[:PAGE_SIZE],
+        "first": _firsts(compared),
+        "compared": [(key_of(one), one) for one in compared],
+        "chosen": chosen,
+        "promotions": promotions_of(project)[:PROMOTIONS],
+        "undoable": undoable if undoable and current and undoable.after == current.generator else None,
+        "evaluation_form": EvaluationForm(user, project),
+        "refusal": refusal,
+        "worker_alive": live_workers(QUEUE).exists(),
+        **(_compared(chosen) if chosen else {}),
+    }
+    return render(request, "learning/models/list.html", context, status=refusal.status if refusal else 200)
+
+
+def _recent() -> Q:
+    """Evaluations that run, and those that failed lately: nobody else would tell why a model is not compared."""
+    failed = Q(job__state=JobState.FAILED, created_at__gt=timezone.now() - FAILED_FOR)
+    return Q(job__state__in=LIVE_STATES) | failed
+
+
+def key_of(compared: Comparison) -> str:
+    return f"{compared.snapshot.pk}:{compared.split}"
+
+
+def _chosen(compared: list[Comparison], key: str) -> Comparison | None:
+    """Of several, the newest where models can really be compared, unless one is asked for."""
+    asked = next((one for one in compared if key_of(one) == key), None)
+    several = next((one for one in compared if len(one.rows) > 1), None)
+    return asked or several or next(iter(compared), None)
+
+
+def _compared(chosen: Comparison) -> dict[str, Any]:
+    return {
+        "on": key_of(chosen),
+        "answer": comparison(chosen.rows),
+        "columns": [(name_of(row), row) for row in chosen.rows],
+        "matrix": matrix(chosen.rows),
+    }
+
+
+def _firsts(compared: list[Comparison]) -> dict[int, Any]:
+    """P@1 by preference score of each model's newest evaluation, by model id."""
+    rows = sorted((row for one in compared for row in one.rows), key=lambda row: row.created_at)
+    return {row.model_id: value(overall(row), "preference", "p_at_1") for row in rows if row.model_id}
+
+
+@login_required
+@never_cache
+@require_safe
+def comparison_download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
+    project = trainable_project(signed_in(request), slug)
+    chosen = _chosen(comparisons_of(project), request.GET.get("on", ""))
+    if chosen is None or name != "p-at-1":
+        raise Http404
+    return as_file(comparison(chosen.rows), f"{slug}-models-{chosen.split}", suffix)
+
+
+@require_POST
+@login_required
+def promotion_undo(request: HttpRequest, slug: str) -> HttpResponse:
+    """Roll back: the newest promotion is taken back, or it is said who changed the model meanwhile."""
+    user = signed_in(request)
+    project = trainable_project(user, slug)
+    try:
+        made = roll_back(
+            promotion_id=request_id(request),
+            project=project,
+            actor=user,
+            expected_current=request.POST.get("expected") or None,
+            reason=request.POST.get("reason", ""),
+        )
+    except Refusal as refusal:
+        return _render_list(request, user, project, refusal)
+    name = made.after.slug if made.after else _("the server's own model")
+    messages.success(request, _("Rolled back. The next candidates come from %(name)s.") % {"name": name})
+    return redirect("models", slug)
+
+
+# ---- one model -------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def model_page(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    user = signed_in(request)
+    return _render_model(request, user, _model_in(user, slug, name))
+
+
+def _model_in(user: User, slug: str, name: str) -> RegisteredModel:
+    model = model_for(user, name)
+    if model.project.slug != slug:
+        raise NotFound(_("There is no such model in this project."), _("Look it up in the list."))
+    return model
+
+
+def _render_model(
+    request: HttpRequest, user: User, model: RegisteredModel, refusal: Refusal | None = None
+) -> HttpResponse:
+    project, current = model.project, current_model(model.project)
+    rows = list(evaluations_of(project, model)[:EVALUATIONS])
+    done = [row for row in rows if row.job.state == JobState.DONE]
+    asked = request.GET.get("evaluation")
+    shown = next((row for row in done if str(row.pk) == asked), next(iter(done), None))
+    run = model.training_run
+    context = {
+        "project": project,
+        "title": model.slug,
+        "model": model,
+        "current": current,
+        "in_use": bool(current and model.generator_id and current.generator == model.generator),
+        "lineage": lineage_of(model)[::-1],
+        "children": children_of(model),
+        "run": run,
+        "changed": named_settings(run.changes),
+        "evaluations": [(row, value(overall(row), "preference", "p_at_1")) for row in rows],
+        "shown": shown,
+        "answers": answers_of(shown.report) if shown else [],
+        "notes": shown.report.get("notes", []) if shown else [],
+        "card": json.dumps(model.config, ensure_ascii=False, indent=2) if model.config else "",
+        "snapshot_url": snapshot_url(project.slug, model.snapshot_id),
+        "evaluation_form": EvaluationForm(user, project, model=model.slug),
+        "worker_alive": live_workers(QUEUE).exists(),
+        "refusal": refusal,
+        "sent": request.POST if refusal else {},
+    }
+    return render(request, "learning/models/model.html", context, status=refusal.status if refusal else 200)
+
+
+def _acts(
+    request: HttpRequest, slug: str, name: str, act: Callable[[User, RegisteredModel], str]
+) -> HttpResponse:
+    """Do one thing to a model and say so; a refusal is shown on its page with what is true now."""
+    user = signed_in(request)
+    model = _model_in(user, slug, name)
+    try:
+        told = act(user, model)
+    except Refusal as refusal:
+        return _render_model(request, user, _model_in(user, slug, name), refusal)
+    messages.success(request, told)
+    return redirect("model", slug, model.slug)
+
+
+@require_POST
+@login_required
+def model_promote(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    def act(user: User, model: RegisteredModel) -> str:
+        promote_model(
+            promotion_id=request_id(request),
+            model=model,
+            project=model.project,
+            actor=user,
+            expected_current=request.POST.get("expected") or None,
+            reason=request.POST.get("reason", ""),
+        )
+        return _("The next candidates come from %(name)s. You can roll back at any time.") % {
+            "name": model.slug
+        }
+
+    return _acts(request, slug, name, act)
+
+
+@require_POST
+@login_required
+def model_edit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    def act(user: User, model: RegisteredModel) -> str:
+        changes = {"slug": request.POST.get("slug", "").strip(), "note": request.POST.get("note", "").strip()}
+        model.slug = update_model(model=model, actor=user, changes=changes).slug
+        return _("Saved.")
+
+    return _acts(request, slug, name, act)
+
+
+@require_POST
+@login_required
+def model_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    def act(user: User, model: RegisteredModel) -> str:
+        remove_model(model=model, actor=user)
+        return _("The files are removed; where the model came from and how good it was stay.")
+
+    return _acts(request, slug, name, act)
+
+
+@login_required
+@never_cache
+@require_safe
+def model_card(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """training.json, as the trainer wrote it."""
+    model = _model_in(signed_in(request), slug, name)
+    return json_file(model.config, f"{model.slug}.training.json")
+
+
+urlpatterns = [
+    path("p/<slug:slug>/models/", model_list, name="models"),
+    path("p/<slug:slug>/models/<slug:name>/", model_page, name="model"),
+    path("p/<slug:slug>/models/<slug:name>/promote/", model_promote, name="model_promote"),
+    path("p/<slug:slug>/models/<slug:name>/edit/", model_edit, name="model_edit"),
+    path("p/<slug:slug>/models/<slug:name>/remove/", model_remove, name="model_remove"),
+    path("p/<slug:slug>/models/<slug:name>/training.json", model_card, name="model_card"),
+    path(
+        "p/<slug:slug>/comparison/<slug:name>.<str:suffix>", comparison_download, name="comparison_download"
+    ),
+    path("p/<slug:slug>/promotions/roll-back/", promotion_undo, name="promotion_undo"),
+]

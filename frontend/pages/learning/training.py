@@ -1,0 +1,269 @@
+"""Training a model on a snapshot: choose, follow the loss, stop, go on, read the log, see what came of it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from common.refusals import NotFound, Refusal
+from common.rest.streams import StreamedFile
+from frontend.charts.answer import as_file
+from frontend.charts.training import POINTS, loss_curve
+from frontend.pages import signed_in
+from frontend.pages.data.imports import rendered
+from frontend.pages.learning.training_form import TrainingForm, forecast, named_settings, source_name
+from frontend.pages.projects.project_steps import url_of
+from jobs.models import LIVE_STATES
+from jobs.selectors import live_workers
+from jobs.services import cancel_job
+from preference.data.selectors.snapshots import usable_snapshots
+from preference.registry.child_process import QUEUE
+from preference.registry.files import folder_of_run, read_json
+from preference.registry.models import RegisteredModel, TrainingRun
+from preference.registry.services.registry import check_trainable
+from preference.runs.selectors import Curve, curve_of, log_of, run_for, runs_of
+from preference.runs.services import remove_run_files, resume_training, start_training
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import project_for
+
+PAGE_SIZE = 20
+COMPARED = 20  # earlier trainings that are asked how fast they were
+TAIL = 6000  # bytes of the log that a page shows
+LAYOUTS = {
+    "trees": gettext_lazy("Dialogue trees: what a dialogue's turns share is computed once."),
+    "packed": gettext_lazy("Packed quadruples: a turn's three replies share its context."),
+    "naive": gettext_lazy("One row for every reply, with its own copy of the context."),
+}
+
+
+def trainable_project(user: User, slug: str) -> Project:
+    """For members who may train. Raises Refusal no_authoring."""
+    project = project_for(user, slug, Capability.TRAIN)
+    check_trainable(project)
+    return project
+
+
+@login_required
+@never_cache
+@require_safe
+def training_list(request: HttpRequest, slug: str) -> HttpResponse:
+    project = trainable_project(signed_in(request), slug)
+    page = Paginator(runs_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "project": project,
+        "title": pgettext("models", "Training"),
+        "page": page,
+        "has_snapshot": usable_snapshots(project).exists(),
+        "snapshots_url": url_of("snapshots", slug),
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return render(request, "learning/training/list.html", context)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def training_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """With `?part=forecast` what a training with the choices in the query would take."""
+    user = signed_in(request)
+    project = trainable_project(user, slug)
+    if request.method == "POST":
+        return _start(request, user, project)
+    if request.GET.get("part") == "forecast":
+        form = TrainingForm(user, project, request.GET)
+        form.is_valid()
+        return render(request, "learning/training/forecast.html", _forecast(project, form))
+    asked = request.GET.get("snapshot", "")
+    named = usable_snapshots(project).filter(pk=asked).first() if _is_uuid(asked) else None
+    form = TrainingForm(user, project, snapshot=named, model=request.GET.get("model"))
+    return _asked(request, project, form)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _start(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    form = TrainingForm(user, project, request.POST)
+    if not form.is_valid():
+        return _asked(request, project, form, status=422)
+    sent = form.cleaned_data
+    try:
+        run = start_training(
+            run_id=sent["id"],
+            project=project,
+            actor=user,
+            snapshot=sent["snapshot"],
+            model=sent.get("other") or sent["model"],
+            recipe=sent["recipe"],
+            changes=form.changes(),
+            is_lora=sent["is_lora"],
+            seed=sent["seed"],
+        )
+    except Refusal as refusal:
+        form.add_error(None, str(refusal))
+        return _asked(request, project, form, status=refusal.status)
+    return redirect("training_run", project.slug, run.pk)
+
+
+def _asked(request: HttpRequest, project: Project, form: TrainingForm, status: int = 200) -> HttpResponse:
+    context = {
+        "title": _("Train a model"),
+        "form": form,
+        "snapshots_url": url_of("snapshots", project.slug),
+        "worker_alive": live_workers(QUEUE).exists(),
+        **_forecast(project, form),
+    }
+    return render(request, "learning/training/new.html", context, status=status)
+
+
+def _forecast(project: Project, form: TrainingForm) -> dict[str, Any]:
+    seen = forecast(form, list(runs_of(project)[:COMPARED]))
+    return {"project": project, "seen": seen, "queue": QUEUE, "worker_alive": live_workers(QUEUE).exists()}
+
+
+@login_required
+@never_cache
+@require_safe
+def training_run(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
+    """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
+    run = _run_in(signed_in(request), slug, run_id)
+    live = run.job.state in LIVE_STATES
+    context: dict[str, Any] = {
+        "project": run.project,
+        "title": _("Training %(n)d") % {"n": run.number},
+        "run": run,
+        "job": run.job,
+        "live": live,
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    if request.GET.get("part") != "row":
+        context |= _told(run)
+    return rendered(request, context, whole="learning/training/run.html", folder="learning/training")
+
+
+def _told(run: TrainingRun) -> dict[str, Any]:
+    """What the trainer wrote so far; of a removed training what the row kept."""
+    about: dict[str, Any] = {}
+    model: RegisteredModel | None = getattr(run, "model", None)
+    if run.folder:
+        about = read_json(folder_of_run(run) / "training.json")
+    elif model:
+        about = model.config
+    return {
+        "answer": loss_curve(_curve(run)),
+        "about": about,
+        "settings": named_settings(about.get("recipe", {}) | run.changes),
+        "changed": named_settings(run.changes),
+        "layout": LAYOUTS.get(run.layout, run.layout),
+        "notes": run.message.splitlines(),
+        "log": _log_tail(run),
+        "model": model,
+        "measuring": bool(model and model.evaluations.filter(job__state__in=LIVE_STATES).exists()),
+        "base": run.parent.slug if run.parent else source_name(run.base),
+        "snapshot_url": snapshot_url(run.project.slug, run.snapshot_id),
+    }
+
+
+def snapshot_url(slug: str, snapshot_id: UUID) -> str:
+    return url_of("snapshot", slug, snapshot_id)
+
+
+def _curve(run: TrainingRun, most: int = POINTS) -> Curve:
+    return curve_of(run, most=most) if run.folder else Curve((), run.latest.get("steps", 0), None)
+
+
+def _log_tail(run: TrainingRun) -> str:
+    try:
+        with log_of(run).open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL))
+            text = file.read().decode(errors="replace")
+    except Refusal:
+        return ""
+    return text if size <= TAIL else text.partition("\n")[2]
+
+
+def _run_in(user: User, slug: str, run_id: UUID) -> TrainingRun:
+    run = run_for(user, run_id)
+    if run.project.slug != slug:
+        raise NotFound(_("There is no such training in this project."), _("Look it up in the list."))
+    return run
+
+
+@login_required
+@never_cache
+@require_safe
+def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str) -> HttpResponse:
+    """The loss of every step as CSV, the curve as SVG."""
+    run = _run_in(signed_in(request), slug, run_id)
+    if name != "loss":
+        raise Http404
+    most = POINTS if suffix == "svg" else 10**9
+    return as_file(loss_curve(_curve(run, most)), f"{slug}-training-{run.number}-loss", suffix)
+
+
+@login_required
+@never_cache
+@require_safe
+def training_log(request: HttpRequest, slug: str, run_id: UUID) -> StreamedFile:
+    run = _run_in(signed_in(request), slug, run_id)
+    name = f"{slug}-training-{run.number}.log"
+    file = log_of(run).open("rb")
+    return StreamedFile(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
+
+
+@require_POST
+@login_required
+def training_cancel(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
+    job = cancel_job(job=_run_in(signed_in(request), slug, run_id).job, actor=signed_in(request))
+    if job.state in LIVE_STATES:
+        messages.success(request, _("It writes a checkpoint, then it stops. You can go on from there."))
+    return redirect("training_run", slug, run_id)
+
+
+@require_POST
+@login_required
+def training_resume(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
+    resume_training(run=_run_in(signed_in(request), slug, run_id), actor=signed_in(request))
+    messages.success(request, _("It goes on from its last checkpoint as soon as a worker is free."))
+    return redirect("training_run", slug, run_id)
+
+
+@require_POST
+@login_required
+def training_remove(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
+    remove_run_files(run=_run_in(signed_in(request), slug, run_id), actor=signed_in(request))
+    messages.success(request, _("The files of this training are removed."))
+    return redirect("training_run", slug, run_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/trainings/", training_list, name="trainings"),
+    path("p/<slug:slug>/trainings/new/", training_new, name="training_new"),
+    path("p/<slug:slug>/trainings/<uuid:run_id>/", training_run, name="training_run"),
+    path("p/<slug:slug>/trainings/<uuid:run_id>/cancel/", training_cancel, name="training_cancel"),
+    path("p/<slug:slug>/trainings/<uuid:run_id>/resume/", training_resume, name="training_resume"),
+    path("p/<slug:slug>/trainings/<uuid:run_id>/remove/", training_remove, name="training_remove"),
+    path("p/<slug:slug>/trainings/<uuid:run_id>/log/", training_log, name="training_log"),
+    path(
+        "p/<slug:slug>/trainings/<uuid:run_id>/<slug:name>.<str:suffix>",
+        training_download,
+        name="training_download",
+    ),
+]

@@ -1,0 +1,287 @@
+"""What a training is asked, with the settings of its recipe in words, and what it will probably take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+from uuid import uuid4
+
+from django import forms
+from django.conf import settings
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.snapshots import held_out, usable_snapshots
+from preference.registry.models import TrainingRun
+from preference.registry.selectors.bases import Base, bases_for
+from preference.runs.services import spelled
+from preference.training.common.errors import TrainingError
+from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecipe, changed, with_lora
+from projects.models import Project
+
+LARGEST: Final = 2**31 - 1
+EVERY: Final = 0  # of `similar`: the model's reply is drawn among all candidates
+
+RECIPE_NAMES: Final = {
+    "quick": gettext_lazy("quick"),
+    "diamante": gettext_lazy("diamante (the paper's)"),
+}
+# In the order of the form.
+SETTINGS: Final[dict[str, str | Promise]] = {
+    "epochs": gettext_lazy("Epochs"),
+    "batch": gettext_lazy("Quadruples per step"),
+    "peak_lr": gettext_lazy("Learning rate at its peak"),
+    "head_lr": gettext_lazy("Learning rate of the preference head at its peak"),
+    "warmup": gettext_lazy("Warm-up (steps)"),
+    "context": gettext_lazy("Context at most (tokens)"),
+    "reply": gettext_lazy("Reply at most (tokens)"),
+    "similar": gettext_lazy("The model's reply is one of so many least similar (0: of all)"),
+    "clip": gettext_lazy("Largest norm of the gradient (0: any)"),
+    "beta1": "Adam β₁",
+    "beta2": "Adam β₂",
+    "epsilon": "Adam ε",
+    "precision": gettext_lazy("Precision"),
+    "layout": gettext_lazy("Layout of the rows"),
+    "token_budget": gettext_lazy("Tokens at once at most (memory)"),
+    "recompute": gettext_lazy("Compute activations twice (slower, much less memory)"),
+    "lora_rank": gettext_lazy("LoRA rank"),
+    "lora_alpha": "LoRA α",
+    "lora_dropout": gettext_lazy("LoRA dropout"),
+}
+VALUES: Final = {
+    "auto": gettext_lazy("automatic"),
+    "naive": gettext_lazy("naive: every triple a row"),
+    "packed": gettext_lazy("packed: the context once per turn"),
+    "trees": gettext_lazy("trees: the dialogue once"),
+}
+UNSET: Final = {"similar": gettext_lazy("of all"), "head_lr": gettext_lazy("as of the model")}
+FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
+ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")
+
+
+class TrainingForm(forms.Form):
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    snapshot = forms.ModelChoiceField(
+        label=gettext_lazy("Snapshot"),
+        queryset=Snapshot.objects.none(),
+        empty_label=None,
+        help_text=gettext_lazy(
+            "Its split “train” is learned from; what it holds out, the model is measured on."
+        ),
+    )
+    model = forms.ChoiceField(label=gettext_lazy("Begin from"))
+    other = forms.CharField(
+        label=gettext_lazy("Another folder or Hub id"),
+        max_length=300,
+        required=False,
+        help_text=gettext_lazy("Only administrators may name one; it wins over the choice above."),
+    )
+    recipe = forms.ChoiceField(
+        label=gettext_lazy("Recipe"),
+        choices=list(RECIPE_NAMES.items()),
+        widget=forms.RadioSelect,
+        help_text=gettext_lazy(
+            "quick: minutes with a small model and some hundred dialogues. "
+            "diamante: for large models and thousands of dialogues."
+        ),
+    )
+    is_lora = forms.BooleanField(
+        label=gettext_lazy("LoRA: train small adapters instead of all weights"),
+        required=False,
+        help_text=gettext_lazy(
+            "For models that do not fit into memory otherwise; they are merged in the end."
+        ),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
+        min_value=0,
+        max_value=LARGEST,
+        initial=1,
+        help_text=gettext_lazy("Of the drawn replies, their order and new weights."),
+    )
+
+    def __init__(self, user: User, project: Project, data: QueryDict | None = None, **named: Any) -> None:
+        """named: what a link to the page chose already."""
+        super().__init__(data, initial={name: value for name, value in named.items() if value})
+        self.bases = bases_for(user, project)
+        snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
+        snapshots.queryset = usable_snapshots(project)
+        self.newest = snapshots.queryset.first()
+        self.initial.setdefault("snapshot", self.newest)
+        self.initial.setdefault("recipe", fitting_recipe(self.initial["snapshot"]))
+        model = cast("forms.ChoiceField", self.fields["model"])
+        model.choices = [(base.name, base_name(base)) for base in self.bases]
+        if not user.is_superuser:
+            del self.fields["other"]
+        for name, label in SETTINGS.items():
+            self.fields[name] = _field(name, label)
+
+    @property
+    def settings(self) -> list[forms.BoundField]:
+        return [self[name] for name in SETTINGS]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a setting was typed, or is wrong, so that the settings are shown open."""
+        return (
+            any(self[name].data not in (None, "") or self[name].errors for name in SETTINGS)
+            if self.data
+            else False
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that differ from the recipe's, of what could be read of the form."""
+        told = {name: self.cleaned_data.get(name) for name in SETTINGS}
+        found = {name: value for name, value in told.items() if value not in (None, "")}
+        if not self.cleaned_data.get("is_lora"):
+            found = {name: value for name, value in found.items() if name not in ONLY_LORA}
+        if found.get("similar") == EVERY:
+            found["similar"] = None
+        if "recompute" in found:
+            found["recompute"] = found["recompute"] == "yes"
+        return found
+
+
+def _field(name: str, label: str | Promise) -> forms.Field:
+    about: dict[str, Any] = {"label": label, "required": False, "help_text": defaults_of(name)}
+    if name == "recompute":
+        return forms.ChoiceField(choices=[("", "–"), ("yes", _("yes")), ("no", _("no"))], **about)
+    if name in CHOICES:
+        named = [(value, VALUES.get(value, value)) for value in CHOICES[name]]
+        return forms.ChoiceField(choices=[("", "–"), *named], **about)
+    if name in FLOATS:
+        return forms.FloatField(min_value=0, widget=forms.NumberInput(attrs={"step": "any"}), **about)
+    least = EVERY if name == "similar" else max(1, LEAST[name]) if name == "lora_rank" else LEAST[name]
+    return forms.IntegerField(min_value=least, max_value=LARGEST, **about)
+
+
+def defaults_of(name: str) -> str:
+    """What the recipes say where nothing is entered: "5", or "diamante 5 · quick 3"."""
+    values = {recipe: shown(name, getattr(make(), name)) for recipe, make in RECIPES.items()}
+    if name in ONLY_LORA:
+        return shown(name, getattr(with_lora(RECIPES["quick"]()), name))
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return " · ".join(f"{recipe} {value}" for recipe, value in values.items())
+
+
+def shown(name: str, value: Any) -> str:
+    """A setting's value in words."""
+    if value is None:
+        return str(UNSET.get(name, _("automatic")))
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return str(VALUES.get(value, value)) if isinstance(value, str) else f"{value:g}"
+
+
+def named_settings(values: dict[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a recipe in words, in the order of the form."""
+    return [(str(label), shown(name, values[name])) for name, label in SETTINGS.items() if name in values]
+
+
+def base_name(base: Base) -> str:
+    return base.parent.slug if base.parent else source_name(base.source)
+
+
+def source_name(source: str) -> str:
+    """A base model that nobody registered: a Hub id as it is, a folder by its last two names."""
+    if source == settings.SHIPPED_MODEL:
+        return _("the demo model")
+    return "/".join(Path(source).parts[-2:]) if source.startswith("/") else source
+
+
+def fitting_recipe(snapshot: Snapshot | None) -> str:
+    """The paper's where it gets beyond its warm-up, else the quick one."""
+    paper = RECIPES["diamante"]()
+    return "diamante" if snapshot and steps_of(paper, turns_in(snapshot)) > 2 * paper.warmup else "quick"
+
+
+def turns_in(snapshot: Snapshot) -> int:
+    """Turns of the split train with a candidate that differs: as many quadruples an epoch."""
+    return next(
+        (one.get("replies", 0) for one in snapshot.card.get("splits", []) if one["split"] == "train"), 0
+    )
+
+
+def steps_of(recipe: JointRecipe, turns: int) -> int:
+    return recipe.epochs * -(-turns // recipe.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a training will probably take. seconds: at the speed of `like`, None where nothing like it was trained."""
+
+    snapshot: Snapshot | None
+    recipe: JointRecipe | None
+    turns: int
+    steps: int
+    measured_on: str
+    seconds: float | None
+    like: TrainingRun | None
+
+    @property
+    def dialogues(self) -> int:
+        return self._dialogues("train")
+
+    @property
+    def measured(self) -> int:
+        return self._dialogues(self.measured_on)
+
+    def _dialogues(self, split: str) -> int:
+        columns = self.snapshot.card.get("splits", []) if self.snapshot else []
+        return next((one["dialogues"] for one in columns if one["split"] == split), 0)
+
+    @property
+    def ends_in_warmup(self) -> bool:
+        return bool(self.recipe and 0 < self.steps <= self.recipe.warmup)
+
+    @property
+    def settings(self) -> list[tuple[str, str]]:
+        if self.recipe is None:
+            return []
+        values = self.recipe.as_dict()
+        kept = {
+            name: value for name, value in values.items() if name not in ONLY_LORA or self.recipe.lora_rank
+        }
+        return named_settings(kept)
+
+
+def forecast(form: TrainingForm, runs: Sequence[TrainingRun]) -> Forecast:
+    """Of what the form says so far. runs: earlier trainings of the project, the newest first."""
+    chosen = form.cleaned_data if form.is_bound else form.initial
+    snapshot, recipe = chosen.get("snapshot"), _recipe(form, chosen)
+    turns = turns_in(snapshot) if snapshot else 0
+    steps = steps_of(recipe, turns) if recipe else 0
+    like, seconds = _speed(form, chosen, runs) if recipe else (None, None)
+    whole = seconds * turns * recipe.epochs if seconds and recipe else None
+    return Forecast(snapshot, recipe, turns, steps, held_out(snapshot) if snapshot else "", whole, like)
+
+
+def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None:
+    """None for settings that cannot be."""
+    name = chosen.get("recipe")
+    if name not in RECIPES:
+        return None
+    recipe = with_lora(RECIPES[name]()) if chosen.get("is_lora") else RECIPES[name]()
+    try:
+        return changed(recipe, spelled(form.changes()) if form.is_bound else [])
+    except TrainingError:
+        return None
+
+
+def _speed(
+    form: TrainingForm, chosen: Mapping[str, Any], runs: Sequence[TrainingRun]
+) -> tuple[TrainingRun | None, float | None]:
+    """Seconds a quadruple of the newest training that began from the same base in the same way."""
+    wanted = chosen.get("model") or (form.bases[0].name if form.bases else "")
+    source = next((base.source for base in form.bases if base.name == wanted), None)
+    for run in runs:
+        seconds, step = run.latest.get("seconds"), run.latest.get("step")
+        batch = run.changes.get("batch") or RECIPES[run.recipe]().batch
+        if seconds and step and (run.base, run.is_lora) == (source, bool(chosen.get("is_lora"))):
+            return run, seconds / (step * batch)
+    return None, None

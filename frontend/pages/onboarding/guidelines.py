@@ -1,0 +1,126 @@
+"""A project's guidelines: the text, the schema's words on every option, decisions of threads, and what was changed."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.labelling import schema
+from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
+from annotation.onboarding.selectors.threads import faq_of
+from annotation.onboarding.services.guidelines import acknowledge_guidelines
+from frontend.pages import signed_in
+from frontend.ui.differences import differences
+from frontend.ui.markdown import to_html
+from frontend.ui.paging import number_in
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+LANGUAGES = (("en", "English"), ("zh", "中文"))
+
+
+@login_required
+@never_cache
+@require_safe
+def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """In the reader's language where they are written in it; `?language=` asks for the other."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    shown, written = _language(request, project)
+    granted = capabilities_of(user, project)
+    context = {
+        "project": project,
+        "title": _("Guidelines"),
+        "html": to_html(_texts(project)[shown]) if shown else "",
+        "shown": shown,
+        "languages": [(code, name) for code, name in LANGUAGES if code in written],
+        "configures": Capability.CONFIGURE in granted,
+        "questions": _explained(project, shown or (get_language() or "en")[:2]),
+        "faq": faq_of(project),
+        "version": version_of(project),
+        "changed": is_changed_for(user, project),
+    }
+    return render(request, "projects/guidelines.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
+    """What was changed in the guidelines, newest first."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    shown, written = _language(request, project)
+    names = bool({Capability.READ_DIALOGUES} & capabilities_of(user, project))
+    versions = history_of(project, shown or "en")
+    context = {
+        "project": project,
+        "title": _("Versions of the guidelines"),
+        "shown": shown,
+        "languages": [(code, name) for code, name in LANGUAGES if code in written],
+        "versions": [(one, differences(one.before, one.text)) for one in versions],
+        "names": names,
+    }
+    return render(request, "projects/guidelines_history.html", context)
+
+
+@require_POST
+@login_required
+def guidelines_read(request: HttpRequest, slug: str) -> HttpResponse:
+    """The person has read them as they were shown."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    acknowledge_guidelines(user=user, project=project, version=number_in(request.POST.get("version")) or 1)
+    return redirect("guidelines", slug)
+
+
+def _texts(project: Project) -> dict[str, str]:
+    return {"en": project.guidelines_en, "zh": project.guidelines_zh}
+
+
+def _language(request: HttpRequest, project: Project) -> tuple[str, list[str]]:
+    texts = _texts(project)
+    written = [code for code, _name in LANGUAGES if texts[code].strip()]
+    wanted = [request.GET.get("language"), (get_language() or "en")[:2], *written]
+    return next((code for code in wanted if code in written), ""), written
+
+
+def _explained(project: Project, language: str) -> list[dict[str, Any]]:
+    """The questions whose schema explains them or their options."""
+    row = current_schema(project)
+    found = []
+    for question in schema_of(row).questions if row else ():
+        options = [
+            {
+                "name": _say(option.text, language),
+                "guideline": _say(option.guideline, language),
+                "examples": [_say(example, language) for example in option.examples],
+            }
+            for option in question.options
+            if option.guideline or option.examples
+        ]
+        if question.guideline or options:
+            words = {"text": _say(question.text, language), "guideline": _say(question.guideline, language)}
+            found.append({**words, "options": options})
+    return found
+
+
+def _say(text: schema.Text | None, language: str) -> str:
+    if text is None:
+        return ""
+    return text.zh if language == "zh" else text.en
+
+
+urlpatterns = [
+    path("p/<slug:slug>/guidelines/", guidelines, name="guidelines"),
+    path("p/<slug:slug>/guidelines/versions/", guidelines_history, name="guidelines_history"),
+    path("p/<slug:slug>/guidelines/read/", guidelines_read, name="guidelines_read"),
+]

@@ -1,0 +1,159 @@
+"""Threads: questions about dialogues, their answers, a trainer's decision."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.labelling.selectors.workbench import utterances_in
+from annotation.onboarding.models import ThreadState
+from annotation.onboarding.selectors import threads as selectors
+from annotation.onboarding.services import threads as services
+from common.refusals import Invalid, Refusal
+from dialogues.models import Dialogue
+from frontend.pages import signed_in
+from frontend.ui.paging import number_in
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, project_for
+
+A_PAGE = 30
+THREADS_SHOWN = 50  # of one dialogue
+UTTERANCES_SHOWN = 200
+
+
+@login_required
+@never_cache
+@require_safe
+def threads(request: HttpRequest, slug: str) -> HttpResponse:
+    """The threads that the person may read, newest first."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    state = request.GET.get("state", "")
+    rows = selectors.threads_of(user, project, state=state)
+    page = Paginator(rows, A_PAGE).get_page(number_in(request.GET.get("page")) or 1)
+    context = {
+        "project": project,
+        "title": _("Threads"),
+        "page": page,
+        "state": state,
+        "states": ThreadState.choices,
+        "names": selectors.sees_all(user, project),
+        "open": selectors.open_threads(project),
+        "me": user.pk,
+    }
+    return render(request, "onboarding/threads/threads.html", context)
+
+
+@login_required
+@never_cache
+def thread(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
+    """A dialogue, what was asked about it, and room to ask."""
+    user = signed_in(request)
+    project = project_for(user, slug)
+    dialogue = selectors.dialogue_for_thread(user, project, dialogue_id)
+    refusal: Refusal | None = None
+    if request.method == "POST":
+        try:
+            _store(request, project, dialogue)
+        except Refusal as refused:
+            refusal = refused
+        else:
+            return redirect(
+                f"{reverse('thread', args=[slug, dialogue_id])}?stored={request.POST.get('id', '')}"
+            )
+    return _show(request, project, dialogue, refusal)
+
+
+def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
+    user, sent = signed_in(request), request.POST
+    try:
+        id_ = UUID(sent.get("id", ""))
+        thread_id = UUID(sent["thread"]) if sent.get("thread") else None
+    except ValueError as error:
+        raise Invalid(_("This form is broken."), _("Reload the page and try again.")) from error
+    if thread_id:
+        services.reply(
+            author=user,
+            thread_id=thread_id,
+            message_id=id_,
+            kind=sent.get("kind", ""),
+            text=sent.get("text", ""),
+            faq="faq" in sent,
+        )
+        return
+    services.ask(
+        asker=user,
+        project=project,
+        dialogue_id=dialogue.pk,
+        thread_id=id_,
+        text=sent.get("text", ""),
+        position=_position(sent.get("position")),
+    )
+
+
+def _position(sent: str | None) -> int | None:
+    """The form counts from 1."""
+    number = number_in(sent)
+    return None if number is None else number - 1
+
+
+def _show(
+    request: HttpRequest, project: Project, dialogue: Dialogue, refusal: Refusal | None
+) -> HttpResponse:
+    user = signed_in(request)
+    rows = list(selectors.threads_of(user, project).filter(dialogue=dialogue)[:THREADS_SHOWN])
+    names = selectors.sees_all(user, project)
+    said = selectors.messages_of(user, rows, names=names)
+    decides = Capability.DECIDE in capabilities_of(user, project)
+    shown: list[dict[str, Any]] = [
+        {"row": row, "messages": said[row.pk], "message_id": uuid4()} for row in rows
+    ]
+    if refusal is None:
+        services.mark_seen(user=user, threads=rows)
+    context = {
+        "project": project,
+        "title": _("Threads"),
+        "dialogue": dialogue,
+        "utterances": utterances_in(dialogue.pk)[:UTTERANCES_SHOWN],
+        "threads": shown,
+        "decides": decides,
+        "names": names,
+        "longest": services.MAX_TEXT,
+        "thread_id": uuid4(),
+        "refusal": refusal,
+        "sent": request.POST if refusal else {},
+        "stored": request.GET.get("stored", ""),
+        "owner": user.pk,
+    }
+    return render(
+        request, "onboarding/threads/thread.html", context, status=refusal.status if refusal else 200
+    )
+
+
+@require_POST
+@login_required
+def faq(request: HttpRequest, slug: str, thread_id: UUID) -> HttpResponse:
+    """Show a decision in the guidelines, or take it away."""
+    user = signed_in(request)
+    shown = request.POST.get("faq") == "1"
+    row = services.show_in_guidelines(trainer=user, thread_id=thread_id, faq=shown)
+    messages.success(
+        request, _("The guidelines show it now.") if shown else _("The guidelines show it no more.")
+    )
+    return redirect("thread", slug, row.dialogue_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/threads/", threads, name="threads"),
+    path("p/<slug:slug>/threads/<int:dialogue_id>/", thread, name="thread"),
+    path("p/<slug:slug>/threads/<uuid:thread_id>/faq/", faq, name="thread_faq"),
+]

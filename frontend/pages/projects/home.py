@@ -1,0 +1,57 @@
+"""The start page: my projects, my roles in them, and the next step of each role."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from annotation.overview.selectors.overview import overviews
+from frontend.pages import signed_in
+from frontend.pages.projects.project_steps import Shown, next_steps
+from frontend.ui.paging import keyset_page
+from projects.models import Project, Role
+from projects.selectors import (
+    capabilities_with,
+    may_create_projects,
+    memberships_by_project,
+    projects_for,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    project: Project
+    roles: list[str]
+    steps: list[Shown]
+
+
+@login_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    user = signed_in(request)
+    page = keyset_page(projects_for(user), request.GET.get("before"))
+    new_project = reverse("project_new") if may_create_projects(user) else ""
+    context = {"cards": cards(user, page.rows), "page": page, "new_project": new_project}
+    return render(request, "projects/home/home.html", context | {"title": _("Your projects")})
+
+
+def cards(user: User, projects: Sequence[Project]) -> list[Card]:
+    roles = memberships_by_project(user, projects)
+    seen = overviews(user, projects)
+    return [
+        Card(
+            project,
+            [str(Role(role).label) for role in roles.get(project.pk, [])],
+            next_steps(project, capabilities_with(user, roles.get(project.pk, [])), seen[project.pk]),
+        )
+        for project in projects
+    ]
+
+
+urlpatterns = [path("", home, name="home")]

@@ -1,0 +1,261 @@
+"""Who takes part in a project: add, invite, change roles, remove, undo."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
+
+from accounts.services import ONE_TIME_PASSWORD_DAYS, person_named
+from common.refusals import Refusal
+from frontend.pages import signed_in
+from frontend.ui.paging import keyset_page
+from projects.models import Membership, Project, Protocol, Role
+from projects.roles import Capability
+from projects.selectors import groups_of, member_named, members_of, project_for
+from projects.services import (
+    LONGEST_GROUP,
+    Change,
+    invite_person,
+    remove_member,
+    renew_invitation,
+    set_group,
+    set_member,
+)
+
+
+class RolesForm(forms.Form):
+    roles = forms.MultipleChoiceField(
+        label=gettext_lazy("Roles"), choices=Role.choices, widget=forms.CheckboxSelectMultiple, required=False
+    )
+
+
+class AddForm(forms.Form):
+    who = forms.CharField(
+        label=gettext_lazy("Sign-in name or e-mail address"),
+        max_length=254,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "data-key": "i"}),
+    )
+    roles = forms.MultipleChoiceField(
+        label=gettext_lazy("Roles"),
+        choices=Role.choices,
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Role.ANNOTATOR],
+    )
+
+
+class InviteForm(forms.Form):
+    username = forms.CharField(
+        label=gettext_lazy("Sign-in name"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Letters, digits and @ . + - _"),
+    )
+    display_name = forms.CharField(label=gettext_lazy("Name shown to others"), max_length=80, required=False)
+    email = forms.EmailField(
+        label=gettext_lazy("Email"),
+        required=False,
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("For a forgotten password."),
+    )
+    roles = forms.MultipleChoiceField(
+        label=gettext_lazy("Roles"),
+        choices=Role.choices,
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Role.ANNOTATOR],
+    )
+    invitation_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return project_for(signed_in(request), slug, Capability.MANAGE_MEMBERS)
+
+
+@login_required
+@never_cache
+def members(request: HttpRequest, slug: str) -> HttpResponse:
+    return _render(request, _project(request, slug))
+
+
+def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:
+    search = request.GET.get("q", "").replace("\0", "").strip()[:150]
+    rows = members_of(project, search)
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Members"),
+        "page": keyset_page(rows, request.GET.get("before")),
+        "count": members_of(project).count(),
+        "search": search,
+        "groups": groups_of(project),
+        **_columns(project),
+        "add_form": AddForm(auto_id="add_%s"),
+        "invite_form": InviteForm(auto_id="invite_%s"),
+        **more,
+    }
+    return render(request, "projects/members/members.html", context, status=more.get("status", 200))
+
+
+def _columns(project: Project) -> dict[str, Any]:
+    """What members/row.html shows beside the person. Groups are given dialogues to label (plan_labelling)."""
+    has_groups = project.protocol == Protocol.LABELLING
+    return {"roles": Role.choices, "has_groups": has_groups, "longest_group": LONGEST_GROUP}
+
+
+@require_POST
+@login_required
+def add(request: HttpRequest, slug: str) -> HttpResponse:
+    project = _project(request, slug)
+    form = AddForm(request.POST, auto_id="add_%s")
+    if form.is_valid():
+        try:
+            change = set_member(
+                project=project,
+                actor=signed_in(request),
+                user=person_named(form.cleaned_data["who"]),
+                roles=form.cleaned_data["roles"],
+            )
+        except Refusal as refusal:
+            form.add_error("who", str(refusal))
+        else:
+            messages.success(request, _told(change))
+            return redirect("members", slug)
+    return _render(request, project, add_form=form, status=422)
+
+
+def _told(change: Change) -> str:
+    roles = pgettext("list", ", ").join(str(Role(role).label) for role in change.after or ())
+    words = (
+        _("%(name)s takes part as: %(roles)s.") if change.is_new else _("%(name)s has the roles: %(roles)s.")
+    )
+    return words % {"name": change.user.shown_name, "roles": roles}
+
+
+@require_POST
+@login_required
+@never_cache
+@sensitive_variables("plain")
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make an account. Its one-time password is in this answer only; sending the form again makes a new one."""
+    project = _project(request, slug)
+    form = InviteForm(request.POST, auto_id="invite_%s")
+    if not form.is_valid():
+        return _render(request, project, invite_form=form, status=422)
+    try:
+        user, plain = invite_person(project=project, actor=signed_in(request), **form.cleaned_data)
+    except Refusal as refusal:
+        form.add_error(refusal.details.get("field"), str(refusal))
+        return _render(request, project, invite_form=form, status=422)
+    return _render(request, project, made=user, plain=plain, days=ONE_TIME_PASSWORD_DAYS)
+
+
+@require_POST
+@login_required
+@never_cache
+@sensitive_variables("plain")
+def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """Another one-time password for somebody who has not chosen a password yet."""
+    project = _project(request, slug)
+    user = member_named(project, username)
+    plain = renew_invitation(project=project, actor=signed_in(request), user=user)
+    return _render(request, project, made=user, plain=plain, days=ONE_TIME_PASSWORD_DAYS)
+
+
+@require_POST
+@login_required
+def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """Exactly the roles that are ticked, or, to undo, those of `before`, with commas between them.
+
+    A refusal is told, and the line shows what is true.
+    """
+    project = _project(request, slug)
+    before = request.POST.get("before")
+    form = RolesForm(request.POST if before is None else {"roles": before.split(",")})
+    form.is_valid()
+    try:
+        change = set_member(
+            project=project,
+            actor=signed_in(request),
+            user=person_named(username),
+            roles=form.cleaned_data.get("roles", []),
+        )
+    except Refusal as refusal:
+        return _refused(request, project, username, refusal)
+    return _changed(request, project, change)
+
+
+@require_POST
+@login_required
+def remove(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    project = _project(request, slug)
+    try:
+        change = remove_member(
+            project=project, actor=signed_in(request), user=member_named(project, username)
+        )
+    except Refusal as refusal:
+        return _refused(request, project, username, refusal)
+    return _changed(request, project, change)
+
+
+def _changed(request: HttpRequest, project: Project, change: Change) -> HttpResponse:
+    """The line as it is now, with the way back in it."""
+    if "HX-Request" not in request.headers:
+        messages.success(request, _told(change) if change.after else _removed(change))
+        return redirect("members", project.slug)
+    row = members_of(project).filter(user=change.user).first()
+    context = {"project": project, "row": row, "change": change, **_columns(project)}
+    return render(request, "projects/members/row.html", context)
+
+
+@require_POST
+@login_required
+def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """Put a member into a group; empty: into none."""
+    project = _project(request, slug)
+    try:
+        set_group(
+            project=project,
+            actor=signed_in(request),
+            user=member_named(project, username),
+            group=request.POST.get("group", ""),
+        )
+    except Refusal as refusal:
+        return _refused(request, project, username, refusal)
+    if "HX-Request" not in request.headers:
+        return redirect("members", slug)
+    row = members_of(project).filter(user__username=username).first()
+    page = render(request, "projects/members/row.html", {"project": project, "row": row, **_columns(project)})
+    return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
+
+
+def _removed(change: Change) -> str:
+    return _("%(name)s takes part no longer. The work stays.") % {"name": change.user.shown_name}
+
+
+def _refused(request: HttpRequest, project: Project, username: str, refusal: Refusal) -> HttpResponse:
+    row: Membership | None = members_of(project).filter(user__username=username).first()
+    if row is None or "HX-Request" not in request.headers:
+        raise refusal
+    page = render(request, "projects/members/row.html", {"project": project, "row": row, **_columns(project)})
+    return trigger_client_event(page, "toast", {"text": str(refusal), "tone": "bad"})
+
+
+urlpatterns = [
+    path("p/<slug:slug>/members/", members, name="members"),
+    path("p/<slug:slug>/members/add/", add, name="member_add"),
+    path("p/<slug:slug>/members/invite/", invite, name="member_invite"),
+    path("p/<slug:slug>/members/<str:username>/roles/", change_roles, name="member_roles"),
+    path("p/<slug:slug>/members/<str:username>/group/", change_group, name="member_group"),
+    path("p/<slug:slug>/members/<str:username>/remove/", remove, name="member_remove"),
+    path("p/<slug:slug>/members/<str:username>/password/", renew, name="member_password"),
+]

@@ -1,0 +1,291 @@
+"""What is to be done in a project, by role; and what a new project still lacks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.models import User
+from annotation.overview.selectors.overview import Overview, Step, overviews, steps_for
+from jobs.selectors import live_workers
+from projects.models import Project, Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A step in words. label: the button; why: a sentence beside it, with the number that makes it urgent; note: the
+    same in a word or two."""
+
+    title: str
+    why: str
+    label: str
+    url: str
+    icon: str
+    key: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something without which the work cannot begin or ends badly."""
+
+    text: str
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What depends on the numbers of a project: the sentence, its number in a word or two, the button."""
+
+    why: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a step is called and looks like. place: of the page, after #."""
+
+    title: Promise
+    icon: str
+    key: str
+    words: Callable[[Overview], Words]
+    place: str = ""
+
+
+def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Shown]:
+    """In the order of urgency; the first is the next action. Pages that this installation lacks are left out."""
+    urls = [(step, url_of(step, project.slug)) for step in steps_for(project, granted, seen)]
+    return [_shown(SIGNS[step], url, seen) for step, url in urls if url]
+
+
+def _shown(sign: Sign, url: str, seen: Overview) -> Shown:
+    words = sign.words(seen)
+    url = f"{url}#{sign.place}" if sign.place else url
+    return Shown(str(sign.title), words.why, words.label, url, sign.icon, sign.key, words.note)
+
+
+def steps_in(user: User, project: Project) -> list[Shown]:
+    """The steps of a person in one project."""
+    return next_steps(project, capabilities_of(user, project), overviews(user, [project])[project.pk])
+
+
+def _held(n: int) -> str:
+    return ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", n) % {"n": n}
+
+
+def _waiting(n: int) -> str:
+    return ngettext("%(n)d waits", "%(n)d wait", n) % {"n": n}
+
+
+def _write(seen: Overview) -> Words:
+    notes = []
+    if seen.open:
+        why, label = _held(seen.open), _("Go on writing")
+        notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
+    else:
+        why, label = _("You hold no dialogue at the moment."), _("Write")
+    if back := seen.came_back:
+        why += " " + ngettext("%(n)d came back with a reason.", "%(n)d came back with reasons.", back) % {
+            "n": back
+        }
+        notes.append(ngettext("%(n)d came back", "%(n)d came back", back) % {"n": back})
+    return Words(why, label, " · ".join(notes))
+
+
+def _confirm(seen: Overview) -> Words:
+    n = seen.to_confirm
+    why = ngettext(
+        "Somebody else answered differently for %(n)d dialogue: look at it once more.",
+        "Somebody else answered differently for %(n)d dialogues: look at them once more.",
+        n,
+    )
+    note = ngettext("%(n)d to confirm", "%(n)d to confirm", n)
+    return Words(why % {"n": n}, _("Confirm"), note % {"n": n})
+
+
+def _test(_seen: Overview) -> Words:
+    return Words(_("This project has an admission test, and you have not passed it yet."), _("To the test"))
+
+
+def _label(seen: Overview) -> Words:
+    if seen.open:
+        return Words(_held(seen.open), _("Go on labelling"))
+    if not seen.free:
+        return Words(_("No dialogue waits for anybody at the moment."), _("Label"))
+    n = seen.free
+    why = ngettext("%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", n)
+    return Words(why % {"n": n}, _("Label"))
+
+
+def _decide(seen: Overview) -> Words:
+    n = seen.disputed
+    if not n:
+        why, note = _("People agree about every dialogue that they finished."), _("nothing waits")
+        return Words(why, _("Decide"), note)
+    why = ngettext(
+        "People still disagree about %(n)d dialogue.", "People still disagree about %(n)d dialogues.", n
+    )
+    note = ngettext("%(n)d disputed", "%(n)d disputed", n)
+    return Words(why % {"n": n}, _("Decide"), note % {"n": n})
+
+
+def _answer(seen: Overview) -> Words:
+    why = ngettext(
+        "%(n)d question about a dialogue has no answer.",
+        "%(n)d questions about dialogues have no answer.",
+        seen.asked,
+    )
+    return Words(why % {"n": seen.asked}, _("Answer"))
+
+
+def _review(seen: Overview) -> Words:
+    n, label = seen.unreviewed, _("Review")
+    if n:
+        why = ngettext(
+            "%(n)d finished dialogue waits for an expert.", "%(n)d finished dialogues wait for an expert.", n
+        )
+        return Words(why % {"n": n}, label, _waiting(n))
+    if seen.reviewed:
+        return Words(_("Everything that waited for an expert is reviewed."), label, _("nothing waits"))
+    return Words(_("There is nothing to review yet: no dialogue is finished."), label, _("nothing waits"))
+
+
+def _judge(seen: Overview) -> Words:
+    n, label = seen.to_judge, _("Judge")
+    if not n:
+        return Words(_("No batch waits for a controller."), label, _("nothing waits"))
+    why = ngettext(
+        "%(n)d batch waits for its sample to be judged.",
+        "%(n)d batches wait for their samples to be judged.",
+        n,
+    )
+    return Words(why % {"n": n}, label, _waiting(n))
+
+
+def _export(seen: Overview) -> Words:
+    n, why = 0, _("Take the dialogues and every judgement on them out as a file.")
+    if n := seen.labelled:
+        why = ngettext(
+            "%(n)d dialogue has its final label: take it out as a file.",
+            "%(n)d dialogues have their final labels: take them out as a file.",
+            n,
+        )
+    elif n := seen.passed:
+        why = ngettext(
+            "Experts passed %(n)d dialogue: take it out as a file.",
+            "Experts passed %(n)d dialogues: take them out as a file.",
+            n,
+        )
+    return Words(why % {"n": n}, _("Export"))
+
+
+def _train(_seen: Overview) -> Words:
+    why = _("Train a model on what people chose, compare it, and put it to use.")
+    return Words(why, _("Train"))
+
+
+def _plan(seen: Overview) -> Words:
+    n = seen.unplanned
+    if not n:
+        return Words(_("No dialogue is left to be written."), _("Plan more"))
+    why = ngettext("%(n)d dialogue is given to nobody yet.", "%(n)d dialogues are given to nobody yet.", n)
+    return Words(why % {"n": n}, _("Plan them"))
+
+
+def _import(_seen: Overview) -> Words:
+    return Words(_("Bring in a file; broken lines are named with their number."), _("Import"))
+
+
+def _statistics(_seen: Overview) -> Words:
+    why = _("What people do, how long it takes them, and how far it can be relied on.")
+    return Words(why, _("Statistics"))
+
+
+def _people(seen: Overview) -> Words:
+    if seen.annotators:
+        return Words(_("Add people, make accounts, give and take roles."), _("Members"))
+    return Words(_("Nobody has the role “Annotator”."), _("Add people"))
+
+
+SIGNS = {
+    Step.WRITE: Sign(gettext_lazy("Writing"), "pencil", "w", _write),
+    Step.CONFIRM: Sign(gettext_lazy("Confirming"), "check", "c", _confirm),
+    Step.TEST: Sign(gettext_lazy("Admission test"), "book", "t", _test),
+    Step.LABEL: Sign(gettext_lazy("Labelling"), "pencil", "l", _label),
+    Step.DECIDE: Sign(gettext_lazy("Disputes"), "shield", "d", _decide),
+    Step.ANSWER: Sign(gettext_lazy("Questions"), "info", "a", _answer),
+    Step.REVIEW: Sign(gettext_lazy("Expert review"), "eye", "r", _review),
+    Step.JUDGE: Sign(gettext_lazy("Batch review"), "eye", "r", _judge),
+    Step.EXPORT: Sign(gettext_lazy("Data"), "download", "e", _export),
+    Step.TRAIN: Sign(gettext_lazy("Models that learn"), "chip", "t", _train),
+    Step.PLAN: Sign(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, place="plan"),
+    Step.PEOPLE: Sign(gettext_lazy("People"), "users", "m", _people),
+    Step.STATISTICS: Sign(gettext_lazy("How it goes"), "chart", "s", _statistics),
+    Step.IMPORT: Sign(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
+}
+
+
+def missing_steps(
+    project: Project, granted: frozenset[Capability], seen: Overview, shown: list[Shown]
+) -> list[Missing]:
+    """What somebody who configures the project should do before people can work well, but for what is the next step."""
+    settings = url_of("project_settings", project.slug)
+    found = []
+    if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
+        found.append(Missing(_("There are no guidelines."), _("Write them"), settings))
+    if project.protocol == Protocol.AUTHORING:
+        found += _missing_in_authoring(settings, url_of("members", project.slug), granted, seen)
+    else:
+        found += _missing_in_labelling(project, granted, seen)
+    return [one for one in found if not shown or not one.url or one.url != shown[0].url]
+
+
+def _missing_in_labelling(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+    found = _missing_people(url_of("members", project.slug), granted, seen)
+    if not seen.dialogues:
+        url = url_of("imports", project.slug) if Capability.IMPORT in granted else ""
+        found.append(Missing(_("There is no dialogue to be labelled."), _("Import"), url))
+    elif seen.unplanned:
+        url = url_of("project_settings", project.slug)
+        found.append(Missing(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan"))
+    if project.labelling.schema_id is None:
+        found.append(Missing(_("There are no questions."), _("Write them"), url_of("schema", project.slug)))
+    return found
+
+
+def _missing_people(members: str, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+    if seen.annotators:
+        return []
+    url = members if Capability.MANAGE_MEMBERS in granted else ""
+    return [Missing(_("Nobody has the role “Annotator”."), _("Add people"), url)]
+
+
+def _missing_in_authoring(
+    settings: str, members: str, granted: frozenset[Capability], seen: Overview
+) -> list[Missing]:
+    found = _missing_people(members, granted, seen)
+    if not seen.free:
+        found.append(Missing(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan"))
+    if not live_workers(GPU).exists():
+        text = _(
+            "No worker for candidates is running: people write without them. Whoever runs this server starts one."
+        )
+        found.append(Missing(text, "", ""))
+    return found
+
+
+def url_of(name: str, slug: str, *rest: object) -> str:
+    """Empty for a page that this installation does not have."""
+    try:
+        return reverse(name, args=[slug, *rest])
+    except NoReverseMatch:
+        return ""

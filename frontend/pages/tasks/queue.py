@@ -1,0 +1,125 @@
+"""An annotator's queue: what is open, what comes next, what came back and why."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from annotation.authoring.selectors.queue import finished_assignments, vetoed_assignments
+from annotation.expert_review.services import acknowledge_veto
+from annotation.labelling.selectors.workbench import labelling_progress, to_confirm
+from annotation.onboarding.selectors.admission import admission_needed
+from annotation.tasks.selectors.queue import open_assignments, task_counts, today_of
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
+from frontend.pages import signed_in
+from frontend.ui.paging import keyset_page
+from projects.models import Project, Protocol
+from projects.roles import Capability
+from projects.selectors import project_for
+
+CAME_BACK_SHOWN = 30
+FINISHED_SHOWN = 20
+
+
+@login_required
+@never_cache
+@require_safe
+def queue(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.ANNOTATE)
+    if project.protocol == Protocol.LABELLING:
+        return _render_labelling(request, user, project)
+    return _render(request, user, project)
+
+
+@require_POST
+@login_required
+def claim(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take the next dialogue and open it; where none comes, the queue says why."""
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.ANNOTATE)
+    if project.protocol == Protocol.LABELLING:
+        return redirect("label_next", slug)
+    try:
+        claimed = claim_next_task(annotator=user, project=project, claim_id=_claim_id(request))
+    except Refusal as refusal:
+        return _render(request, user, project, refusal)
+    return redirect("workbench", slug, claimed.pk)
+
+
+@require_POST
+@login_required
+def veto_read(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
+    """The author has read why a dialogue came back."""
+    user = signed_in(request)
+    project_for(user, slug)
+    acknowledge_veto(author=user, dialogue_id=dialogue_id)
+    return redirect("queue", slug)
+
+
+def _claim_id(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("claim_id", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _render(
+    request: HttpRequest, user: User, project: Project, refusal: Refusal | None = None
+) -> HttpResponse:
+    until = parse_datetime(refusal.details.get("until") or "") if refusal else None
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Queue"),
+        "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
+        "came_back": vetoed_assignments(user, project)[:CAME_BACK_SHOWN],
+        "read_before": vetoed_assignments(user, project, read=True)[:CAME_BACK_SHOWN],
+        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        "today": today_of(user, project),
+        "counts": task_counts(project),
+        "least": project.authoring.min_rounds,
+        "refusal": refusal,
+        "until": until and time_element(until),
+        "claim_id": uuid4(),
+    }
+    return render(request, "tasks/queue/queue.html", context, status=refusal.status if refusal else 200)
+
+
+def _render_labelling(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """There one dialogue follows the other on the workbench; the queue is what lies aside of that."""
+    context = {
+        "project": project,
+        "title": _("Queue"),
+        "open": open_assignments(user, project),
+        "to_confirm": to_confirm(user, project).count(),
+        "test": admission_needed(user, project),
+        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        "today": today_of(user, project),
+        "progress": labelling_progress(project),
+    }
+    return render(request, "tasks/queue/labelling.html", context)
+
+
+def time_element(at: datetime) -> SafeString:
+    """A time that queue.js puts on the person's own clock."""
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), date_format(at, "DATETIME_FORMAT"))
+
+
+urlpatterns = [
+    path("p/<slug:slug>/queue/", queue, name="queue"),
+    path("p/<slug:slug>/queue/next/", claim, name="claim"),
+    path("p/<slug:slug>/queue/read/<int:dialogue_id>/", veto_read, name="veto_read"),
+]

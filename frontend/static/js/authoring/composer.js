@@ -1,0 +1,317 @@
+// @ts-check
+/**
+ * What is being written: the field, the candidate that the text was started from, and what changed against it. The
+ * action that is shown is derived from the text exactly as the server derives it (annotation/authoring/services/provenance.py).
+ */
+import { fill } from "../shared/api.js";
+import { isComposing, matches } from "../shared/shortcuts.js";
+
+export { Activity } from "../shared/drafts.js";
+
+/**
+ * @typedef {{ set: number, place: number, text: string, ordinal: number }} Source
+ * @typedef {{ id: number, ordinal: number, texts: string[] }} ShownSet
+ * @typedef {{ action: "select" | "revise" | "rewrite", set: number | null, place: number | null, distance: number | null,
+ *   ordinal: number }} Derived
+ */
+
+const UNDO_TAKES_MS = 40;
+const NEARLY_FULL = 0.8;
+const COSTLY = 4_000_000; // cells of the table of distances; more would be felt while typing
+
+// ---- texts compared --------------------------------------------------------------------------------------------------
+
+/** Characters of Chinese, Japanese and Korean stand alone; elsewhere a word is one piece. */
+const ALONE = "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}]";
+const PIECES = new RegExp(`${ALONE}|(?:(?!${ALONE})[\\p{L}\\p{M}\\p{N}'’])+|\\s+|.`, "gsu");
+
+/**
+ * How to get from one text to the other: pieces kept, taken away and added.
+ * @param {string} before  @param {string} after
+ * @returns {{ kind: "same" | "del" | "ins", text: string }[]}
+ */
+export function difference(before, after) {
+  const [from, to] = [before.match(PIECES) ?? [], after.match(PIECES) ?? []];
+  const [head, tail] = commonEnds(from, to);
+  const [a, b] = [from.slice(head, from.length - tail), to.slice(head, to.length - tail)];
+  /** @type {{ kind: "same" | "del" | "ins", text: string }[]} */
+  const steps = [{ kind: "same", text: from.slice(0, head).join("") }];
+  const add = (/** @type {"same" | "del" | "ins"} */ kind, /** @type {string} */ text) => {
+    const last = steps[steps.length - 1];
+    if (last.kind === kind) last.text += text;
+    else steps.push({ kind, text });
+  };
+  for (const [kind, text] of a.length * b.length > COSTLY ? replaced(a, b) : alignment(a, b)) add(kind, text);
+  add("same", to.slice(to.length - tail).join(""));
+  return steps.filter((step) => step.text);
+}
+
+/** @param {string[]} a  @param {string[]} b  @returns {["del" | "ins", string][]} */
+function replaced(a, b) {
+  return [
+    ["del", a.join("")],
+    ["ins", b.join("")],
+  ];
+}
+
+/** @param {ArrayLike<string>} a  @param {ArrayLike<string>} b  how many pieces are equal at the beginning and the end */
+function commonEnds(a, b) {
+  const most = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < most && a[head] === b[head]) head += 1;
+  let tail = 0;
+  while (tail < most - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
+  return [head, tail];
+}
+
+/** Along a longest common subsequence, deletions before insertions. @param {string[]} a  @param {string[]} b */
+function alignment(a, b) {
+  const width = b.length + 1;
+  const common = new Uint16Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      const [here, right, below] = [i * width + j, i * width + j + 1, (i + 1) * width + j];
+      common[here] = a[i] === b[j] ? common[below + 1] + 1 : Math.max(common[right], common[below]);
+    }
+  }
+  /** @type {["same" | "del" | "ins", string][]} */
+  const steps = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) steps.push(["same", a[i++]]) && j++;
+    else if (i < a.length && (j === b.length || common[(i + 1) * width + j] >= common[i * width + j + 1])) {
+      steps.push(["del", a[i++]]);
+    } else steps.push(["ins", b[j++]]);
+  }
+  return steps;
+}
+
+/** Levenshtein distance in characters; null where it would take too long. @param {string} before  @param {string} after */
+export function distance(before, after) {
+  const [from, to] = [[...before], [...after]];
+  const [head, tail] = commonEnds(from, to);
+  const [a, b] = [from.slice(head, from.length - tail), to.slice(head, to.length - tail)];
+  if (a.length * b.length > COSTLY) return null;
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (const [i, character] of a.entries()) {
+    const next = [i + 1];
+    for (const [j, other] of b.entries()) {
+      next.push(character === other ? row[j] : 1 + Math.min(row[j], row[j + 1], next[j]));
+    }
+    row = next;
+  }
+  return row[b.length];
+}
+
+// ---- the field -------------------------------------------------------------------------------------------------------
+
+export class Composer {
+  /** @type {Source | null} */
+  source = null;
+  /** Nothing was typed since the text was put there. */
+  pristine = true;
+  /** @type {Source | null} the source of a text that was emptied; undo typing brings both back */
+  #emptied = null;
+  /** @type {number | null} the place of what was picked last, a candidate or an idea */
+  #picked = null;
+  #filling = false;
+  #draftWords = "";
+
+  /**
+   * @param {{ form: HTMLFormElement, words: Record<string, string>, limit: number, submitOnEnter: boolean,
+   *   shown: () => ShownSet[], onChange: (why: "typed" | "picked" | "cleared") => void, onPick: (place: number) => boolean,
+   *   onSubmit: () => void, onUndoTurn: () => void }} options
+   */
+  constructor(options) {
+    this.options = options;
+    this.field = /** @type {HTMLTextAreaElement} */ (options.form.querySelector("textarea"));
+    this.changes = /** @type {HTMLElement} */ (options.form.querySelector("[data-changes]"));
+    this.notes = /** @type {HTMLElement} */ (options.form.querySelector("[data-note]"));
+    /** @type {HTMLElement} what is said of an action, aloud; the notes change at every key */
+    this.spoken = /** @type {HTMLElement} */ (options.form.querySelector("[data-spoken]"));
+    this.field.addEventListener("input", (event) => this.#onInput(/** @type {InputEvent} */ (event)));
+    this.field.addEventListener("keydown", (event) => this.#onKey(event));
+    this.field.addEventListener("pointerdown", () => this.#touchPick());
+  }
+
+  get text() {
+    return this.field.value.trim();
+  }
+
+  /** Whether the field holds a picked candidate that nobody has touched: then another digit picks another. */
+  get holdsUntouchedPick() {
+    return this.#picked !== null && this.pristine && this.field.value !== "";
+  }
+
+  /** Put a text there that did not come from this turn's typing: a draft, an undone turn, nothing. */
+  load(/** @type {string} */ text, /** @type {Source | null} */ source = null) {
+    this.field.value = text;
+    this.source = source;
+    this.#emptied = null;
+    this.#picked = null;
+    this.pristine = true;
+    this.show();
+  }
+
+  /** @param {string} text  @param {Source | null} [source]  @param {number | null} [place]  where it was picked from */
+  fill(text, source = null, place = null) {
+    this.#replace(text);
+    this.source = source;
+    this.#picked = place;
+    this.pristine = place !== null;
+    this.field.setSelectionRange(text.length, text.length);
+    this.show();
+    this.options.onChange("picked");
+  }
+
+  clear() {
+    if (!this.field.value) return;
+    this.#replace("");
+    this.show(this.options.words.cleared);
+    this.options.onChange("cleared");
+  }
+
+  /** As typed, so that the browser's own undo knows it. @param {string} text */
+  #replace(text) {
+    this.#filling = true;
+    this.field.focus();
+    this.field.select();
+    // Deprecated and without a successor: setting `value` would empty the list that Ctrl+Z goes through.
+    const done = document.execCommand(text ? "insertText" : "delete", false, text);
+    if (!done || this.field.value !== text) this.field.value = text;
+    this.#filling = false;
+    if (!text) this.#empty();
+    this.pristine = false;
+  }
+
+  #empty() {
+    this.#emptied = this.source ?? this.#emptied;
+    this.source = null;
+  }
+
+  #touchPick() {
+    if (this.holdsUntouchedPick) this.pristine = false;
+  }
+
+  /** @param {InputEvent} event */
+  #onInput(event) {
+    if (this.#filling) return;
+    this.pristine = false;
+    if (!this.field.value) this.#empty();
+    else if (event.inputType.startsWith("history") && !this.source) this.source = this.#emptied;
+    this.show();
+    this.options.onChange("typed");
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    if (isComposing(event)) return;
+    if (matches(event, "mod+z")) this.#onUndoKey(event);
+    else if (matches(event, "enter") && this.options.submitOnEnter) {
+      event.preventDefault();
+      if (!event.repeat) this.options.onSubmit();
+    } else if (/^[1-9]$/.test(event.key) && !event.altKey && !event.ctrlKey && !event.metaKey) this.#onDigit(event);
+    else if (/^(Arrow|Home|End|Page)/.test(event.key)) this.#touchPick();
+  }
+
+  /** A digit picks in an empty field and on an untouched pick; the same digit again is typed. @param {KeyboardEvent} event */
+  #onDigit(event) {
+    if (this.field.value && !this.holdsUntouchedPick) return;
+    const place = Number(event.key) - 1;
+    if (this.holdsUntouchedPick && this.#picked === place) {
+      this.field.select(); // what is typed takes the place of the pick
+      this.source = null;
+      return;
+    }
+    if (this.options.onPick(place)) event.preventDefault();
+  }
+
+  /** Undo typing first; when there is nothing of it, undo the turn. @param {KeyboardEvent} event */
+  #onUndoKey(event) {
+    if (this.pristine && !this.holdsUntouchedPick) return; // goes on to the button
+    event.stopPropagation();
+    if (this.field.value) return;
+    let undone = false;
+    const note = () => {
+      undone = this.field.value !== "";
+    };
+    this.field.addEventListener("input", note, { once: true });
+    setTimeout(() => {
+      this.field.removeEventListener("input", note);
+      if (!undone) this.options.onUndoTurn();
+    }, UNDO_TAKES_MS);
+  }
+
+  /** What the text is, now. @returns {Derived} */
+  derive() {
+    const { text, source } = this;
+    const sets = [...this.options.shown()].sort(
+      (one, other) => Number(other.id === source?.set) - Number(one.id === source?.set),
+    );
+    for (const set of sets) {
+      const place = set.texts.findIndex((candidate) => candidate.trim() === text);
+      if (place >= 0) return { action: "select", set: set.id, place, distance: 0, ordinal: set.ordinal };
+    }
+    if (source) {
+      const changed = distance(source.text.trim(), text);
+      return { action: "revise", set: source.set, place: source.place, distance: changed, ordinal: source.ordinal };
+    }
+    return { action: "rewrite", set: sets.at(-1)?.id ?? null, place: null, distance: null, ordinal: 0 };
+  }
+
+  /** @param {string} [message]  in place of what the text is */
+  show(message = "") {
+    const { words, limit, shown } = this.options;
+    const length = [...this.text].length;
+    const derived = this.derive();
+    /** @type {string[]} */
+    const said = [];
+    if (message) said.push(message);
+    this.spoken.textContent = message;
+    if (this.text && derived.place !== null) said.push(this.#origin(derived, shown().length));
+    if (this.text && (derived.place !== null || shown().length > 0)) said.push(words[derived.action]);
+    if (derived.action === "revise" && derived.distance !== null)
+      said.push(fill(words.changed, { n: derived.distance }));
+    if (this.text) said.push(fill(length > limit * NEARLY_FULL ? words.length_of : words.length, { n: length, limit }));
+    if (length > limit) said.push(fill(words.too_long, { n: length - limit }));
+    if (this.holdsUntouchedPick) said.push(fill(words.digit, { n: Number(this.#picked) + 1 }));
+    this.notes.replaceChildren(...[...said, this.#draftWords].filter(Boolean).map(span));
+    this.notes.classList.toggle("is-bad", length > limit);
+    this.field.setAttribute("aria-invalid", String(length > limit));
+    this.#showChanges(derived);
+  }
+
+  /** @param {Derived} derived  @param {number} sets */
+  #origin({ place, ordinal }, sets) {
+    const { words } = this.options;
+    return fill(sets > 1 ? words.from_set : words.from, { n: Number(place) + 1, set: ordinal + 1 });
+  }
+
+  /** @param {Derived} derived */
+  #showChanges({ action }) {
+    const isShown = action === "revise" && this.source !== null && this.text !== "";
+    this.changes.hidden = !isShown;
+    const steps = isShown && this.source ? difference(this.source.text.trim(), this.text) : [];
+    this.changes.replaceChildren(
+      ...steps.map(({ kind, text }) => {
+        const element = document.createElement(kind === "same" ? "span" : kind);
+        element.textContent = text;
+        return element;
+      }),
+    );
+  }
+
+  /** "draft saved". @param {string} words */
+  showDraft(words) {
+    if (words === this.#draftWords) return;
+    this.#draftWords = words;
+    this.show();
+  }
+}
+
+/** @param {string} text */
+function span(text) {
+  const element = document.createElement("span");
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,125 @@
+// @ts-check
+/** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
+import { call, clock, fill, Problem, uuid } from "../shared/api.js";
+import { byId, note } from "../shared/conversation.js";
+import { toast } from "../shared/toast.js";
+
+/**
+ * @typedef {{
+ *   id: number, project: string, words: Record<string, string>, urls: Record<string, string>,
+ *   showToday: (today: { finished: number, goal: number }) => void, isBusy: () => boolean, leave: (assignment: any) => void,
+ *   adopt: (full: any) => void, sayError: (error: unknown) => void,
+ * }} Bench
+ */
+
+const SENDING_MS = 10_000;
+
+/** Turns on their way arrive first. @param {Bench} bench  @returns {Promise<boolean>} */
+async function allSent({ words, isBusy }) {
+  const begun = performance.now();
+  if (isBusy()) note("sending", { tone: "", text: words.sending_first });
+  while (isBusy() && navigator.onLine && performance.now() - begun < SENDING_MS) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  note("sending", isBusy() ? { tone: "warn", text: words.not_sent } : null);
+  return !isBusy();
+}
+
+/** @param {string} id */
+const dialog = (id) => /** @type {HTMLDialogElement} */ (byId(id));
+
+/** @param {Bench} bench  @param {string} action  @param {unknown} [body] */
+const act = ({ id }, action, body = {}) => call("POST", `/assignments/${id}/${action}/`, body);
+
+/** @param {Bench} bench */
+export async function finish(bench) {
+  if (!(await allSent(bench))) return;
+  const { words } = bench;
+  const { today, ...now } = await act(bench, "finish");
+  bench.leave(now);
+  bench.showToday(today);
+  const n = Math.floor(now.utterance_count / 2);
+  const said = [
+    fill(words.finished_rounds, { n }),
+    fill(words.finished_today, { n: today.finished, goal: today.goal }),
+  ];
+  if (today.finished === today.goal) said.push(words.goal_reached);
+  byId("finished-words").textContent = said.join(" ");
+  byId("next-problem").textContent = "";
+  byId("next").onclick = () => void next(bench);
+  byId("take-back").onclick = () => void takeBack(bench);
+  dialog("finished").showModal();
+}
+
+/** One claim a dialogue that was finished here, however often the key is pressed. */
+let claim = "";
+
+/** @param {Bench} bench */
+async function next({ project, urls }) {
+  claim ||= uuid();
+  try {
+    const claimed = await call("POST", `/projects/${project}/assignments/`, { claim_id: claim });
+    location.assign(urls.workbench.replace("/0/", `/${claimed.id}/`));
+  } catch (error) {
+    claim = "";
+    const said = error instanceof Problem ? `${error.message} ${error.remedy}` : String(error);
+    byId("next-problem").textContent = said;
+  }
+}
+
+/** @param {Bench} bench */
+async function takeBack(bench) {
+  dialog("finished").close();
+  await takeUp(bench, "take-back");
+}
+
+/** Take up what was given back, finished or lost. @param {Bench} bench  @param {"resume" | "take-back"} how */
+export async function takeUp(bench, how) {
+  try {
+    const { today } = await act(bench, how);
+    if (today) bench.showToday(today);
+    bench.adopt(await call("GET", `/assignments/${bench.id}/`));
+    note("refused", null);
+  } catch (error) {
+    bench.sayError(error);
+  }
+}
+
+/** @param {Bench} bench */
+export async function save(bench) {
+  if (!(await allSent(bench))) return;
+  const now = await act(bench, "save");
+  bench.leave(now);
+  toast(fill(bench.words.saved, { when: clock(now.lease_until) }), { tone: "good" });
+  location.assign(bench.urls.queue);
+}
+
+/** @param {Bench} bench */
+export async function giveBack(bench) {
+  const asked = dialog("give-back");
+  const form = /** @type {HTMLFormElement} */ (asked.querySelector("form"));
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    asked.close();
+    if (!(event.submitter instanceof HTMLButtonElement) || event.submitter.value !== "yes") return;
+    try {
+      if (!(await allSent(bench))) return;
+      await act(bench, "release", { reason: new FormData(form).get("reason") });
+      location.assign(bench.urls.queue);
+    } catch (error) {
+      bench.sayError(error);
+    }
+  };
+  asked.showModal();
+}
+
+/** @param {Bench} bench */
+export async function startOver(bench) {
+  if (!(await allSent(bench))) return;
+  const { words, adopt, sayError, id } = bench;
+  const { turn_ids } = await act(bench, "reset");
+  adopt(await call("GET", `/assignments/${id}/`));
+  if (turn_ids.length === 0) return;
+  const run = () => void act(bench, "restore", { turn_ids }).then(adopt).catch(sayError);
+  toast(words.reset_done, { action: { label: words.put_back, run }, stay: true });
+}

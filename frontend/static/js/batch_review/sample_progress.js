@@ -1,0 +1,100 @@
+// @ts-check
+/** How far a sample is: the strip of cells, the accuracy with its interval, and what verdict is still possible. */
+import { fill } from "../shared/api.js";
+import { byId } from "../shared/conversation.js";
+
+/**
+ * @typedef {{ value: number | null, low: number | null, high: number | null }} Estimate
+ * @typedef {Estimate & { label: string, drawn: number | null, judged: number, right: number }} Class
+ * @typedef {Estimate & { judged: number, right: number, sample: number, decision: "accept" | "return" | "open",
+ *   needed: number, needed_by_class: number | null, spare: number | null, failing: string[], classes: Class[] }} Standing
+ * @typedef {{ standing: Standing, cells: string, left: number }} Progress  cells: as the API describes them
+ */
+
+const MOST_CELLS = 200;
+/** @type {Record<string, string>} */
+const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
+const format = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
+const list = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
+const percent = (/** @type {number | null} */ share) => (share === null ? "–" : `${format.format(share * 100)} %`);
+
+/** What one cell of the strip stands for: one dialogue, or several where there are thousands. @param {string} part */
+function signOf(part) {
+  for (const sign of "wW.rR") if (part.includes(sign)) return sign;
+  return "o";
+}
+
+/** @param {string} cells  @param {number | null} current  the place that is shown  @param {string} label */
+export function drawStrip(cells, current, label) {
+  const each = Math.ceil(cells.length / MOST_CELLS) || 1;
+  const strip = byId("strip");
+  const count = Math.ceil(cells.length / each);
+  while (strip.childElementCount > count) strip.lastElementChild?.remove();
+  while (strip.childElementCount < count) strip.append(document.createElement("i"));
+  const now = current === null ? -1 : Math.floor(current / each);
+  for (const [n, cell] of [...strip.children].entries()) {
+    const look = `${LOOKS[signOf(cells.slice(n * each, (n + 1) * each))] ?? ""} ${n === now ? "now" : ""}`.trim();
+    if (cell.className !== look) cell.className = look;
+  }
+  strip.setAttribute("aria-label", label);
+}
+
+/** @param {Standing} standing  @param {Record<string, any>} words */
+export function outlook({ decision, judged, sample, spare }, words) {
+  const isWhole = judged === sample;
+  if (decision === "accept") return isWhole ? words.passes : words.passes_early;
+  if (decision === "return") return isWhole ? words.fails : words.fails_early;
+  if (spare === null) return words.still_weighted;
+  if (spare >= sample - judged) return words.open_by_class;
+  return spare === 0 ? words.no_spare : fill(words.still_open, { n: spare });
+}
+
+/**
+ * @param {Progress} progress  @param {Record<string, any>} words
+ * @param {(label: string) => string} named  a class in words, "" where there are no classes
+ */
+export function drawStanding({ standing, left }, words, named) {
+  const home = byId("standing");
+  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (home.querySelector(`[data-${name}]`));
+  const { judged, right, sample, decision, failing, classes } = standing;
+  part("accuracy").textContent = judged > 0 && standing.value !== null ? percent(standing.value) : words.none_yet;
+  part("accuracy").toggleAttribute("data-figure", judged > 0);
+  part("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
+  part("outlook").textContent = outlook(standing, words);
+  part("outlook").dataset.decision = decision;
+  part("interval").textContent =
+    judged > 0 ? fill(words.interval, { low: percent(standing.low), high: percent(standing.high) }) : "";
+  part("needed").textContent = fill(standing.needed_by_class === null ? words.needed : words.needed_classes, {
+    overall: percent(standing.needed),
+    classes: percent(standing.needed_by_class),
+  });
+  part("failing").hidden = failing.length === 0;
+  part("failing").textContent = fill(words.failing, { names: list.format(failing.map(named)) });
+  const table = /** @type {HTMLTableElement} */ (home.querySelector("table"));
+  const rows = classes.map((one) => rowOf(one, named(one.label)));
+  table.hidden = classes.every((one) => !named(one.label));
+  table.tBodies[0].replaceChildren(...rows);
+  byId("stop").hidden = decision === "open" || left === 0 || judged === sample;
+}
+
+/** @param {Class} one  @param {string} name */
+function rowOf(one, name) {
+  const row = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.dir = "auto";
+  head.textContent = name;
+  const counts = document.createElement("td");
+  counts.textContent = one.judged > 0 ? `${one.right} / ${one.judged}` : "–";
+  const share = document.createElement("td");
+  share.textContent = one.judged > 0 ? percent(one.value) : "–";
+  if (one.judged > 0) {
+    const range = document.createElement("span");
+    range.className = "muted";
+    range.textContent = ` ${percent(one.low)} – ${percent(one.high)}`;
+    share.append(range);
+  }
+  counts.className = share.className = "num";
+  row.append(head, counts, share);
+  return row;
+}

@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * One dialogue of an admission test, the right answers of one, or a dispute: the questions as in the workbench, sent as
+ * a form. What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
+ */
+import { Questions } from "../labelling/questions.js";
+
+const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const data = JSON.parse(byId("workbench").textContent ?? "");
+const form = /** @type {HTMLFormElement} */ (byId("sending"));
+const field = /** @type {HTMLInputElement} */ (byId("answers"));
+/** @type {NodeListOf<HTMLTextAreaElement>} */
+const texts = document.querySelectorAll("textarea[form=sending]");
+const person = /** @type {HTMLElement | null} */ (document.getElementById("outbox"))?.dataset.user;
+const keptAs = `lapidary-test:${person}:${data.kept}`;
+/** What the person began with: when somebody has stored other answers since, what is kept is not about them. */
+const begun = JSON.stringify([data.answers, [...texts].map(({ defaultValue }) => defaultValue)]);
+
+const questions = new Questions({
+  turns: byId("turns"),
+  panel: byId("questions"),
+  words: data.words,
+  onChange: keep,
+  onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
+  onDone: () => (unwritten() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
+});
+
+/** The text that has to be written and is not. */
+function unwritten() {
+  return [...texts].find(({ required, value }) => required && !value.trim());
+}
+
+function keep() {
+  const written = Object.fromEntries([...texts].map(({ name, value }) => [name, value]));
+  try {
+    sessionStorage.setItem(keptAs, JSON.stringify({ begun, answers: questions.answers, written }));
+  } catch {
+    // A browser that keeps nothing: the answers stay on the page.
+  }
+}
+
+function kept() {
+  try {
+    const found = JSON.parse(sessionStorage.getItem(keptAs) ?? "null");
+    return found?.begun === begun ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  const isRetiring = event.submitter?.hasAttribute("data-retire");
+  const [first] = data.isOpen && !isRetiring ? questions.missing() : [];
+  if (first) {
+    event.preventDefault();
+    questions.goTo(first.path, data.words.missing);
+    return;
+  }
+  const text = data.isOpen && !isRetiring ? unwritten() : undefined;
+  if (text) {
+    event.preventDefault();
+    text.setAttribute("aria-invalid", "true");
+    text.focus();
+    return;
+  }
+  field.value = JSON.stringify(questions.answers);
+});
+
+if (!data.isOpen) sessionStorage.removeItem(keptAs);
+const before = data.isOpen ? kept() : null;
+for (const text of texts) {
+  text.value = before?.written?.[text.name] ?? text.value;
+  text.addEventListener("input", () => {
+    text.removeAttribute("aria-invalid");
+    keep();
+  });
+}
+questions.show({
+  schema: data.schema,
+  utterances: data.utterances,
+  lang: data.lang,
+  answers: before?.answers ?? data.answers ?? undefined,
+  differences: data.differences ?? [],
+  spread: data.spread ?? null,
+  isOpen: data.isOpen,
+});
+byId("panes").hidden = false;
+if (data.isOpen) questions.begin();
+else byId("next").focus({ preventScroll: true });
+/** @type {Record<string, () => void>} */
+const ACTS = {
+  next: () => questions.move(1),
+  back: () => questions.move(-1),
+  clear: () => questions.clear(),
+  guide: () => questions.toggleGuide(),
+  expand: () => questions.expand(),
+  theirs: () => questions.takeNext(),
+  undo: () => questions.undo(),
+};
+for (const control of document.querySelectorAll("[data-act]")) {
+  control.addEventListener("click", () => ACTS[control.getAttribute("data-act") ?? ""]());
+}
+document.documentElement.dataset.ready = "true";

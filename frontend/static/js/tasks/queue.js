@@ -1,0 +1,52 @@
+// @ts-check
+/** The queue: what waits in this browser, with its words, and times on this person's own clock. */
+import { clock } from "../shared/api.js";
+import { items, listen } from "../shared/outbox.js";
+
+const section = document.getElementById("waiting");
+
+async function show() {
+  const list = section?.querySelector("ul");
+  if (!section || !list) return;
+  const waiting = (await items()).filter((item) => item.kind !== "undo");
+  section.hidden = waiting.length === 0;
+  list.replaceChildren(...waiting.map(row));
+}
+
+/** @param {import("../shared/outbox.js").Item} item */
+function row({ text, url, problem }) {
+  const line = document.createElement("li");
+  const [words, state, link] = [
+    document.createElement("q"),
+    document.createElement("span"),
+    document.createElement("a"),
+  ];
+  line.className = "row row-item";
+  words.className = "grow";
+  words.dir = "auto";
+  words.textContent = text;
+  state.className = `badge ${problem ? "bad" : "warn"}`;
+  state.textContent = (problem ? section?.dataset.refused : section?.dataset.waiting) ?? "";
+  link.className = "button";
+  link.href = url;
+  link.textContent = section?.dataset.use ?? "";
+  line.append(words, state, link);
+  if (problem) line.append(note(`${problem.message} ${problem.remedy}`));
+  return line;
+}
+
+/** @param {string} text */
+function note(text) {
+  const why = document.createElement("p");
+  why.className = "small is-bad";
+  why.textContent = text;
+  return why;
+}
+
+for (const time of document.querySelectorAll("time")) {
+  const at = new Date(time.dateTime);
+  const isToday = at.toDateString() === new Date().toDateString();
+  time.textContent = isToday ? clock(at).slice(-5) : clock(at);
+}
+listen(() => void show());
+void show();

@@ -1,0 +1,265 @@
+"""What is in a snapshot, counted while it is written, and told in its README.md: the card of a data set on a Hub."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dialogues.models import Action, Dialogue, Split
+from preference.data.formats.replies import Drawn, replies_of
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.gaps import shortages
+
+MOST = 40  # names in a table of the card: licences, models, domains …
+ROWS = ("Dialogues", "Utterances", "Average utterance length (characters)")
+WRITTEN_IN = "UTF-8 text as people wrote it: it may hold anything that they typed, names and addresses too."
+
+
+@dataclass(slots=True)
+class _Column:
+    """One column of Table 1. replies: utterances with a usable candidate, those that can be trained on."""
+
+    dialogues: int = 0
+    utterances: int = 0
+    characters: int = 0
+    had_candidates: int = 0
+    replies: int = 0
+    actions: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self, split: str) -> dict[str, Any]:
+        mean = self.characters / self.utterances if self.utterances else None
+        return {
+            "split": split,
+            "dialogues": self.dialogues,
+            "utterances": self.utterances,
+            "mean_length": mean,
+            **{action: self.actions[action] for action in Action.values},
+            "had_candidates": self.had_candidates,
+            "replies": self.replies,
+        }
+
+    def add(self, other: "_Column") -> None:
+        for name in ("dialogues", "utterances", "characters", "had_candidates", "replies"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.actions += other.actions
+
+
+@dataclass(slots=True)
+class CardCounts:
+    """Counts rows of the shape `diamante` as they are written."""
+
+    columns: defaultdict[str, _Column] = field(default_factory=lambda: defaultdict(_Column))
+    candidates: Counter[int] = field(default_factory=Counter)
+    named: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    gaps: Counter[str] = field(default_factory=Counter)
+    longest: int = 0
+
+    def add(self, dialogue: Dialogue, row: Mapping[str, Any]) -> None:
+        column, conversation = self.columns[row["split"]], row["conversation"]
+        column.dialogues += 1
+        column.utterances += len(conversation)
+        column.characters += sum(len(one["utterance"]) for one in conversation)
+        column.replies += sum(1 for _reply in replies_of(row, Drawn()))
+        self.longest = max(self.longest, len(conversation))
+        for one in conversation:
+            if one["response_candidates"]:
+                self._add_choice(column, one)
+        self._add_names(dialogue, row)
+
+    def _add_choice(self, column: _Column, one: Mapping[str, Any]) -> None:
+        """A turn with what it was chosen among."""
+        shown = [text.strip() for text in one["response_candidates"]]
+        self.candidates[len(shown)] += 1
+        self.named["model_versions"].update(
+            set(one.get("candidate_versions") or [one.get("model_version") or ""])
+        )
+        self.gaps["empty_candidates"] += "" in shown
+        self.gaps["repeated_candidates"] += len(set(shown)) < len(shown)
+        if one.get("action"):
+            column.had_candidates += 1
+            column.actions[one["action"]] += 1
+        else:
+            self.gaps["no_action"] += 1
+
+    def _add_names(self, dialogue: Dialogue, row: Mapping[str, Any]) -> None:
+        licence = next((row[key] for key in ("license", "licence") if isinstance(row.get(key), str)), "")
+        self.gaps["imported"] += dialogue.origin == "imported"
+        self.gaps["scripted"] += bool(row.get("scripted"))
+        self.gaps["unreviewed"] += dialogue.review_state == "unreviewed"
+        self.gaps["without_candidates"] += not any(one["response_candidates"] for one in row["conversation"])
+        for name, value in (
+            ("languages", row["language"]),
+            ("domains", row["domain"]),
+            ("licences", licence),
+        ):
+            self.named[name][value] += 1
+
+    def as_json(self, splits: Sequence[str]) -> dict[str, Any]:
+        """The card of a snapshot of these splits."""
+        total = _Column()
+        for column in self.columns.values():
+            total.add(column)
+        turns = sum(self.candidates.values())
+        lacking = shortages(
+            {split: column.dialogues for split, column in self.columns.items()},
+            splits,
+            total.replies,
+            total.actions,
+        )
+        return {
+            "splits": [
+                *(self.columns[split].as_json(split) for split in Split.values),
+                total.as_json("total"),
+            ],
+            "candidates": {
+                "turns": turns,
+                "mean": sum(n * of for n, of in self.candidates.items()) / turns if turns else None,
+                "by_number": {str(n): self.candidates[n] for n in sorted(self.candidates)},
+            },
+            **{
+                name: dict(self.named[name].most_common(MOST))
+                for name in ("model_versions", "languages", "domains", "licences")
+            },
+            "gaps": {name: n for name, n in sorted(self.gaps.items()) if n},
+            "longest": self.longest,
+            "shortages": [asdict(one) for one in lacking],
+        }
+
+
+def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
+    """The card in Markdown, with the front matter that a Hub reads. facts: what snapshot.json holds."""
+    card = facts["card"]
+    parts = [
+        _front(snapshot, card),
+        f"# {_plain(snapshot.name)}",
+        f"Dialogues of the project “{_plain(snapshot.project.title)}”. In each turn people were shown candidate replies"
+        " of a model and selected one, revised one, or wrote their own.",
+        "## Statistics",
+        _table(["", *(_split_name(one["split"]) for one in card["splits"])], _statistics(card["splits"])),
+        "Actions are shares of the utterances that had candidates.",
+        "## Candidates and models",
+        _candidates(card["candidates"]),
+        _counted("Model version", "Turns", card["model_versions"]),
+        "## Languages and domains",
+        _counted("Language", "Dialogues", card["languages"]),
+        _counted("Domain", "Dialogues", card["domains"]),
+        "## Licences",
+        _licences(card["licences"]),
+        "## Known gaps",
+        "\n".join(f"- {line}" for line in _gaps(card)),
+        "## How it was made",
+        _how(facts),
+        "## Check",
+        f"`sha256sum dialogues.jsonl` must give `{facts['files']['dialogues.jsonl']['sha256']}`"
+        f" ({facts['files']['dialogues.jsonl']['bytes']} bytes).",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front(snapshot: Snapshot, card: Mapping[str, Any]) -> str:
+    """JSON is YAML: quoting text so needs no library."""
+    languages = sorted(name for name in card["languages"] if len(name) == 2 and name.isalpha())
+    licences = [name for name in card["licences"] if name]
+    about = {
+        "pretty_name": snapshot.name,
+        **({"language": languages} if languages else {}),
+        **({"license": "other", "license_name": ", ".join(licences)[:90]} if licences else {}),
+        "task_categories": ["text-generation"],
+        "tags": ["dialogue", "preference", "human-feedback"],
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _statistics(columns: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    lengths = [one["mean_length"] for one in columns]
+    counts = [[f"{one[name]:,}" for one in columns] for name in ("dialogues", "utterances")]
+    shares = [[_share(one[action], one["had_candidates"]) for one in columns] for action in Action.values]
+    numbers = [*counts, ["–" if length is None else f"{length:.2f}" for length in lengths]]
+    return [
+        *([name, *row] for name, row in zip(ROWS, numbers, strict=True)),
+        *([f"{action.capitalize()} (%)", *row] for action, row in zip(Action.values, shares, strict=True)),
+        ["Utterances that had candidates and an action", *(f"{one['had_candidates']:,}" for one in columns)],
+        ["Turns to learn from (a candidate differs)", *(f"{one['replies']:,}" for one in columns)],
+    ]
+
+
+def _share(n: int, of: int) -> str:
+    return f"{100 * n / of:.1f}" if of else "–"
+
+
+def _split_name(name: str) -> str:
+    return {"train": "Train", "valid": "Validation", "test": "Test"}.get(name, "Total")
+
+
+def _candidates(counted: Mapping[str, Any]) -> str:
+    if not counted["turns"]:
+        return "No turn has candidates."
+    each = ", ".join(f"{n} candidates in {turns:,}" for n, turns in counted["by_number"].items())
+    return f"{counted['turns']:,} turns with {counted['mean']:.2f} candidates on average: {each}."
+
+
+def _counted(name: str, unit: str, counts: Mapping[str, int]) -> str:
+    return _table([name, unit], [[key or "not stated", f"{n:,}"] for key, n in counts.items()])
+
+
+def _licences(licences: Mapping[str, int]) -> str:
+    if any(licences):
+        return _counted("Licence, as imported files name it", "Dialogues", licences)
+    return "Not stated. Ask whoever owns the project before you pass the data on."
+
+
+def _gaps(card: Mapping[str, Any]) -> list[str]:
+    gaps, texts = card["gaps"], _GAP_TEXTS
+    known = [texts[name].format(n=f"{gaps[name]:,}") for name in texts if gaps.get(name)]
+    lacking = [_SHORTAGE_TEXTS[one["code"]].format(**one) for one in card["shortages"]]
+    unstated = [] if any(card["licences"]) else ["No licence is stated."]
+    return [*known, *lacking, *unstated, WRITTEN_IN]
+
+
+_GAP_TEXTS = {
+    "unreviewed": "{n} dialogues were judged by no expert.",
+    "imported": "{n} dialogues were imported: who wrote them, and among which candidates, is what their file says.",
+    "scripted": "{n} dialogues are marked as scripted: a program wrote and chose in them, no person.",
+    "without_candidates": "{n} dialogues have no candidates at all.",
+    "no_action": "In {n} turns with candidates the action is unknown.",
+    "empty_candidates": "In {n} turns a candidate is empty.",
+    "repeated_candidates": "In {n} turns a candidate occurs twice.",
+}
+_SHORTAGE_TEXTS = {
+    "no_candidates": "No utterance was chosen among candidates, so there is nothing to rank.",
+    "one_action": "All turns came about by one action: {about}.",
+    "empty_split": "The split {about} is empty.",
+    "few_turns": "Only {n} turns have candidates.",
+}
+
+
+def _how(facts: Mapping[str, Any]) -> str:
+    filters = facts["filters"]
+    reviewed = (
+        "that the experts passed, and those that no expert has judged"
+        if filters["include_unreviewed"]
+        else "that the experts passed"
+    )
+    return "\n".join(
+        [
+            f"- Finished dialogues {reviewed}; splits: {', '.join(filters['splits'])}. Vetoed dialogues never leave.",
+            "- A dialogue's split was assigned once, by a hash of its id.",
+            f"- Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
+            f" shape {facts['schema_version']}, seed {facts['seed']}.",
+            "- `dialogues.jsonl`: a row a dialogue, an utterance with its candidates in displayed order; the action"
+            " says how it came about, `source` which candidate it began from. `snapshot.json`: these numbers.",
+        ]
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _name in head[1:])], *rows]
+    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """One line, without what Markdown or HTML would take for its own."""
+    said = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return said.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

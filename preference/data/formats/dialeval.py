@@ -1,0 +1,91 @@
+"""Format `dialeval`: a JSON array of helpdesk dialogues with every annotator's nuggets and quality (NTCIR DialEval)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.labelling.schema import Nugget, Question, Schema, Scope
+from annotation.labelling.selectors.schemas import current_schema, schema_of
+from dialogues.models import Dialogue
+from preference.data.formats.labels import Answered, submissions_on
+from preference.data.selectors.selection import Said, Selection
+
+VERSION = "1"
+NOTHING = {"customer": "CNaN", "helpdesk": "HNaN"}
+OURS = frozenset({"quality_as_text"})  # metadata that only say how the file was written
+
+
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """One entry a dialogue, as import_dialogues reads it."""
+    current = current_schema(selection.project)
+    asked = _nugget_question(schema_of(current)) if current else None
+    labels = _Labels(asked.key, _nothing(asked)) if asked else None
+    answered, spoken = submissions_on(page), selection.said(page, metadata=True)
+    for dialogue in page:
+        utterances = spoken.get(dialogue.pk)
+        if utterances is None:
+            continue
+        kept = {key: value for key, value in dialogue.metadata.items() if key not in OURS}
+        yield {
+            "id": dialogue.external_id,
+            **kept,
+            **_reviewed(answered.get(dialogue.pk, [])),
+            "turns": [_turn(utterance) for utterance in utterances],
+            "annotations": [
+                _annotation(one, labels, utterances, as_text=bool(dialogue.metadata.get("quality_as_text")))
+                for one in answered.get(dialogue.pk, [])
+            ],
+        }
+
+
+def _reviewed(answered: Sequence[Answered]) -> dict[str, Any]:
+    """With which batch the labels were reviewed; nothing where there are no batches, as in the format's own files."""
+    one = answered[0] if answered else None
+    return (
+        {}
+        if one is None or one.batch is None
+        else {"batch": one.batch, "round": one.round, "review": one.review}
+    )
+
+
+def _nugget_question(schema: Schema) -> Question | None:
+    return next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
+
+
+def _turn(utterance: Said) -> dict[str, Any]:
+    extra = dict(utterance.metadata)
+    parts = extra.pop("parts", None) or utterance.text.split("\n")
+    return {"sender": utterance.speaker, "utterances": parts, **extra}
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """key: of the question whose answers are nuggets. names: what (speaker, value) is called here, if not value."""
+
+    key: str
+    names: Mapping[tuple[str, Any], str]
+
+
+def _nothing(question: Question) -> dict[tuple[str, Any], str]:
+    """What is no nugget is CNaN or HNaN in this format, however the schema calls it."""
+    return {
+        (speaker, option.value): name
+        for speaker, name in NOTHING.items()
+        for option in question.options_for(speaker)
+        if option.nugget is Nugget.NONE
+    }
+
+
+def _annotation(
+    answered: Answered, labels: _Labels | None, utterances: Sequence[Said], *, as_text: bool
+) -> dict[str, Any]:
+    answers = answered.answers
+    made: dict[str, Any] = {}
+    if labels is not None:
+        given = [answers["utterances"].get(str(one.position), {}).get(labels.key) for one in utterances]
+        made["nugget"] = [
+            labels.names.get((one.speaker, value), value)
+            for value, one in zip(given, utterances, strict=True)
+        ]
+    quality = {key: value for key, value in answers["dialogue"].items() if isinstance(value, int)}
+    return {**made, "quality": {key: str(value) for key, value in quality.items()} if as_text else quality}

@@ -1,0 +1,56 @@
+"""Format `diqad`: a row a dialogue with its final quality label and reasons, and every judgement (DiQAD §4)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dialogues.models import Dialogue
+from preference.data.formats.judgements import pseudonym
+from preference.data.formats.labels import Answered, Final, finals_on, submissions_on
+from preference.data.selectors.selection import WITHHELD, Selection
+
+VERSION = "1"
+
+
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """A row for every dialogue whose final label is 2, 1 or 0; without a final label the label is null.
+
+    Others are counted in selection.left_out, or have a row too where the filters say so.
+    """
+    finals, answered = finals_on(page), submissions_on(page)
+    spoken = selection.said(page)
+    for dialogue in page:
+        utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
+        label = final.answers["dialogue"].get("quality") if final else None
+        # A label that was withdrawn since the page was read is gone, and its dialogue with it.
+        if utterances is None or (final is None and not selection.filters.include_unreviewed):
+            continue
+        if label in WITHHELD and not selection.filters.include_withheld:
+            selection.left_out[str(label)] += 1
+            continue
+        yield {
+            "id": dialogue.external_id,
+            "split": dialogue.split,
+            "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
+            "turns": len(utterances),
+            "label": label,
+            "reason": _reasons(final) if final else [],
+            "origin": final.origin if final else None,
+            "batch": final.batch if final else None,
+            "round": final.round if final else None,
+            "review": final.review if final else None,
+            "judgements": [_judgement(dialogue, one) for one in answered.get(dialogue.pk, [])],
+        }
+
+
+def _reasons(final: Final) -> list[Any]:
+    answers = final.answers["dialogue"]
+    return list(answers.get(f"reasons_{answers.get('quality')}") or [])
+
+
+def _judgement(dialogue: Dialogue, one: Answered) -> dict[str, Any]:
+    return {
+        "annotator": pseudonym(dialogue.project_id, one.annotator_id),
+        **one.answers["dialogue"],
+        "note": one.note,
+        "schema_version": one.schema_version,
+    }

@@ -1,0 +1,156 @@
+"""Pushing a snapshot to a Hub of data sets. The token comes from HF_TOKEN of the worker and is kept nowhere."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from dialogues.models import Split
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.data.formats import FORMATS
+from preference.data.formats.writing import export_to
+from preference.data.models.exports import FileType, Shape
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.frozen import frozen, verified
+
+TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
+Pushed = dict[str, Any]
+
+
+def carry_out_push(job: Job, progress: Progress) -> Pushed:
+    """Push the snapshot's files as they are, and its splits as Parquet that load_dataset() reads.
+
+    Running again after a kill pushes again: a Hub keeps what it has.
+    """
+    snapshot = Snapshot.objects.select_related("project").get(pk=job.parameters["snapshot"])
+    repo_id, private = job.parameters["repo_id"], job.parameters["private"]
+    folder, token, datasets = verified(snapshot), _token(), _datasets()
+    progress.start(total=3, unit="files")
+    with _refusals(repo_id, token), tempfile.TemporaryDirectory() as scratch:
+        parts = _as_parquet(snapshot, Path(scratch))
+        progress.at(1)
+        _push_files(folder, repo_id, private=private, token=token, message=snapshot.name)
+        progress.at(2)
+        loaded = datasets.load_dataset("parquet", data_files=parts, cache_dir=scratch)
+        made = loaded.push_to_hub(repo_id, private=private, token=token, commit_message=snapshot.name)
+    progress.at(3)
+    return _remember(snapshot, made, repo_id, private=private)
+
+
+def _token() -> str:
+    token = os.environ.get(TOKEN, "").strip()
+    if token:
+        return token
+    raise Refusal(
+        "no_token",
+        _("The worker has no token of a Hub."),
+        _("Set HF_TOKEN in the worker's environment to a token that may write, and start the worker again."),
+    )
+
+
+def _datasets() -> Any:
+    """Heavy, and not in the image of the web server."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise Refusal(
+            "library_missing",
+            _("This worker lacks the Python package “datasets”."),
+            _("Install requirements.txt for it (requirements-web.txt is not enough), and start it again."),
+        ) from error
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    datasets.disable_progress_bars()
+    disable_progress_bars()
+    return datasets
+
+
+def _as_parquet(snapshot: Snapshot, folder: Path) -> dict[str, str]:
+    """A file for every split that is not empty."""
+    made = {}
+    for split in Split.values:
+        source = frozen(snapshot, (split,))
+        if source.count():
+            path = folder / f"{split}.parquet"
+            export_to(path, FORMATS[Shape.DIAMANTE], source, file_type=FileType.PARQUET)
+            made[split] = str(path)
+    return made
+
+
+def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, message: str) -> None:
+    """First, so that push_to_hub() adds what it knows of the splits to our card."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=token)
+    api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+    api.upload_folder(
+        repo_id=repo_id, folder_path=folder, repo_type="dataset", commit_message=message, token=token
+    )
+
+
+@contextmanager
+def _refusals(repo_id: str, token: str) -> Iterator[None]:
+    """What a Hub, or the way to it, says no with, as cause and remedy, and never with the token in it."""
+    import httpx2
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.HfHubHTTPError as error:
+        raise _refused(repo_id, error.response.status_code, str(error).replace(token, "…")) from None
+    except (httpx2.TransportError, errors.OfflineModeIsEnabled, ConnectionError) as error:
+        raise Refusal(
+            "hub_unreachable",
+            _("The Hub cannot be reached: %(reason)s.") % {"reason": _first_line(error, token)},
+            _("Check the worker's network, HF_ENDPOINT and HF_HUB_OFFLINE, then start it again."),
+        ) from None
+    except RuntimeError as error:  # of an upload that broke off
+        raise Refusal(
+            "push_failed",
+            _("The push broke off: %(reason)s") % {"reason": _first_line(error, token)},
+            _("Start it again: a Hub keeps what it has."),
+        ) from None
+
+
+def _refused(repo_id: str, status: int, said: str) -> Refusal:
+    if status in (401, 403):
+        return Refusal(
+            "hub_refused",
+            _("The Hub did not let this token write to %(repo)s (%(status)d).")
+            % {"repo": repo_id, "status": status},
+            _("Check that HF_TOKEN is valid and may write there, and that the owner's name is right."),
+        )
+    reason = said.strip().splitlines()[0][:200] if said.strip() else ""
+    return Refusal(
+        "hub_refused",
+        _("The Hub answered %(status)d: %(reason)s") % {"status": status, "reason": reason},
+        _("Try again later, or choose another repository."),
+    )
+
+
+def _first_line(error: Exception, token: str) -> str:
+    lines = str(error).replace(token, "…").strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _remember(snapshot: Snapshot, made: Any, repo_id: str, *, private: bool) -> Pushed:
+    pushed = {
+        "repo_id": repo_id,
+        "url": str(made.repo_url),
+        "commit": made.oid,
+        "private": private,
+        "at": timezone.now().isoformat(),
+    }
+    with transaction.atomic():  # two pushes may end at once
+        row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
+        row.pushed = [*row.pushed, pushed]
+        row.save(update_fields=["pushed"])
+    return pushed

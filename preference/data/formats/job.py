@@ -1,0 +1,47 @@
+"""An export as a background job."""
+
+import shutil
+from typing import Any
+
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.data.formats import FORMATS
+from preference.data.formats.writing import Source, export_to
+from preference.data.models.exports import Export
+from preference.data.selectors.frozen import frozen, verified
+from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.selection import Filters, select
+from preference.data.storage import exports_root, folder_of
+
+
+def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
+    """Write the file of the job's export; running again after a kill writes it anew."""
+    export = Export.objects.select_related("project", "snapshot__project").get(job=job)
+    source = source_of(export)
+    progress.start(total=source.count(), unit="dialogues")
+    shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # what a killed worker left
+    made, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
+    name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
+    target = folder_of(export.pk) / name
+    manifest = export_to(
+        target,
+        FORMATS[export.format],
+        source,
+        at=progress.at,
+        file_type=export.file_type,
+        draws=Draws.of(export.draws),
+    )
+    progress.check()
+    export.path = str(target.relative_to(exports_root()))
+    export.bytes, export.manifest = manifest.bytes, manifest.as_json()
+    export.save(update_fields=["path", "bytes", "manifest"])
+    return {"rows": manifest.rows, "bytes": manifest.bytes, "sha256": manifest.sha256}
+
+
+def source_of(export: Export) -> Source:
+    """The project as it is, or the frozen dialogues. Raises Refusal where these are gone or damaged."""
+    filters = Filters.of(export.filters)
+    if export.snapshot is None:
+        return select(export.project, filters)
+    verified(export.snapshot)
+    return frozen(export.snapshot, filters.splits)

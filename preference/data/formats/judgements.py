@@ -1,0 +1,119 @@
+"""Format `judgements`: one row per judgement, with who made it as a pseudonym.
+
+In authoring a judgement is the action of a turn (question `action`) or an expert's verdict (`expert_review`); in
+labelling it is one answer to one question, of an utterance where it has a position.
+"""
+
+import heapq
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from django.conf import settings
+
+from annotation.authoring.models import Turn
+from annotation.expert_review.models import ExpertReview
+from dialogues.models import Dialogue
+from preference.data.formats.labels import judgements_on
+from preference.data.selectors.selection import Selection
+from projects.models import Protocol
+
+VERSION = "1"
+SCHEMA_VERSION = "diamante/1"
+
+
+def pseudonym(project_id: int, user_id: int) -> str:
+    """The same person in the same project always has the same; nobody without SECRET_KEY can work out who it is."""
+    return _pseudonym(f"{settings.SECRET_KEY}/{project_id}", user_id)
+
+
+@lru_cache(10_000)
+def _pseudonym(key: str, user_id: int) -> str:
+    return "p" + hmac.digest(key.encode(), str(user_id).encode(), "sha256").hex()[:12]
+
+
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """Dialogue by dialogue: its turns in the order in which they were sent, then the verdicts on it."""
+    if selection.project.protocol == Protocol.LABELLING:
+        yield from answers(page)
+        return
+    by_id = {dialogue.pk: dialogue for dialogue in page}
+    for _dialogue, row in heapq.merge(actions(by_id), verdicts(by_id), key=itemgetter(0)):
+        yield row
+
+
+Judged = tuple[int, dict[str, Any]]  # dialogue id, row
+
+
+def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
+    """The turns of these dialogues, undone ones too, in the order in which they were sent."""
+    turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment")
+    for turn in turns.order_by("dialogue_id", "stored_at", "id"):
+        made = {
+            **common(by_id[turn.dialogue_id], turn.assignment.annotator_id),
+            "question": "action",
+            "position": turn.position,
+            "value": turn.action,
+            "source": turn.source,
+            "edit_distance": turn.edit_distance,
+            "status": "undone" if turn.undone_at else "live",
+            "active_seconds": turn.active_ms / 1000,
+            "idle_seconds": turn.idle_ms / 1000,
+            "at": turn.stored_at.isoformat(),
+        }
+        yield turn.dialogue_id, made
+
+
+def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """Dialogue by dialogue, person by person, all revisions: one row an answer, the dialogue's before utterances'."""
+    submissions = judgements_on(page)
+    for dialogue in page:
+        for one in submissions.get(dialogue.pk, []):
+            made = {
+                **common(dialogue, one.annotator_id),
+                "state": one.task_state,
+                "batch": one.batch,
+                "round": one.round,
+                "review": one.review,
+                "schema_version": one.schema_version,
+                "stage": one.stage,
+                "revision": one.revision,
+                "status": "superseded" if one.superseded_at else "live",
+                "active_seconds": one.active_ms / 1000,
+                "idle_seconds": one.idle_ms / 1000,
+                "at": one.stored_at.isoformat(),
+            }
+            for question, value in one.answers["dialogue"].items():
+                yield {**made, "question": question, "position": None, "value": value}
+            for place, given in one.answers["utterances"].items():
+                for question, value in given.items():
+                    yield {**made, "question": question, "position": int(place), "value": value}
+
+
+def verdicts(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
+    """What experts decided about these dialogues; a verdict that was changed later is superseded."""
+    reviews = ExpertReview.objects.filter(dialogue__in=by_id).exclude(verdict="")
+    for review in reviews.order_by("dialogue_id", "decided_at", "id"):
+        made = {
+            **common(by_id[review.dialogue_id], review.reviewer_id),
+            "question": "expert_review",
+            "value": review.verdict,
+            "reason": review.reason,
+            "remarks": review.remarks,
+            "status": "superseded" if review.superseded_at else "live",
+            "at": review.decided_at.isoformat() if review.decided_at else None,
+        }
+        yield review.dialogue_id, made
+
+
+def common(dialogue: Dialogue, user_id: int) -> dict[str, Any]:
+    """What every judgement has. round: of the batch; authoring has one."""
+    return {
+        "dialogue": dialogue.external_id,
+        "annotator": pseudonym(dialogue.project_id, user_id),
+        "round": 1,
+        "review": dialogue.review_state,
+        "schema_version": SCHEMA_VERSION,
+    }

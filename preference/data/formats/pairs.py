@@ -1,0 +1,69 @@
+"""Formats `preference`, `reward` and `kto`: the reply that was sent, and what it was preferred to, as TRL takes them.
+
+A turn gives a pair for every candidate that was not sent as it was, and, unless that is switched off, one with a
+random reply of another dialogue. TRL's trainers read their own columns and leave `rejected_origin` alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from preference.data.formats.replies import RANDOM, Candidate, Drawn, Reply, replies_of
+from preference.data.formats.sft import message
+
+VERSION = "1"
+Message = dict[str, str]
+
+
+def preference_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """A row a pair, with explicit prompt."""
+    for reply, rejected in _judged(row, drawn):
+        prompt, chosen = _prompt(reply), [_answer(reply.human)]
+        for one in rejected:
+            yield {
+                "prompt": prompt,
+                "chosen": chosen,
+                "rejected": [_answer(one.text)],
+                "rejected_origin": one.origin,
+            }
+
+
+def reward_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """A row a pair, the prompt inside both."""
+    for reply, rejected in _judged(row, drawn):
+        prompt = _prompt(reply)
+        chosen = [*prompt, _answer(reply.human)]
+        for one in rejected:
+            yield {"chosen": chosen, "rejected": [*prompt, _answer(one.text)]}
+
+
+def kto_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """A row a reply: true for the one that was sent, false for what it was preferred to."""
+    for reply, rejected in _judged(row, drawn):
+        prompt = _prompt(reply)
+        yield {"prompt": prompt, "completion": [_answer(reply.human)], "label": True}
+        for one in rejected:
+            yield {"prompt": prompt, "completion": [_answer(one.text)], "label": False}
+
+
+def _judged(row: Mapping[str, Any], drawn: Drawn) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
+    for reply in replies_of(row, drawn):
+        yield reply, [*reply.rejected, *_random(reply, drawn)]
+
+
+def _random(reply: Reply, drawn: Drawn) -> list[Candidate]:
+    if not drawn.draws.random:
+        return []
+    text = drawn.random_reply(reply, not_=[one.text for one in reply.rejected])
+    if text is None:
+        drawn.skip("no_other_dialogue")
+        return []
+    return [Candidate(text, "", RANDOM)]
+
+
+def _prompt(reply: Reply) -> list[Message]:
+    """The replying speaker's utterances are the assistant's, everybody else's the user's."""
+    return [message(one, reply.said.speaker) for one in reply.context]
+
+
+def _answer(text: str) -> Message:
+    return {"role": "assistant", "content": text}

@@ -1,0 +1,211 @@
+"""Rows as Parquet: an explicit schema a shape, row groups of a fixed number of rows, the same bytes for the same rows.
+
+Where a value has no one type (free metadata, answers to questions of any kind) the column holds it as JSON text.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from preference.data.formats import Row
+from preference.data.formats.writing import Counted
+
+ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes
+
+TEXT, WHOLE, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+# By the number of the type: a nested type takes longer to look up than its row to write.
+PYTHON: Mapping[int, type | tuple[type, ...]] = {
+    TEXT.id: str,
+    WHOLE.id: int,
+    NUMBER.id: (int, float),
+    TRUTH.id: bool,
+}
+AS_JSON = pa.field("", TEXT, metadata={"json": "1"})
+REST = "other"  # what a row has besides its columns
+MESSAGES = pa.list_(pa.struct([("role", TEXT), ("content", TEXT)]))
+
+
+def _json(name: str) -> pa.Field:
+    return AS_JSON.with_name(name)
+
+
+UTTERANCE = pa.struct(
+    [
+        pa.field("utterance", TEXT),
+        pa.field("response_candidates", pa.list_(TEXT)),
+        pa.field("speaker", TEXT),
+        pa.field("time", TEXT),
+        pa.field("action", TEXT),
+        pa.field("source", WHOLE),
+        pa.field("edit_distance", WHOLE),
+        pa.field("model_version", TEXT),
+        pa.field("candidate_versions", pa.list_(TEXT)),
+        _json(REST),
+    ]
+)
+JUDGED = [
+    *(
+        (name, TEXT)
+        for name in ("dialogue", "annotator", "question", "state", "status", "review", "stage", "at")
+    ),
+    *((name, WHOLE) for name in ("position", "source", "edit_distance", "round", "batch", "revision")),
+    ("active_seconds", NUMBER),
+    ("idle_seconds", NUMBER),
+    ("reason", TEXT),
+]
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "diamante": pa.schema(
+        [
+            *((name, TEXT) for name in ("id", "dialogue_id", "split", "review", "language", "domain")),
+            ("conversation", pa.list_(UTTERANCE)),
+            _json(REST),
+        ]
+    ),
+    "quadruples": pa.schema(
+        [
+            ("context", pa.list_(TEXT)),
+            *(
+                (name, TEXT)
+                for name in ("human", "model", "random", "model_version", "action", "dialogue_id")
+            ),
+            ("turn", WHOLE),
+        ]
+    ),
+    "sft": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES)]),
+    "preference": pa.schema(
+        [("prompt", MESSAGES), ("chosen", MESSAGES), ("rejected", MESSAGES), ("rejected_origin", TEXT)]
+    ),
+    "reward": pa.schema([("chosen", MESSAGES), ("rejected", MESSAGES)]),
+    "kto": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), ("label", TRUTH)]),
+    "judgements": pa.schema(
+        [*JUDGED, _json("value"), _json("remarks"), _json("schema_version"), _json(REST)]
+    ),
+    "dialeval": pa.schema(
+        [
+            ("id", TEXT),
+            ("turns", pa.list_(pa.struct([("sender", TEXT), ("utterances", pa.list_(TEXT)), _json(REST)]))),
+            ("annotations", pa.list_(pa.struct([("nugget", pa.list_(TEXT)), _json("quality"), _json(REST)]))),
+            _json(REST),
+        ]
+    ),
+    "diqad": pa.schema(
+        [
+            ("id", TEXT),
+            ("split", TEXT),
+            ("dialogue", MESSAGES),
+            ("turns", WHOLE),
+            _json("label"),
+            ("reason", pa.list_(TEXT)),
+            ("origin", TEXT),
+            ("batch", WHOLE),
+            ("round", WHOLE),
+            ("review", TEXT),
+            _json("judgements"),
+            _json(REST),
+        ]
+    ),
+}
+
+
+class ParquetRows:
+    """A RowWriter. A row group is written as soon as it is full, so that memory does not grow with the file."""
+
+    def __init__(self, out: Counted, shape: str) -> None:
+        self.rows = 0
+        self._schema = SCHEMAS[shape]
+        self._waiting: list[Row] = []
+        self._file = parquet.ParquetWriter(_Sink(out), self._schema, compression="zstd")
+
+    def write(self, row: Row) -> None:
+        self._waiting.append(_fitted(row, self._schema))
+        self.rows += 1
+        if len(self._waiting) == ROWS_AT_ONCE:
+            self._write_group()
+
+    def end(self) -> None:
+        if self._waiting or not self.rows:
+            self._write_group()
+        self._file.close()
+
+    def _write_group(self) -> None:
+        table = pa.Table.from_pylist(self._waiting, schema=self._schema)
+        self._file.write_table(table, row_group_size=max(1, len(self._waiting)))
+        self._waiting = []
+
+
+class _Sink:
+    """What Arrow needs of a file that it only writes to."""
+
+    closed = False
+
+    def __init__(self, out: Counted) -> None:
+        self._out = out
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        self._out.put(written)
+        return len(written)
+
+    def tell(self) -> int:
+        return self._out.bytes
+
+    def flush(self) -> None:
+        """The file is flushed by whoever opened it."""
+
+    def close(self) -> None:
+        """The file is closed by whoever opened it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _fitted(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
+    """The row with the columns of the schema: JSON text where the column says so; what has no column, or does not fit
+    it, in REST."""
+    known = [fields.field(place) for place in range(_width(fields))]
+    made = {
+        each.name: _value(row[each.name], each)
+        for each in known
+        if each.name in row and _fits(row[each.name], each)
+    }
+    names = {each.name for each in known if each.name not in row or each.name in made}
+    if REST in names and (
+        rest := {key: value for key, value in row.items() if key not in names or key == REST}
+    ):
+        made[REST] = _dumped(rest)
+    return made
+
+
+def _width(fields: pa.Schema | pa.StructType) -> int:
+    return len(fields) if isinstance(fields, pa.Schema) else cast(int, fields.num_fields)
+
+
+def _fits(value: Any, field: pa.Field) -> bool:
+    """Imported metadata may have a column's name and another type."""
+    wanted = None if field.metadata or value is None else PYTHON.get(field.type.id)
+    return wanted is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)))
+
+
+def _value(value: Any, field: pa.Field) -> Any:
+    if value is None:
+        return None
+    if field.metadata and b"json" in field.metadata:
+        return _dumped(value)
+    if field.type == MESSAGES:  # nothing to fit, and most of what there is
+        return value
+    if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+        return [_fitted(one, field.type.value_type) for one in value]
+    return value
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,41 @@
+"""Format `quadruples`: context, human reply, model reply, random reply (Diamante §3.2), one row a turn.
+
+The model reply is drawn among the candidates least similar to the human one, the random reply from another dialogue
+of the same split; both anew in every epoch.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from preference.data.formats.replies import Candidate, Drawn, Reply, replies_of
+from preference.training.joint.data import Turn
+from preference.training.joint.sampling import least_similar
+
+VERSION = "1"
+SIMILAR = 5
+
+
+def rows_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    for reply in replies_of(row, drawn):
+        model = _model_reply(reply, drawn)
+        random_reply = drawn.random_reply(reply, not_=[model.text])
+        if random_reply is None:
+            drawn.skip("no_other_dialogue")
+            continue
+        yield {
+            "context": [one.text for one in reply.context],
+            "human": reply.human,
+            "model": model.text,
+            "random": random_reply,
+            "model_version": model.model_version,
+            "action": reply.action,
+            "dialogue_id": reply.dialogue_id,
+            "turn": reply.position,
+        }
+
+
+def _model_reply(reply: Reply, drawn: Drawn) -> Candidate:
+    by_text = {one.text: one for one in reply.rejected}
+    turn = Turn(reply.position, reply.human, tuple(by_text), reply.action, reply.model_version)
+    among = sorted(least_similar(turn, SIMILAR))
+    return by_text[drawn.draws.generator(reply.dialogue_id, reply.position).choice(among)]

@@ -1,0 +1,106 @@
+"""The turns of a dialogue that can be trained on, read from a row of the shape `diamante`.
+
+Shapes for training rest on that row alone, so that a frozen data set makes the same rows as its project made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from preference.data.selectors.random_replies import SYSTEM, Draws, RandomReplies, squeezed
+from preference.data.selectors.selection import Said
+
+BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
+
+
+class Candidate(NamedTuple):
+    """A reply of a model that was not sent. origin: how it relates to the one that was."""
+
+    text: str
+    model_version: str
+    origin: str
+
+
+class Reply(NamedTuple):
+    """An utterance with the candidates that it was preferred to: none empty, none equal to it, none twice."""
+
+    dialogue_id: str
+    split: str
+    position: int
+    context: Sequence[Said]
+    said: Said
+    action: str
+    model_version: str
+    rejected: Sequence[Candidate]
+
+    @property
+    def human(self) -> str:
+        return self.said.text
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What a shape draws from while it writes.
+
+    skipped: turns that gave no row, or no random pair, by the reason; it counts while it writes.
+    """
+
+    draws: Draws = field(default_factory=Draws)
+    replies: RandomReplies = field(default_factory=RandomReplies)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, reason: str) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def random_reply(self, reply: Reply, *, not_: Sequence[str] = ()) -> str | None:
+        """A reply of another dialogue of the split that is neither what was sent nor any of not_."""
+        generator = self.draws.generator(f"random/{reply.dialogue_id}", reply.position)
+        known = {squeezed(text) for text in (reply.human, *not_)}
+        return self.replies.other(reply.split, reply.dialogue_id, known, generator)
+
+
+def replies_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[Reply]:
+    """The replies that had a usable candidate; the opening is no reply."""
+    said = said_in(row)
+    for position, one in enumerate(row["conversation"]):
+        if not position or said[position].speaker.lower() == SYSTEM:
+            continue
+        rejected = _rejected(one)
+        if not rejected:
+            drawn.skip("no_candidates")
+            continue
+        yield Reply(
+            row["dialogue_id"],
+            row["split"],
+            position,
+            said[:position],
+            said[position],
+            one.get("action", ""),
+            one.get("model_version", ""),
+            rejected,
+        )
+
+
+def said_in(row: Mapping[str, Any]) -> list[Said]:
+    """Its utterances, where only the words count."""
+    return [
+        Said(0, position, one["speaker"], one["utterance"])
+        for position, one in enumerate(row["conversation"])
+    ]
+
+
+def _rejected(one: Mapping[str, Any]) -> list[Candidate]:
+    """Select: the others. Revise: the source, before it was edited, and the others. Rewrite: all of them."""
+    candidates: Sequence[str] = one["response_candidates"]
+    versions = one.get("candidate_versions") or [one.get("model_version", "")] * len(candidates)
+    source = one.get("source") if one.get("action") == "revise" else None
+    known, rejected = {squeezed(one["utterance"])}, []
+    # The source first: where another candidate has the same words, they are those before the edit.
+    places = sorted(range(len(candidates)), key=lambda place: place != source)
+    for place in places:
+        text = candidates[place]
+        if (words := squeezed(text)) and words not in known:
+            known.add(words)
+            origin = BEFORE_EDIT if place == source else UNSELECTED
+            rejected.append(Candidate(text, versions[place], origin))
+    return rejected

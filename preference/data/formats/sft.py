@@ -1,0 +1,50 @@
+"""Format `sft`: one row per reply, conversational prompt and completion (TRL).
+
+Nothing but `prompt` and `completion` is in a row: TRL passes other columns on, and some trainers refuse them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dialogues.models import Dialogue
+from preference.data.formats.replies import Drawn, said_in
+from preference.data.selectors.random_replies import SYSTEM
+from preference.data.selectors.selection import Said, Selection
+
+VERSION = "1"
+# What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
+# authored dialogues have none, and the replies of both speakers are.
+MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
+
+
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    utterances = selection.said(page)
+    for dialogue in page:
+        yield from rows_of(utterances.get(dialogue.pk, []))
+
+
+def rows_of_row(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """From a row of the shape `diamante`."""
+    yield from rows_of(said_in(row))
+
+
+def rows_of(utterances: Sequence[Said]) -> Iterator[dict[str, Any]]:
+    """A row for every reply of one dialogue; the opening is no reply."""
+    models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
+    for end, reply in enumerate(utterances):
+        if end and reply.speaker.lower() != SYSTEM and (not models or reply.speaker in models):
+            yield row(utterances[:end], reply)
+
+
+def row(context: Sequence[Said], reply: Said) -> dict[str, Any]:
+    """The replying speaker's utterances are the assistant's, everybody else's the user's."""
+    return {
+        "prompt": [message(utterance, reply.speaker) for utterance in context],
+        "completion": [message(reply, reply.speaker)],
+    }
+
+
+def message(utterance: Said, speaker: str) -> dict[str, str]:
+    if utterance.speaker.lower() == SYSTEM:
+        return {"role": SYSTEM, "content": utterance.text}
+    return {"role": "assistant" if utterance.speaker == speaker else "user", "content": utterance.text}

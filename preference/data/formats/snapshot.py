@@ -1,0 +1,125 @@
+"""Writing a snapshot: all of its folder or nothing, read-only, with a hash."""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from dialogues.models import Dialogue
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.data.formats import diamante
+from preference.data.formats.card import CardCounts, readme
+from preference.data.formats.writing import Counted, code_version, encode
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.frozen import CARD, DIALOGUES, FACTS
+from preference.data.selectors.selection import Filters, Selection, select
+from preference.data.services.snapshots import nothing_to_take
+from preference.data.storage import remove_folder, snapshots_root
+from projects.models import DialogueLanguage
+
+SCHEMA_VERSION = f"diamante/{diamante.VERSION}"
+
+
+def carry_out_snapshot(job: Job, progress: Progress) -> dict[str, Any]:
+    """Write the folder of the job's snapshot; running again after a kill writes it anew, or finds it finished."""
+    snapshot = Snapshot.objects.select_related("project").get(job=job)
+    if not snapshot.path:
+        selection = select(snapshot.project, Filters.of(snapshot.filters))
+        progress.start(total=selection.count(), unit="dialogues")
+        facts = _freeze(snapshot, selection, progress)
+        written = facts["files"][DIALOGUES]
+        snapshot.path, snapshot.card = str(snapshot.pk), facts["card"]
+        snapshot.bytes, snapshot.sha256 = written["bytes"], written["sha256"]
+        snapshot.schema_version = facts["schema_version"]
+        snapshot.save(update_fields=["path", "card", "bytes", "sha256", "schema_version"])
+    return {
+        "dialogues": snapshot.card["splits"][-1]["dialogues"],
+        "bytes": snapshot.bytes,
+        "sha256": snapshot.sha256,
+    }
+
+
+def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dict[str, Any]:
+    """The folder takes its name when all of it is on the disk. Returns what snapshot.json holds."""
+    root, name = snapshots_root(), str(snapshot.pk)
+    root.mkdir(parents=True, exist_ok=True)
+    for left in (root / name, *root.glob(f".{name}.*")):  # by a killed worker
+        remove_folder(left)
+    partial = root / f".{name}.{uuid.uuid4().hex}"
+    partial.mkdir()
+    try:
+        facts = _write(snapshot, selection, partial, progress)
+        progress.check()
+        for path in partial.iterdir():
+            path.chmod(0o444)
+        partial.rename(root / name)
+        (root / name).chmod(0o555)
+    finally:
+        remove_folder(partial)
+    return facts
+
+
+def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Progress) -> dict[str, Any]:
+    with (folder / DIALOGUES).open("wb") as out:
+        file, counts = Counted(out), CardCounts()
+        _write_dialogues(selection, file, counts, progress)
+        _to_disk(out)
+    facts = {
+        "id": str(snapshot.pk),
+        "name": snapshot.name,
+        "project": snapshot.project.slug,
+        "schema_version": SCHEMA_VERSION,
+        "filters": snapshot.filters,
+        "seed": snapshot.seed,
+        "code_version": code_version(),
+        "created_at": snapshot.created_at.isoformat(),
+        "files": {DIALOGUES: {"bytes": file.bytes, "sha256": file.digest.hexdigest()}},
+        "card": counts.as_json(selection.filters.splits),
+    }
+    with (folder / CARD).open("wb") as out:
+        card = Counted(out)
+        card.put(readme(snapshot, facts).encode())
+        _to_disk(out)
+    facts["files"][CARD] = {"bytes": card.bytes, "sha256": card.digest.hexdigest()}
+    with (folder / FACTS).open("wb") as out:
+        out.write((json.dumps(facts, ensure_ascii=False, indent=2) + "\n").encode())
+        _to_disk(out)
+    return facts
+
+
+def _write_dialogues(selection: Selection, file: Counted, counts: CardCounts, progress: Progress) -> None:
+    done = 0
+    for page in selection.pages():
+        utterances = selection.utterances(page)
+        for dialogue in page:
+            if dialogue.pk in utterances:
+                row = _named(selection, dialogue, diamante.row(dialogue, utterances[dialogue.pk]))
+                file.put(encode(row))
+                counts.add(dialogue, row)
+        done += len(page)
+        progress.at(done)
+    if not file.bytes:
+        raise nothing_to_take()
+
+
+def _named(selection: Selection, dialogue: Dialogue, row: Mapping[str, Any]) -> dict[str, Any]:
+    """With what trainers group by, also where it is not known."""
+    own = selection.project.language
+    spoken = "" if own == DialogueLanguage.MIXED else own
+    return {**row, "language": dialogue.language or spoken, "domain": dialogue.domain}
+
+
+def _to_disk(out: IO[bytes]) -> None:
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def copy_to(snapshot: Snapshot, folder: Path) -> None:
+    """A copy of its files that can be written to, in a folder that is new or empty. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((snapshots_root() / snapshot.path).iterdir()):
+        shutil.copyfile(path, folder / path.name)

@@ -1,0 +1,240 @@
+"""Writing rows to a file, whole or not at all, and its manifest."""
+
+import gc
+import hashlib
+import json
+import os
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import orjson
+from django.utils import timezone
+
+from jobs.garbage import collecting_when_asked
+from preference.data.formats import ExportFormat, Row
+from preference.data.formats.replies import Drawn
+from preference.data.models.exports import FileType
+from preference.data.selectors.frozen import FrozenDialogues, SnapshotName
+from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows
+from preference.data.selectors.selection import Selection
+
+CODE = Path(__file__).resolve().parents[2]
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+AT_ONCE = 256 * 1024  # bytes that go to the file, hashed together
+At = Callable[[int], None]
+Source = Selection | FrozenDialogues
+Data = bytes  # Counted counts under that name
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a file is: enough to check it and to make it again.
+
+    snapshot: what it was made from; None: the project as it was. left_out: dialogues that the format kept back, by
+    their final label. skipped: turns that gave no row, or no random pair, by the reason. seed, epoch: of what was
+    drawn; None where nothing was.
+    """
+
+    format: str
+    file_type: str
+    schema_version: str
+    project: str
+    snapshot: SnapshotName | None
+    filters: dict[str, Any]
+    dialogues: int
+    left_out: dict[str, int]
+    skipped: dict[str, int]
+    rows: int
+    bytes: int
+    sha256: str
+    seed: int | None
+    epoch: int | None
+    code_version: str
+    created_at: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@cache
+def code_version() -> str:
+    """LAPIDARY_VERSION (set in the images), or the commit of the checkout."""
+    if named := os.environ.get("LAPIDARY_VERSION"):
+        return named
+    asked = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=CODE, capture_output=True, text=True, check=False
+    )
+    return asked.stdout.strip() or "unknown"
+
+
+def encode(row: Row) -> bytes:
+    """One line. Line separators of Unicode stay as they are: JSON Lines ends a line with \\n alone."""
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:  # imported metadata may hold a whole number beyond 64 bits
+        return ENCODER.encode(row).encode() + b"\n"
+
+
+class RowWriter(Protocol):
+    """Writes rows of one shape in one file type."""
+
+    rows: int
+
+    def write(self, row: Row) -> None: ...
+
+    def end(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Counted:
+    """A file that counts and hashes what goes through it."""
+
+    out: IO[bytes]
+    bytes: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def put(self, data: Data) -> None:
+        self.out.write(data)
+        self.digest.update(data)
+        self.bytes += len(data)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """JSON Lines, or one array."""
+
+    out: Counted
+    is_array: bool = False
+    rows: int = 0
+    waiting: list[bytes] = field(default_factory=list)
+    held: int = 0  # bytes that wait
+
+    def write(self, row: Row) -> None:
+        line = encode(row)
+        if self.is_array:
+            line = (b",\n" if self.rows else b"[\n") + line[:-1]
+        self.waiting.append(line)
+        self.rows += 1
+        self.held += len(line)
+        if self.held >= AT_ONCE:
+            self._put()
+
+    def _put(self) -> None:
+        self.out.put(b"".join(self.waiting))
+        self.waiting.clear()
+        self.held = 0
+
+    def end(self) -> None:
+        if self.is_array:
+            self.waiting.append(b"\n]\n" if self.rows else b"[]\n")
+        self._put()
+
+
+def export(
+    format: ExportFormat,
+    source: Source,
+    out: IO[bytes],
+    at: At = lambda dialogues: None,
+    *,
+    file_type: str = FileType.JSONL,
+    draws: Draws | None = None,
+) -> Manifest:
+    """Write every row that a project's selection, or a frozen data set, gives.
+
+    at: told after every page how many dialogues are done.
+    """
+    file, dialogues = Counted(out), 0
+    writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
+    source.left_out.clear()
+    with collecting_when_asked():
+        for page in source.pages():
+            for row in _rows(format, source, page, drawn):
+                writer.write(row)
+            dialogues += len(page)
+            at(dialogues)
+            gc.collect(1)
+    writer.end()
+    return Manifest(
+        format=format.name,
+        file_type=str(file_type),
+        schema_version=format.version,
+        project=source.project.slug,
+        snapshot=source.name if isinstance(source, FrozenDialogues) else None,
+        filters=source.filters.as_json(),
+        dialogues=dialogues - source.left_out.total(),
+        left_out=dict(sorted(source.left_out.items())),
+        skipped=dict(sorted(drawn.skipped.items())),
+        rows=writer.rows,
+        bytes=file.bytes,
+        sha256=file.digest.hexdigest(),
+        seed=drawn.draws.seed if format.draws else None,
+        epoch=drawn.draws.epoch if format.draws else None,
+        code_version=code_version(),
+        created_at=timezone.now().isoformat(),
+    )
+
+
+def _writer(format: ExportFormat, file: Counted, file_type: str) -> RowWriter:
+    if file_type != FileType.PARQUET:
+        return _Lines(file, format.is_array)
+    # Here, since a web process and most exports never need Arrow.
+    from preference.data.formats.parquet import ParquetRows
+
+    return ParquetRows(file, format.name)
+
+
+def _drawn(format: ExportFormat, source: Source, draws: Draws | None) -> Drawn:
+    draws = draws or Draws()
+    if not format.draws:
+        return Drawn(draws)
+    if isinstance(source, FrozenDialogues):
+        return Drawn(draws, drawn_from_rows(source.rows(), source.filters.splits, draws))
+    return Drawn(draws, drawn_from(source, draws))
+
+
+def _rows(format: ExportFormat, source: Source, page: list[Any], drawn: Drawn) -> Iterator[Row]:
+    if isinstance(source, FrozenDialogues):
+        return format.frozen_rows(page, drawn)
+    return format.live_rows(source, page, drawn)
+
+
+def export_to(
+    path: Path,
+    format: ExportFormat,
+    source: Source,
+    at: At = lambda dialogues: None,
+    *,
+    file_type: str = FileType.JSONL,
+    draws: Draws | None = None,
+) -> Manifest:
+    """Write `path` and `path`.manifest.json, replacing what is there only when all of it is written.
+
+    Raises OSError, and whatever `at` raises; nothing of this attempt is then left behind. The partial files have names
+    of their own, so that a worker that was believed dead does not write into the file of the one that took over.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    attempt = uuid.uuid4().hex
+    partial, partial_manifest = (
+        path.with_name(f".{path.name}.{attempt}.{end}") for end in ("part", "manifest")
+    )
+    try:
+        with partial.open("wb") as out:
+            manifest = export(format, source, out, at, file_type=file_type, draws=draws)
+            out.flush()
+            os.fsync(out.fileno())
+        partial_manifest.write_text(json.dumps(manifest.as_json(), ensure_ascii=False, indent=2) + "\n")
+        partial.replace(path)
+        partial_manifest.replace(manifest_path(path))
+    finally:
+        partial.unlink(missing_ok=True)
+        partial_manifest.unlink(missing_ok=True)
+    return manifest
+
+
+def manifest_path(path: Path) -> Path:
+    return path.with_name(path.name + ".manifest.json")

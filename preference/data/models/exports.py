@@ -1,0 +1,60 @@
+"""Exported files."""
+
+import uuid
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models import Job
+from preference.data.models.snapshots import Snapshot
+from projects.models import Project
+
+
+class Shape(models.TextChoices):
+    """The shapes in which data leaves; preference.data.formats writes them."""
+
+    DIAMANTE = "diamante", _("Dialogues with candidates and actions")
+    QUADRUPLES = "quadruples", _("Context, human, model and random reply")
+    SFT = "sft", _("Prompt and completion")
+    PREFERENCE = "preference", _("Prompt, chosen and rejected reply")
+    REWARD = "reward", _("Chosen and rejected conversation")
+    KTO = "kto", _("Prompt, completion and whether it is wanted")
+    JUDGEMENTS = "judgements", _("Judgements")
+    DIALEVAL = "dialeval", _("Helpdesk dialogues with annotations")
+    DIQAD = "diqad", _("Quality labels")
+
+
+class FileType(models.TextChoices):
+    JSONL = "jsonl", _("JSON Lines")
+    PARQUET = "parquet", _("Parquet")
+
+
+class Export(models.Model):
+    """A finished or running export; the file lies under FILES_ROOT with its manifest beside it.
+
+    id is that of its job. filters: what was asked for (splits, include_unreviewed …). snapshot: what it is made from;
+    None: the project as it is. draws: seed and epoch of what is drawn at random, in the shapes that draw. manifest:
+    rows, SHA-256, schema version, filters, seed and code version of the finished file. path: below
+    storage.exports_root(); empty while there is no file, and again when it was removed.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="exports")
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="export")
+    format = models.CharField(max_length=20, choices=Shape)
+    file_type = models.CharField(max_length=7, choices=FileType, default=FileType.JSONL)
+    filters = models.JSONField(default=dict)
+    snapshot = models.ForeignKey(Snapshot, null=True, on_delete=models.SET_NULL, related_name="exports")
+    draws = models.JSONField(default=dict)
+    path = models.CharField(max_length=300, blank=True)
+    bytes = models.BigIntegerField(null=True)
+    manifest = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="export_newest")]
+
+    def __str__(self) -> str:
+        return f"export {self.id}"

@@ -1,0 +1,124 @@
+"""Reading a snapshot's frozen dialogues, in the place of a selection of its project."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.selection import READ_AT_ONCE, Filters, Preview
+from preference.data.storage import snapshots_root
+from projects.models import Project
+
+DIALOGUES, FACTS, CARD = "dialogues.jsonl", "snapshot.json", "README.md"
+FILES = (DIALOGUES, FACTS, CARD)
+Row = dict[str, Any]
+
+
+class SnapshotName(TypedDict):
+    """Which snapshot a file was made from."""
+
+    id: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenDialogues:
+    """The rows of a dialogues.jsonl whose split is asked for, as Selection gives those of a project.
+
+    filters: the snapshot's own, with perhaps fewer splits.
+    """
+
+    project: Project
+    filters: Filters
+    path: Path
+    name: SnapshotName
+    total: int
+    left_out: Counter[str] = field(default_factory=Counter, compare=False)
+
+    def count(self) -> int:
+        return self.total
+
+    def rows(self) -> Iterator[Row]:
+        """One at a time, in the shape `diamante`."""
+        with self.path.open(encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                row = json.loads(line)
+                if row["split"] in self.filters.splits:
+                    yield row
+
+    def pages(self) -> Iterator[list[Row]]:
+        page: list[Row] = []
+        for row in self.rows():
+            page.append(row)
+            if len(page) == READ_AT_ONCE:
+                yield page
+                page = []
+        if page:
+            yield page
+
+
+def frozen(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenDialogues:
+    """The dialogues of a snapshot, of these splits or of all. Raises Refusal not_ready or file_gone."""
+    own = Filters.of(snapshot.filters)
+    chosen = own.splits if splits is None else tuple(split for split in own.splits if split in splits)
+    filters = Filters(chosen, own.include_unreviewed, own.include_withheld)
+    return FrozenDialogues(
+        snapshot.project,
+        filters,
+        folder_of_snapshot(snapshot) / DIALOGUES,
+        {"id": str(snapshot.pk), "name": snapshot.name, "sha256": snapshot.sha256},
+        frozen_preview(snapshot, filters).leaving,
+    )
+
+
+def folder_of_snapshot(snapshot: Snapshot) -> Path:
+    """Its folder on disk, with all of FILES. Raises Refusal not_ready or file_gone."""
+    folder = snapshots_root() / snapshot.path
+    if not snapshot.sha256:
+        raise Refusal("not_ready", _("This snapshot is not finished."), _("Wait until its job is done."))
+    if not snapshot.path or not all((folder / name).is_file() for name in FILES):
+        raise Refusal(
+            "file_gone",
+            _("The files of this snapshot were removed from the server."),
+            _("Take a new snapshot."),
+            status=410,
+        )
+    return folder
+
+
+def verified(snapshot: Snapshot) -> Path:
+    """Its folder, once every file is found to be what was written. Reads all of it.
+
+    Raises Refusal not_ready, file_gone, or damaged.
+    """
+    folder = folder_of_snapshot(snapshot)
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    wanted = {name: about["sha256"] for name, about in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
+    for name, sha256 in wanted.items():
+        if _sha256(folder / name) != sha256:
+            raise Refusal(
+                "damaged",
+                _("%(file)s of this snapshot is not what was written: its SHA-256 differs.") % {"file": name},
+                _("Bring it back from a backup, or take a new snapshot."),
+            )
+    return folder
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def frozen_preview(snapshot: Snapshot, filters: Filters) -> Preview:
+    """How many of its dialogues are in the chosen splits."""
+    columns = {one["split"]: one["dialogues"] for one in snapshot.card.get("splits", [])}
+    leaving = sum(columns.get(split, 0) for split in filters.splits)
+    return Preview(leaving=leaving, other_split=columns.get("total", 0) - leaving)

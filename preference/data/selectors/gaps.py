@@ -1,0 +1,68 @@
+"""What a data set may lack: counts to warn of before a snapshot is taken, and on its card."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+
+from dialogues.models import Action, Split, Utterance
+from preference.data.selectors.selection import Selection
+
+FEW_TURNS = 168  # one optimiser step of the paper's recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """code: no_candidates, one_action, empty_split or few_turns. about: the action or split, n: the turns there are."""
+
+    code: str
+    about: str = ""
+    n: int = 0
+
+    def text(self) -> str:
+        return _TEXTS[self.code](self)
+
+
+_TEXTS = {
+    "no_candidates": lambda one: _("No utterance was chosen among candidates, so there is nothing to rank."),
+    "one_action": lambda one: (
+        _("All turns came about by one action: %(action)s.") % {"action": Action(one.about).label}
+    ),
+    "empty_split": lambda one: _("The split “%(split)s” is empty.") % {"split": Split(one.about).label},
+    "few_turns": lambda one: (
+        _("Only %(n)d turns have candidates; one step of the usual recipe takes %(wanted)d.")
+        % {"n": one.n, "wanted": FEW_TURNS}
+    ),
+}
+
+
+def shortages(
+    dialogues: Mapping[str, int], splits: Sequence[str], turns: int, actions: Mapping[str, int]
+) -> list[Shortage]:
+    """dialogues: by split. turns: that had candidates. actions: of these turns, by action."""
+    found = [Shortage("empty_split", split) for split in splits if not dialogues.get(split)]
+    if not turns:
+        return [Shortage("no_candidates"), *found]
+    if turns < FEW_TURNS:
+        found.append(Shortage("few_turns", n=turns))
+    chosen = [action for action, n in actions.items() if n]
+    return [*found, *([Shortage("one_action", chosen[0])] if len(chosen) == 1 else [])]
+
+
+def expected_shortages(selection: Selection) -> list[Shortage]:
+    """What a snapshot of the project as it is would lack; two queries."""
+    counted = selection.dialogues().order_by().values_list("split").annotate(n=Count("id"))
+    had = Utterance.objects.filter(
+        Q(dialogue__in=selection.dialogues().order_by()), candidate_set__isnull=False, position__gt=0
+    )
+    actions: dict[str, int] = dict(had.order_by().values_list("action").annotate(n=Count("id")))
+    turns = sum(actions.values())
+    actions.pop("", None)
+    return shortages(dict(counted), selection.filters.splits, turns, actions)
+
+
+def shortages_of(card: Mapping[str, Any]) -> list[Shortage]:
+    """As the card of a snapshot keeps them."""
+    return [Shortage(**one) for one in card.get("shortages", [])]

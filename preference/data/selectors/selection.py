@@ -1,0 +1,213 @@
+"""Which dialogues an export takes, and how they are read."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
+
+from annotation.labelling.models.labels import FinalLabel
+from annotation.tasks.models.rounds import Batch, RoundState
+from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
+from preference.data.models.exports import Shape
+from projects.models import Project, Protocol
+
+READ_AT_ONCE = 400  # dialogues
+UTTERANCES_AT_ONCE = 2000
+UNREAD = ("created_at", "finished_at", "import_job")  # of a dialogue; no shape has them
+SPOKEN = ("dialogue_id", "position", "speaker", "text")
+ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
+WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")
+# Final labels of private data (-1, -2) and of abandoned dialogues: no training data (DiQAD, Table 1).
+WITHHELD = (-1, -2, "phone")
+
+
+class Said(NamedTuple):
+    """An utterance where only the words count. metadata: empty unless asked for."""
+
+    dialogue_id: int
+    position: int
+    speaker: str
+    text: str
+    metadata: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What was asked for. Only what experts passed leaves by default; vetoed dialogues never do.
+
+    include_withheld: in the format diqad, also dialogues whose final label is in WITHHELD.
+    """
+
+    splits: tuple[str, ...] = tuple(Split.values)
+    include_unreviewed: bool = False
+    include_withheld: bool = False
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> "Filters":
+        """From what as_json() made, also before there was `include_withheld`."""
+        return cls(**{**stored, "splits": tuple(stored["splits"])})
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "splits": list(self.splits)}
+
+    def review_states(self) -> list[str]:
+        return [ReviewState.PASSED, *([ReviewState.UNREVIEWED] if self.include_unreviewed else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The finished dialogues of a project that the filters let through, in the order of their ids.
+
+    They are read page by page, each in queries of its own, so that no transaction stays open while a file is written.
+    `last_id` closes the selection: what is made during the export does not slip in. left_out: how many dialogues a
+    format did not write, by the final label that kept them back; it counts while it writes.
+    """
+
+    project: Project
+    filters: Filters
+    last_id: int
+    has_batches: bool = False
+    left_out: Counter[str] = field(default_factory=Counter, compare=False)
+
+    def dialogues(self, after: int = 0, last: int | None = None) -> QuerySet[Dialogue]:
+        """In the order in which they leave; only ids above `after`, up to `last`."""
+        last = self.last_id if last is None else last
+        return Dialogue.objects.filter(
+            accepted(self.project, self.filters, after, last, has_batches=self.has_batches),
+            project=self.project,
+            state=DialogueState.FINISHED,
+            split__in=self.filters.splits,
+            id__gt=after,
+            id__lte=last,
+        ).order_by("id")
+
+    def count(self) -> int:
+        return self.dialogues().count()
+
+    def pages(self) -> Iterator[list[Dialogue]]:
+        """READ_AT_ONCE dialogues at a time, fewer where they are long."""
+        after = 0
+        while rows := list(self.dialogues(after).defer(*UNREAD)[:READ_AT_ONCE]):
+            page = _beginning(rows)
+            yield page
+            after = page[-1].pk
+
+    def utterances(self, page: Sequence[Dialogue]) -> dict[int, list[Utterance]]:
+        """The utterances of every dialogue of a page, in order, with their candidates; one query.
+
+        A dialogue that its author took back, or an expert vetoed, since the page was read is absent: asking for it in
+        the same statement means that no half of a dialogue is ever read.
+        """
+        # Only what the shapes read: parsing the JSON of the rest would take a third of an export.
+        rows = self._still_there(page).select_related("candidate_set").only(*WHOLE)
+        by_dialogue: dict[int, list[Utterance]] = defaultdict(list)
+        for utterance in rows:
+            by_dialogue[utterance.dialogue_id].append(utterance)
+        return by_dialogue
+
+    def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[Said]]:
+        """As utterances(), only the words, with metadata if wanted; four times as fast."""
+        by_dialogue: dict[int, list[Said]] = defaultdict(list)
+        if not metadata:
+            for row in self._still_there(page).values_list(*SPOKEN):
+                by_dialogue[row[0]].append(Said(*row))
+            return by_dialogue
+        # As text, since most have none.
+        rows = self._still_there(page).values_list(*SPOKEN, Cast("metadata", TextField()))
+        for dialogue, position, speaker, text, kept in rows:
+            about = {} if kept == "{}" else json.loads(kept)
+            by_dialogue[dialogue].append(Said(dialogue, position, speaker, text, about))
+        return by_dialogue
+
+    def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
+        first, last = page[0].pk, page[-1].pk
+        still = (
+            self.dialogues(first - 1, last).filter(id__any_of=[dialogue.pk for dialogue in page]).order_by()
+        )
+        # Without its own bounds, PostgreSQL may walk the index of utterances from the first one to this page.
+        near = Utterance.objects.filter(dialogue_id__gte=first, dialogue_id__lte=last)
+        return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
+
+
+def accepted(
+    project: Project, filters: Filters, after: int = 0, last: int | None = None, *, has_batches: bool
+) -> Q:
+    """What experts passed; in labelling, what has a final label, and where there are batches, in an accepted one.
+
+    All that is not vetoed where that was asked for. after, last: between which ids the caller looks, so that
+    PostgreSQL reads the final labels of these alone.
+    """
+    if project.protocol == Protocol.LABELLING:
+        near = Q(dialogue_id__gt=after) & (Q() if last is None else Q(dialogue_id__lte=last))
+        final = FinalLabel.objects.filter(near, dialogue=OuterRef("pk"), superseded_at=None)
+        if has_batches:
+            final = final.filter(task__round__state=RoundState.ACCEPTED)
+        return Q(pk__isnull=False) if filters.include_unreviewed else Q(Exists(final))
+    return Q(review_state__in=filters.review_states())
+
+
+def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
+    """As many as hold UTTERANCES_AT_ONCE together; at least one."""
+    total = 0
+    for place, dialogue in enumerate(rows):
+        total += dialogue.utterance_count
+        if total > UTTERANCES_AT_ONCE and place:
+            return rows[:place]
+    return rows
+
+
+def are_there_batches(project: Project) -> bool:
+    """Whether labels of the project have to be accepted before they leave."""
+    return Batch.objects.filter(project=project).exists()
+
+
+def select(project: Project, filters: Filters) -> Selection:
+    """The selection as it is now."""
+    newest = Dialogue.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
+    return Selection(project, filters, newest or 0, has_batches=are_there_batches(project))
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many dialogues would leave, and why the others would not; each is counted once."""
+
+    leaving: int = 0
+    writing: int = 0
+    abandoned: int = 0
+    vetoed: int = 0
+    unreviewed: int = 0
+    other_split: int = 0
+    withheld: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(asdict(self).values())
+
+    @property
+    def staying(self) -> int:
+        return self.total - self.leaving
+
+
+def preview(project: Project, filters: Filters, format: str = "") -> Preview:
+    """What an export with these filters would take; one query. format: of the export, some hold dialogues back."""
+    held_back = Q(pk__in=[])
+    if format == Shape.DIQAD and not filters.include_withheld:
+        finals = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        held_back = Q(Exists(finals.filter(answers__dialogue__quality__in=WITHHELD)))
+    why = Case(
+        When(state=DialogueState.WRITING, then=Value("writing")),
+        When(state=DialogueState.ABANDONED, then=Value("abandoned")),
+        When(review_state=ReviewState.VETOED, then=Value("vetoed")),
+        When(~accepted(project, filters, has_batches=are_there_batches(project)), then=Value("unreviewed")),
+        When(held_back & Q(split__in=filters.splits), then=Value("withheld")),
+        When(split__in=filters.splits, then=Value("leaving")),
+        default=Value("other_split"),
+        output_field=CharField(),
+    )
+    counts = Dialogue.objects.filter(project=project).order_by().values(why=why).annotate(n=Count("id"))
+    return Preview(**{row["why"]: row["n"] for row in counts})

@@ -1,0 +1,169 @@
+"""Starting exports, and removing their files. What an export does is in preference.data.formats."""
+
+import shutil
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Invalid, Refusal
+from dialogues.models import Split
+from jobs.models import LIVE_STATES
+from jobs.services import start_job
+from preference.data.models.exports import Export, FileType, Shape
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.formats import FROZEN, shapes_for
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.selection import Filters
+from preference.data.storage import folder_of
+from projects.models import Project
+from projects.transitions import record
+
+KIND = "export"
+LARGEST = 2**53 - 1  # what every reader of JSON can hold
+
+
+def checked_shape(project: Project, name: str, *, of_snapshot: bool = False) -> Shape:
+    """Raises Invalid for a format that does not exist, or that a project of this protocol has no data for.
+
+    of_snapshot: also for one that is not made from a frozen data set.
+    """
+    fitting = [str(shape.value) for shape in shapes_for(project) if shape in FROZEN or not of_snapshot]
+    if name in fitting:
+        return Shape(name)
+    said = _("There is no export format “%(name)s”.")
+    if name in Shape.values:
+        said = _("The format “%(name)s” is not for a project of this kind.")
+        if of_snapshot:
+            said = _("The format “%(name)s” is not made from a snapshot.")
+    raise Invalid(
+        said % {"name": name[:40]},
+        _("Choose one of: %(names)s.") % {"names": ", ".join(fitting)},
+        field="format",
+    )
+
+
+def checked_filters(
+    splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False
+) -> Filters:
+    """No split named means all of them. Raises Invalid for one that does not exist."""
+    if unknown := set(splits) - set(Split.values):
+        raise Invalid(
+            _("There is no split “%(split)s”.") % {"split": min(unknown)[:40]},
+            _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)},
+            field="splits",
+        )
+    chosen = tuple(split for split in Split.values if split in splits) or tuple(Split.values)
+    return Filters(chosen, include_unreviewed, include_withheld)
+
+
+def checked_file_type(name: str) -> FileType:
+    """Raises Invalid for one that does not exist."""
+    if name in FileType.values:
+        return FileType(name)
+    raise Invalid(
+        _("There is no file type “%(name)s”.") % {"name": name[:40]},
+        _("Choose one of: %(names)s.") % {"names": ", ".join(FileType.values)},
+        field="file_type",
+    )
+
+
+def checked_draws(seed: int, epoch: int, random: bool = True) -> Draws:
+    """Raises Invalid for numbers that are negative, or that a reader of the manifest could not hold."""
+    for field, value in (("seed", seed), ("epoch", epoch)):
+        if not 0 <= value <= LARGEST:
+            raise Invalid(
+                _("%(value)d is no %(field)s.") % {"value": value, "field": field},
+                _("Use a whole number from 0 to %(largest)d.") % {"largest": LARGEST},
+                field=field,
+            )
+    return Draws(seed, epoch, random)
+
+
+def checked_source(snapshot: Snapshot, project: Project, splits: Sequence[str]) -> Filters:
+    """What is taken of a snapshot: its own filters, with the splits that are asked for.
+
+    Raises Invalid where the snapshot is another project's or has none of the splits, Refusal not_ready or file_gone.
+    """
+    if snapshot.project_id != project.pk:
+        raise Invalid(_("There is no such snapshot in this project."), field="snapshot")
+    folder_of_snapshot(snapshot)
+    own, asked = Filters.of(snapshot.filters), checked_filters(splits, False).splits
+    chosen = tuple(split for split in own.splits if split in asked)
+    if not chosen:
+        raise Invalid(
+            _("The snapshot has none of these splits."),
+            _("Choose among: %(splits)s.") % {"splits": ", ".join(own.splits)},
+            field="splits",
+        )
+    return Filters(chosen, own.include_unreviewed, own.include_withheld)
+
+
+@transaction.atomic
+def start_export(
+    *,
+    export_id: UUID,
+    project: Project,
+    actor: User,
+    format: str,
+    splits: Sequence[str] = (),
+    include_unreviewed: bool = False,
+    include_withheld: bool = False,
+    file_type: str = FileType.JSONL,
+    snapshot: Snapshot | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    random: bool = True,
+) -> Export:
+    """Export in the background. The same export_id again returns the first export.
+
+    snapshot: make it from that frozen data set, not from the project as it is. seed, epoch, random: of what is drawn,
+    see Draws. Raises Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal submission_used when the id is
+    that of something else, not_ready or file_gone for the snapshot.
+    """
+    shape = checked_shape(project, format, of_snapshot=snapshot is not None)
+    filters = checked_filters(splits, include_unreviewed, include_withheld)
+    if snapshot is not None:
+        filters = checked_source(snapshot, project, splits)
+    parameters = {
+        "format": shape,
+        "file_type": checked_file_type(file_type),
+        "snapshot": str(snapshot.pk) if snapshot else None,
+        **checked_draws(seed, epoch, random).as_json(),
+        **filters.as_json(),
+    }
+    job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
+    if job.kind != KIND or job.project_id != project.pk:
+        raise Refusal(
+            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+        )
+    about = {
+        "project": project,
+        "job": job,
+        "format": shape,
+        "file_type": file_type,
+        "filters": filters.as_json(),
+        "snapshot": snapshot,
+        "draws": checked_draws(seed, epoch, random).as_json(),
+    }
+    return Export.objects.select_related("job", "project").get_or_create(id=export_id, defaults=about)[0]
+
+
+@transaction.atomic
+def remove_file(*, export: Export, actor: User) -> Export:
+    """Free the space of a finished export; its manifest stays readable. Safe to repeat.
+
+    Raises Refusal not_ready while it is written: cancel it first.
+    """
+    export = Export.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=export.pk)
+    if export.job.state in LIVE_STATES:
+        raise Refusal("not_ready", _("This export is still being written."), _("Stop it first."))
+    if export.path:
+        export.path = ""
+        export.save(update_fields=["path"])
+        record(export, kind="file_removed", project=export.project, actor=actor)
+    shutil.rmtree(folder_of(export.pk), ignore_errors=True)
+    return export

@@ -1,0 +1,152 @@
+"""Taking snapshots, removing their files, pushing them to a Hub."""
+
+import re
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Invalid, Refusal
+from jobs.models import LIVE_STATES, Job
+from jobs.services import start_job
+from preference.data.models.exports import Shape
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.formats import shapes_for
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.selection import preview
+from preference.data.services.exports import checked_draws, checked_filters
+from preference.data.storage import remove_folder, snapshots_root
+from projects.models import Project
+from projects.transitions import record
+
+KIND, PUSH = "snapshot", "push"
+NAME_CHARS = 120
+# owner/name, of letters, digits, - _ and . as a Hub takes them
+REPOSITORY = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?/[A-Za-z0-9](?:[\w.-]{0,94}\w)?", re.ASCII)
+
+
+@transaction.atomic
+def take_snapshot(
+    *,
+    snapshot_id: UUID,
+    project: Project,
+    actor: User | None,
+    name: str = "",
+    splits: Sequence[str] = (),
+    include_unreviewed: bool = False,
+    seed: int = 0,
+    enqueue: bool = True,
+) -> Snapshot:
+    """Freeze the dialogues of a project in the background. The same snapshot_id again returns the first snapshot.
+
+    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or submission_used when the id is
+    that of something else.
+    """
+    if (known := Snapshot.objects.filter(pk=snapshot_id, project=project).first()) is not None:
+        return known
+    if Shape.DIAMANTE not in shapes_for(project):
+        raise Refusal(
+            "wrong_protocol",
+            _("A snapshot freezes dialogues that were written with candidates; this project has none."),
+            _("Export its labels instead."),
+        )
+    filters = checked_filters(splits, include_unreviewed)
+    called, seed = _checked_name(name, project), checked_draws(seed, 0).seed
+    if not preview(project, filters).leaving:
+        raise nothing_to_take()
+    parameters = {"snapshot": called, "seed": seed, **filters.as_json()}
+    job = start_job(
+        id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
+    )
+    _check_job(job, KIND, project)
+    about = {
+        "project": project,
+        "job": job,
+        "name": called,
+        "filters": filters.as_json(),
+        "seed": seed,
+        "created_by": actor,
+    }
+    return Snapshot.objects.select_related("job", "project").get_or_create(id=snapshot_id, defaults=about)[0]
+
+
+def _checked_name(name: str, project: Project) -> str:
+    called = " ".join(name.split()) or f"{project.slug} {timezone.localtime():%Y-%m-%d %H:%M}"
+    if len(called) > NAME_CHARS or not called.isprintable():
+        raise Invalid(
+            _("This is no name."),
+            _("Use up to %(n)d printable characters.") % {"n": NAME_CHARS},
+            field="name",
+        )
+    return called
+
+
+def _check_job(job: Job, kind: str, project: Project) -> None:
+    if job.kind != kind or job.project_id != project.pk:
+        raise Refusal(
+            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+        )
+
+
+def nothing_to_take() -> Refusal:
+    return Refusal(
+        "nothing_to_take",
+        _("No dialogue may leave with these choices, so there is nothing to freeze."),
+        _("Have dialogues finished and passed by the experts, or include those that nobody has judged yet."),
+    )
+
+
+@transaction.atomic
+def remove_snapshot_files(*, snapshot: Snapshot, actor: User) -> Snapshot:
+    """Free the space of a snapshot; its card stays. Safe to repeat.
+
+    Raises Refusal not_ready while it is written, in_use where a model was trained or evaluated on it.
+    """
+    snapshot = (
+        Snapshot.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=snapshot.pk)
+    )
+    if snapshot.job.state in LIVE_STATES:
+        raise Refusal("not_ready", _("This snapshot is still being written."), _("Stop it first."))
+    if is_in_use(snapshot):
+        raise Refusal(
+            "in_use",
+            _("A model was trained or evaluated on this snapshot."),
+            _("It stays, so that anybody can see what the model learned from."),
+        )
+    if snapshot.path:
+        folder = snapshots_root() / snapshot.path
+        snapshot.path = ""
+        snapshot.save(update_fields=["path"])
+        record(snapshot, kind="files_removed", project=snapshot.project, actor=actor)
+        transaction.on_commit(lambda: remove_folder(folder))
+    return snapshot
+
+
+def is_in_use(snapshot: Snapshot) -> bool:
+    """Whether a training, a model or an evaluation rests on it."""
+    return any(rows.exists() for rows in (snapshot.training_runs, snapshot.models, snapshot.evaluations))
+
+
+@transaction.atomic
+def push_snapshot(
+    *, push_id: UUID, snapshot: Snapshot, actor: User | None, repo_id: str, private: bool = True
+) -> Job:
+    """Push a snapshot to a Hub in the background; the worker reads the token from its environment.
+
+    The same push_id again returns the first job. Raises Invalid (repo_id), Refusal not_ready or file_gone, or
+    submission_used when the id is that of something else.
+    """
+    if not REPOSITORY.fullmatch(repo_id) or "--" in repo_id or ".." in repo_id:
+        raise Invalid(
+            _("“%(name)s” is no repository of a Hub.") % {"name": repo_id[:100]},
+            _("Write owner/name, with letters, digits, “-”, “_” and “.” only."),
+            field="repo_id",
+        )
+    folder_of_snapshot(snapshot)
+    about = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
+    job = start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)
+    _check_job(job, PUSH, snapshot.project)
+    return job

@@ -1,0 +1,131 @@
+"""REST API of evaluations."""
+
+from typing import Any
+from uuid import UUID
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.rest.person import person
+from common.rest.pagination import NewestByTime, page_of
+from common.rest.serializers import Strict, checked
+from dialogues.models import Split
+from jobs.models import JobState
+from preference.data.selectors.snapshots import snapshot_for
+from preference.evaluation.models import Evaluation
+from preference.evaluation.selectors import comparisons_of, evaluation_for, evaluations_of
+from preference.evaluation.services import start_evaluation
+from preference.registry.api import GONE, TAG
+from preference.registry.selectors.models import model_for
+from projects.roles import Capability
+from projects.selectors import project_for
+
+
+class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
+    project = serializers.CharField(source="project.slug")
+    model = serializers.CharField(source="model.slug", default=None, allow_null=True)
+    snapshot = serializers.UUIDField(source="snapshot_id")
+    state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
+    error = serializers.CharField(source="job.error")
+    remedy = serializers.CharField(source="job.remedy")
+    report = serializers.DictField(
+        help_text="As `python -m preference.training.joint.evaluation --json` writes it."
+    )
+
+    class Meta:
+        model = Evaluation
+        fields = [
+            "id", "project", "model", "base", "snapshot", "split", "state", "error", "remedy", "report", "created_at",
+        ]  # fmt: skip
+
+
+class EvaluationInput(Strict):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first evaluation.")
+    snapshot = serializers.UUIDField()
+    model = serializers.CharField(
+        max_length=300, allow_blank=True, required=False, help_text="As `model` of a new training."
+    )
+    split = serializers.ChoiceField(
+        choices=Split.choices, required=False, help_text="Left out: what the snapshot holds out."
+    )
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """Models that were evaluated on the same data."""
+
+    snapshot = serializers.UUIDField(source="snapshot.pk")
+    split = serializers.CharField()
+    rows = EvaluationSerializer(many=True, help_text="The newest of each model.")
+
+
+class ComparisonsSerializer(serializers.Serializer[Any]):
+    comparisons = ComparisonSerializer(many=True)
+
+
+class ModelEvaluationsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(tags=TAG, operation_id="models_evaluations", responses=EvaluationSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The evaluations of one model, newest first."""
+        model = model_for(person(request), slug)
+        return page_of(self, request, evaluations_of(model.project, model), EvaluationSerializer)
+
+
+class EvaluationsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(tags=TAG, operation_id="evaluations_list", responses=EvaluationSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's evaluations, newest first."""
+        project = project_for(person(request), slug, Capability.TRAIN)
+        return page_of(self, request, evaluations_of(project), EvaluationSerializer)
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="evaluations_start",
+        request=EvaluationInput,
+        responses={202: EvaluationSerializer, **GONE},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Evaluate a model on a snapshot; follow its `state`.
+
+        Codes: invalid (snapshot, split), not_found (model), no_base, not_ready, file_gone, files_gone, submission_used.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        sent = {"model": "", **checked(EvaluationInput, request)}
+        snapshot = snapshot_for(user, sent.pop("snapshot"))
+        row = start_evaluation(
+            evaluation_id=sent.pop("id"), project=project, actor=user, snapshot=snapshot, **sent
+        )
+        return Response(
+            EvaluationSerializer(evaluation_for(user, row.pk)).data, status=status.HTTP_202_ACCEPTED
+        )
+
+
+class EvaluationView(APIView):
+    @extend_schema(tags=TAG, operation_id="evaluations_read", responses=EvaluationSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """State, and the report once it is done."""
+        return Response(EvaluationSerializer(evaluation_for(person(request), pk)).data)
+
+
+class ComparisonsView(APIView):
+    @extend_schema(tags=TAG, operation_id="evaluations_compare", responses=ComparisonsSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """Finished evaluations side by side, by snapshot and split, the newest snapshot first."""
+        project = project_for(person(request), slug, Capability.TRAIN)
+        return Response(ComparisonsSerializer({"comparisons": comparisons_of(project)}).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/evaluations/", EvaluationsView.as_view()),
+    path("projects/<slug:slug>/evaluations/compare/", ComparisonsView.as_view()),
+    path("models/<slug:slug>/evaluations/", ModelEvaluationsView.as_view()),
+    path("evaluations/<uuid:pk>/", EvaluationView.as_view()),
+]

@@ -1,0 +1,60 @@
+"""An evaluation as a job: start the evaluator, keep its report."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.evaluation.files import folder_of_evaluation
+from preference.evaluation.models import Evaluation
+from preference.registry import child_process
+from preference.registry.files import folder_of_model, read_json
+
+EVALUATOR = "preference.training.joint.evaluation"
+HEAD = "preference_head.safetensors"
+LOG, REPORT = "evaluation.log", "report.json"
+STOP_SECONDS = 5.0  # it has nothing to save
+
+
+def carry_out_evaluation(job: Job, progress: Progress) -> dict[str, Any]:
+    """Run the evaluator and store its report; running again after a kill begins anew."""
+    row = Evaluation.objects.select_related("snapshot", "model").get(job=job)
+    folder = folder_of_evaluation(row)
+    folder.mkdir(parents=True, exist_ok=True)
+    child_process.kill_orphan(folder)
+    process = child_process.start(EVALUATOR, arguments_of(row, folder), folder, LOG)
+    status = child_process.follow(process, progress, seconds=STOP_SECONDS)
+    row.report = read_json(folder / REPORT)
+    if status or not row.report:
+        raise failure(folder, status)
+    row.save(update_fields=["report"])
+    shutil.rmtree(folder, ignore_errors=True)
+    return {"turns": row.report.get("n_turns")}
+
+
+def arguments_of(row: Evaluation, folder: Path) -> list[str]:
+    """Of the evaluator's command line. A base model that has no head is ranked with an untrained one."""
+    model = str(folder_of_model(row.model)) if row.model else row.base
+    made = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
+    made += ["--output", str(folder / REPORT)]
+    if not (Path(model) / HEAD).is_file():
+        made.append("--untrained-head")
+    return made
+
+
+def failure(folder: Path, status: int) -> Refusal:
+    """The evaluator's last two lines are cause and remedy, where it knew them."""
+    if status in child_process.KILLED:
+        return Refusal(
+            "killed",
+            _("The operating system killed the evaluation, probably because memory ran out."),
+            _("Free memory, or use a smaller model."),
+        )
+    lines = child_process.lines_of(folder / LOG)[-2:]
+    cause, remedy = (lines if len(lines) == 2 else [*lines, ""]) if lines else (_("It said nothing."), "")
+    return Refusal("evaluation_failed", cause[:500], remedy[:500])

@@ -1,0 +1,124 @@
+"""Having models evaluated. What an evaluation does is in preference.runs."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Invalid
+from dialogues.models import Split
+from jobs.models import JobState
+from jobs.services import start_job
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.snapshots import held_out
+from preference.evaluation.models import Evaluation
+from preference.registry.child_process import QUEUE
+from preference.registry.files import folder_of_model
+from preference.registry.models import RegisteredModel
+from preference.registry.selectors.bases import base_named
+from preference.registry.services.registry import submission_used
+from projects.models import Project
+
+KIND = "evaluation"
+
+
+@transaction.atomic
+def start_evaluation(
+    *,
+    evaluation_id: UUID,
+    project: Project,
+    actor: User | None,
+    snapshot: Snapshot,
+    model: str,
+    split: str = "",
+    enqueue: bool = True,
+) -> Evaluation:
+    """Evaluate a model on one split of a snapshot, in the background. The same id again returns the first evaluation.
+
+    model: as in start_training. split empty: what the snapshot holds out. Raises Invalid (snapshot, split), NotFound
+    (model), Refusal files_gone, file_gone, not_ready, submission_used.
+    """
+    found = Evaluation.objects.select_related("job", "project", "model").filter(pk=evaluation_id).first()
+    if found:
+        if found.project_id != project.pk:
+            raise submission_used()
+        return found
+    if snapshot.project_id != project.pk:
+        raise Invalid(
+            _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
+        )
+    folder_of_snapshot(snapshot)
+    chosen = _checked_split(snapshot, split)
+    base = base_named(actor, project, model)
+    if base.parent:
+        folder_of_model(base.parent)
+    return _stored(evaluation_id, project, actor, snapshot, chosen, base.parent, base.source, enqueue)
+
+
+def _checked_split(snapshot: Snapshot, split: str) -> str:
+    chosen = split or held_out(snapshot)
+    if chosen in Split.values:
+        return chosen
+    said = _("There is no split “%(split)s”.") % {"split": split[:40]}
+    if not split:
+        said = _("The snapshot “%(name)s” holds no dialogues out.") % {"name": snapshot.name}
+    raise Invalid(said, _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)}, field="split")
+
+
+def _stored(
+    evaluation_id: UUID,
+    project: Project,
+    actor: User | None,
+    snapshot: Snapshot,
+    split: str,
+    model: RegisteredModel | None,
+    base: str,
+    enqueue: bool,
+) -> Evaluation:
+    about = {"snapshot": snapshot.name, "model": model.slug if model else base, "split": split}
+    job = start_job(
+        id=evaluation_id,
+        kind=KIND,
+        project=project,
+        actor=actor,
+        parameters=about,
+        queue=QUEUE,
+        enqueue=enqueue,
+    )
+    if (job.kind, job.project_id) != (KIND, project.pk):
+        raise submission_used()
+    row, _created = Evaluation.objects.get_or_create(
+        id=evaluation_id,
+        defaults={
+            "project": project,
+            "job": job,
+            "model": model,
+            "base": "" if model else base,
+            "snapshot": snapshot,
+            "split": split,
+        },
+    )
+    return row
+
+
+@transaction.atomic
+def evaluate_trained(
+    *, model: RegisteredModel, ids: tuple[UUID, UUID], enqueue: bool = True
+) -> list[Evaluation]:
+    """Evaluate a new model on what its snapshot holds out, and what it began from where that was never done.
+
+    ids: of the two evaluations. Safe to repeat. None where nothing was held out.
+    """
+    split, snapshot, actor = held_out(model.snapshot), model.snapshot, model.created_by
+    if not split:
+        return []
+    made = [_stored(ids[0], model.project, actor, snapshot, split, model, "", enqueue)]
+    before = Evaluation.objects.filter(snapshot=snapshot, split=split, model=model.parent)
+    before = before.exclude(job__state__in=(JobState.FAILED, JobState.CANCELLED))
+    if model.parent is None:
+        before = before.filter(base=model.base)
+    if not before.exists():
+        made.append(_stored(ids[1], model.project, actor, snapshot, split, model.parent, model.base, enqueue))
+    return made

@@ -1,0 +1,6 @@
+"""Loads the models of every room, so that Django finds them. Import a model from its own room."""
+
+import preference.data.models.exports
+import preference.data.models.snapshots
+import preference.evaluation.models
+import preference.registry.models  # noqa: F401

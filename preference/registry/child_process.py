@@ -1,0 +1,188 @@
+"""A process that computes for long, and the job that follows it."""
+
+import contextlib
+import fcntl
+import logging
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
+from preference.training.common.messages import LANGUAGE
+
+logger = logging.getLogger(__name__)
+
+QUEUE = "training"  # of the Celery workers that follow such processes
+LOOK_EVERY = 0.5  # seconds
+NICENESS = 10  # people who wait for candidates come first
+# Seconds until a process whose worker was killed must have stopped itself; then it is killed.
+ORPHAN_SECONDS = 60.0
+TAIL = 256 * 1024  # bytes that are kept of a log
+SECRETS = ("DATABASE_URL", "REDIS_URL")
+SECRET_ENDS = ("_KEY", "_SECRET", "_TOKEN", "_PASSWORD")
+SERVER_KEYS = "LAPIDARY_KEY_"  # what keys of model servers begin with (generation.generators.KEY_VARIABLE)
+HUB_TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable; a base model may need it
+PID_FILE = "process"
+KILLED = (-9, 137)
+
+
+def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
+    """`python -m module` with its output appended to a log in `folder`, which exists.
+
+    It speaks the language that is active here: that of the person who started the job.
+    """
+    environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
+    environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {LANGUAGE: get_language() or "", "PYTHONIOENCODING": "utf-8"}
+    if settings.TRAINING_THREADS:
+        environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
+    with (folder / log).open("ab") as out:
+        # A session of its own: neither Ctrl-C nor the end of the worker reaches it but through us.
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=settings.BASE_DIR,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    # A full disk is the process's to tell: an error here would leave it without anybody who follows it.
+    with contextlib.suppress(OSError):
+        (folder / PID_FILE).write_text(str(process.pid))
+    with contextlib.suppress(psutil.Error):  # it may have ended by now
+        psutil.Process(process.pid).nice(NICENESS)
+    return process
+
+
+def _is_secret(name: str) -> bool:
+    named = name.startswith(SERVER_KEYS) or name.endswith(SECRET_ENDS)
+    return name in SECRETS or (named and name != HUB_TOKEN)
+
+
+def follow(
+    process: "subprocess.Popen[bytes]",
+    progress: Progress,
+    done: Callable[[], int] = lambda: 0,
+    seconds: float | None = None,
+) -> int:
+    """Wait for the process and report `done()` of it; returns its exit status, negative for a signal.
+
+    When the job is to stop, it is asked to, killed after `seconds` (TRAINING_STOP_SECONDS), and what asked is raised:
+    JobCancelled, JobInterrupted or JobLost. It never outlives this call.
+    """
+    patience = settings.TRAINING_STOP_SECONDS if seconds is None else seconds
+    asked: Exception | None = None
+    deadline = math.inf
+    try:
+        while process.poll() is None:
+            stop = _report(progress, done)
+            if stop and asked is None:
+                asked, deadline = stop, time.monotonic() + patience
+                process.terminate()
+            if time.monotonic() > deadline:
+                process.kill()
+            time.sleep(LOOK_EVERY)
+    finally:
+        _end(process, patience)
+    if asked:
+        raise asked
+    return process.returncode
+
+
+def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
+    """What asks the job to stop, if anything does. A database that restarts stops nothing."""
+    try:
+        progress.at(done())
+        progress.interrupt()
+    except (JobCancelled, JobInterrupted, JobLost) as stop:
+        return stop
+    except (DatabaseError, InterfaceError):
+        logger.warning("the database is away; the process goes on")
+        close_old_connections()
+    return None
+
+
+def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
+    """After Ctrl-C, or an error of ours."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
+    """Return when no process of an earlier attempt writes into the folder any more.
+
+    Such a process notices within seconds that its worker was killed, and stops after a checkpoint; one that does not is
+    killed. Raises Refusal still_running for one on another machine.
+    """
+    kill_at = time.monotonic() + ORPHAN_SECONDS
+    give_up_at = kill_at + ORPHAN_SECONDS + 5
+    while _is_locked(folder / lock):
+        progress.check()
+        if time.monotonic() > kill_at:
+            kill_orphan(folder)
+        if time.monotonic() > give_up_at:
+            raise Refusal(
+                "still_running",
+                _("An earlier attempt at this still runs, perhaps on another machine."),
+                _("End it there, then start this again."),
+            )
+        time.sleep(LOOK_EVERY)
+
+
+def _is_locked(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def kill_orphan(folder: Path) -> None:
+    """Kill what start() began in this folder, if it lives still and its number is not somebody else's by now."""
+    try:
+        process = psutil.Process(int((folder / PID_FILE).read_text()))
+        if any(str(folder) in word for word in process.cmdline()):
+            process.kill()
+            process.wait(5)
+    except (OSError, ValueError, psutil.Error):
+        return
+
+
+def keep_tail(path: Path) -> None:
+    """Shorten a log to its last TAIL bytes, from the beginning of a line."""
+    if path.is_file() and path.stat().st_size > TAIL:
+        with path.open("rb") as file:
+            file.seek(-TAIL, os.SEEK_END)
+            path.write_bytes(file.read().partition(b"\n")[2])
+
+
+def last_words(path: Path) -> str:
+    """The last line of a log that says something."""
+    return next(reversed(lines_of(path)), "")[:500]
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a log that say something."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,77 @@
+"""Where trainings write and trained models lie. Web servers, workers and the machine that trains share that folder."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from preference.registry.models import RegisteredModel, TrainingRun
+
+BLOCK = 1 << 20  # bytes
+LOG, MODEL, CHECKPOINTS, CURVE = "train.log", "model", "checkpoints", "progress.jsonl"
+
+
+def models_root() -> Path:
+    return Path(settings.MODELS_ROOT)
+
+
+def folder_of_run(run: TrainingRun) -> Path:
+    """Raises Refusal files_gone once its files were removed."""
+    if not run.folder:
+        raise Refusal(
+            "files_gone", _("The files of this training were removed."), _("Train again."), status=410
+        )
+    return models_root() / run.folder
+
+
+def folder_of_model(model: RegisteredModel) -> Path:
+    """Raises Refusal files_gone where a file is missing, of another size, or not below MODELS_ROOT."""
+    root = models_root().resolve()
+    folder = (root / model.folder).resolve()
+    wrong = [name for name, size in model.files.items() if not _is_there(folder / name, size)]
+    if not model.folder or not folder.is_relative_to(root) or wrong:
+        said = _("The files of the model “%(name)s” are gone from the server, or are not whole.")
+        raise Refusal(
+            "files_gone",
+            said % {"name": model.slug},
+            _("Bring the folder back from a back-up, or train again."),
+            status=410,
+            details={"files": wrong[:10]},
+        )
+    return folder
+
+
+def _is_there(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def files_in(folder: Path) -> dict[str, int]:
+    """Bytes by name, relative to the folder, in the order of the names."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
+
+
+def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
+    """Over the names, sizes and contents of all files. beat is called between blocks: a large model takes minutes."""
+    digest = hashlib.sha256()
+    for name, size in files_in(folder).items():
+        digest.update(f"{name}:{size};".encode())
+        with (folder / name).open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+                beat()
+    return digest.hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Empty where there is none yet, or half of one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,123 @@
+"""Trainings, the models that came out of them, how good these are, and which of them a project uses."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from generation.models import Generator
+from jobs.models import Job
+from preference.data.models.snapshots import Snapshot
+from projects.models import Project
+
+
+class RegisteredModel(models.Model):
+    """A trained model and where it came from.
+
+    parent: the registered model that training began from; None: `base`, a folder or hub id that nobody registered.
+    config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last step.
+    folder: below MODELS_ROOT; empty once its files were removed. files: bytes by name; sha256: over all of them.
+    version: as candidates name it. fault, remedy: why it could not be loaded when it was registered; mostly empty.
+    generator: under which projects use it; it stays when its files are removed, as candidates and promotions name it.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="registered_models")
+    slug = models.SlugField(_("name"), max_length=80, unique=True)
+    note = models.TextField(_("note"), blank=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="children")
+    base = models.CharField(max_length=300)
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="models")
+    training_run = models.OneToOneField("TrainingRun", on_delete=models.RESTRICT, related_name="model")
+    config = models.JSONField(default=dict)
+    metrics = models.JSONField(default=dict)
+    code_version = models.CharField(max_length=80, blank=True)
+    folder = models.CharField(max_length=300, blank=True)
+    files = models.JSONField(default=dict)
+    bytes = models.BigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64)
+    version = models.CharField(max_length=200, blank=True)
+    fault = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    generator = models.OneToOneField(
+        Generator, null=True, on_delete=models.PROTECT, related_name="registered_model"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="model_newest")]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class TrainingRun(models.Model):
+    """One training: what it was asked, where it writes, how far it came. Its state is that of its job.
+
+    id is that of its job. number: within the project. parent, base: what it begins from, as in RegisteredModel.
+    recipe, changes: the recipe's name and the settings that differ from it. folder: below MODELS_ROOT; empty once its
+    files were removed. layout, message: how rows were made and why, and what the trainer warned of. latest: the newest
+    line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds", "eta_seconds"}).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="training_runs")
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="training_run")
+    number = models.PositiveIntegerField()
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="training_runs")
+    parent = models.ForeignKey(
+        RegisteredModel, null=True, on_delete=models.RESTRICT, related_name="trainings"
+    )
+    base = models.CharField(max_length=300)
+    recipe = models.CharField(max_length=40)
+    changes = models.JSONField(default=dict)
+    is_lora = models.BooleanField(default=False)
+    seed = models.PositiveBigIntegerField(default=1)
+    folder = models.CharField(max_length=300, blank=True)
+    layout = models.CharField(max_length=40, blank=True)
+    message = models.TextField(blank=True)
+    latest = models.JSONField(default=dict)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="one_training_of_a_number"),
+        ]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="training_newest")]
+
+    def __str__(self) -> str:
+        return f"training {self.number} of {self.project_id}"
+
+
+class Promotion(models.Model):
+    """A project's model was changed: from which to which, by whom, why. None: the server's own model.
+
+    id: the client's. undoes: the promotion that this one takes back.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="promotions")
+    before = models.ForeignKey(Generator, null=True, on_delete=models.PROTECT, related_name="+")
+    after = models.ForeignKey(Generator, null=True, on_delete=models.PROTECT, related_name="+")
+    undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="promotion_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.before_id} → {self.after_id} in {self.project_id}"

@@ -1,0 +1,202 @@
+"""Choosing the model that writes a project's candidates, and taking the choice back.
+
+A turn that waits keeps the model that it asked; the next one asks the new model. No worker is started again.
+"""
+
+import time
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.authoring.models import AuthoringSettings
+from annotation.authoring.services.settings import update_authoring
+from annotation.tasks.services.reasons import checked_reason
+from common.refusals import Refusal
+from generation.models import Generator
+from generation.selectors import QUEUE, workers_holding
+from generation.services import preload_generator
+from jobs.selectors import live_workers
+from preference.registry.files import folder_of_model
+from preference.registry.models import Promotion, RegisteredModel
+from preference.registry.selectors.models import current_model, promotion_to_undo
+from preference.registry.services.registry import check_trainable, submission_used
+from projects.models import Event, Project
+from projects.transitions import record
+
+LONGEST_REASON = 2000
+LOADING_SECONDS = 20.0  # that a person waits for
+LOOK_EVERY = 0.5
+
+
+def promote_model(
+    *,
+    promotion_id: UUID,
+    model: RegisteredModel,
+    project: Project,
+    actor: User | None,
+    expected_current: str | None,
+    reason: str = "",
+) -> Promotion:
+    """Have the project's next candidates written by `model`. The same promotion_id again returns the first promotion.
+
+    expected_current: the name of the project's model that the person saw, None: the server's own; of two who promote
+    at once, one is refused (changed_meanwhile) and told who was first. The model is loaded before it is chosen, where a
+    worker lives. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current,
+    Invalid (reason).
+    """
+    if found := _made(promotion_id, project):
+        return found
+    check_trainable(project)
+    reason = checked_reason(reason, most=LONGEST_REASON)
+    generator = _servable(model)
+    return _switch(promotion_id, project, actor, generator, expected_current, reason)
+
+
+def roll_back(
+    *,
+    promotion_id: UUID,
+    project: Project,
+    actor: User | None,
+    expected_current: str | None,
+    reason: str = "",
+) -> Promotion:
+    """Go back to the model before the newest promotion that was not taken back yet; as promote_model otherwise.
+
+    Raises Refusal nothing_to_undo, also where the model was changed in the settings since.
+    """
+    if found := _made(promotion_id, project):
+        return found
+    check_trainable(project)
+    reason = checked_reason(reason, most=LONGEST_REASON)
+    undone = promotion_to_undo(project)
+    current = current_model(project)
+    if undone is None or current is None:
+        raise Refusal(
+            "nothing_to_undo", _("No promotion is left to take back."), _("Promote a model instead.")
+        )
+    if expected_current == current.name and undone.after != current.generator:
+        raise Refusal(
+            "nothing_to_undo",
+            _("The project's model was changed in its settings after the last promotion."),
+            _("Promote the model that you want, or choose it in the settings."),
+        )
+    before = undone.before
+    if before and (model := RegisteredModel.objects.filter(generator=before).first()):
+        _servable(model)
+    return _switch(promotion_id, project, actor, before, expected_current, reason, undone)
+
+
+def _made(promotion_id: UUID, project: Project) -> Promotion | None:
+    found = Promotion.objects.select_related("before", "after", "actor").filter(pk=promotion_id).first()
+    if found and found.project_id != project.pk:
+        raise submission_used()
+    return found
+
+
+def _servable(model: RegisteredModel) -> Generator:
+    """Its generator. Raises Refusal files_gone, cannot_load or still_loading."""
+    folder_of_model(model)
+    if model.generator is None:
+        raise _files_removed()
+    if not _loaded_ahead(model.generator, model.version):
+        raise _not_loaded(model)
+    return model.generator
+
+
+def _loaded_ahead(generator: Generator, version: str) -> bool:
+    """Have a living worker load it while the old model still serves, so that nobody waits for that.
+
+    Where no worker lives nobody is served either, and what was found when it was registered counts.
+    """
+    alive = live_workers(QUEUE)
+    if not alive.exists():
+        return bool(version)
+    asked, deadline = False, time.monotonic() + LOADING_SECONDS
+    while not (workers_holding(generator) or alive.filter(details__models__contains=[version]).exists()):
+        if not asked:
+            asked = True
+            preload_generator(generator.pk)
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_EVERY)
+    return True
+
+
+def _not_loaded(model: RegisteredModel) -> Refusal:
+    if model.fault:
+        said = _("The model “%(name)s” cannot be used: %(cause)s")
+        return Refusal("cannot_load", said % {"name": model.slug, "cause": model.fault}, model.remedy)
+    said = _(
+        "The worker is still loading the model “%(name)s”; the project keeps its present one until then."
+    )
+    return Refusal(
+        "still_loading",
+        said % {"name": model.slug},
+        _("Promote it again in a moment. If that does not help, see the log of the worker."),
+    )
+
+
+@transaction.atomic
+def _switch(
+    promotion_id: UUID,
+    project: Project,
+    actor: User | None,
+    after: Generator | None,
+    expected_current: str | None,
+    reason: str,
+    undoes: Promotion | None = None,
+) -> Promotion:
+    """Compare and set, under the lock of the project's settings."""
+    settings = AuthoringSettings.objects.select_for_update(of=("self",)).get(project=project)
+    if found := _made(promotion_id, project):  # sent twice at once
+        return found
+    before = settings.generator
+    if (before.slug if before else None) != expected_current:
+        raise _changed_meanwhile(project, before)
+    _check_there(after)
+    if before == after:
+        raise Refusal(
+            "already_current",
+            _("The project's candidates come from this model already."),
+            _("Nothing is to be done."),
+        )
+    update_authoring(project=project, actor=actor, changes={"generator": after})
+    about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
+    made = Promotion.objects.create(id=promotion_id, project=project, actor=actor, **about)
+    kind = "rolled_back" if undoes else "promoted"
+    data = {"before": before.slug if before else None, "after": after.slug if after else None}
+    record(made, kind=kind, project=project, actor=actor, reason=reason, data=data)
+    return made
+
+
+def _check_there(generator: Generator | None) -> None:
+    """Under the lock that removing a model takes: its files may have gone since they were looked at."""
+    rows = RegisteredModel.objects.select_for_update(of=("self",))
+    if generator and (model := rows.filter(generator=generator).first()) and not model.folder:
+        raise _files_removed()
+
+
+def _files_removed() -> Refusal:
+    return Refusal("files_gone", _("The files of this model were removed."), _("Train again."), status=410)
+
+
+def _changed_meanwhile(project: Project, current: Generator | None) -> Refusal:
+    """Names who chose the present model, and when."""
+    events = Event.objects.filter(project=project, kind="authoring_changed").select_related("actor")
+    event = events.filter(data__after__has_key="generator").first()
+    name = current.slug if current else _("the server's own model")
+    details: dict[str, Any] = {"current": current.slug if current else None}
+    said = _("The project's model is “%(model)s” by now.") % {"model": name}
+    if event:
+        who = event.actor.shown_name if event.actor else _("The command line")
+        said = _("%(who)s chose “%(model)s” at %(time)s, after you looked.") % {
+            "who": who,
+            "model": name,
+            "time": f"{timezone.localtime(event.at):%Y-%m-%d %H:%M:%S}",
+        }
+        details |= {"by": event.actor.username if event.actor else None, "at": event.at.isoformat()}
+    return Refusal("changed_meanwhile", said, _("Compare with that one, then decide again."), details=details)

@@ -1,0 +1,172 @@
+"""A training as a job: start the trainer, follow it, register what came of it."""
+
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid5
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from common.refusals import Refusal
+from generation.models import BackendKind
+from jobs.models import Job
+from jobs.progress import Progress
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.evaluation.services import evaluate_trained
+from preference.registry import child_process
+from preference.registry.files import (
+    CHECKPOINTS,
+    CURVE,
+    LOG,
+    MODEL,
+    files_in,
+    folder_of_model,
+    folder_of_run,
+    read_json,
+    sha256_of,
+)
+from preference.registry.models import TrainingRun
+from preference.registry.services.registry import Trained, generator_options, register_model
+from preference.runs.curve import Tail
+from preference.runs.services import spelled
+
+TRAINER = "preference.training.joint"
+STORE_EVERY = 2.0  # seconds
+CHECKER, CHECK_LOG = "config.model_check", "check.log"
+CHECK_STOP_SECONDS = 5.0
+LOCK = ".lock"  # the trainer's own; the system frees it with the process
+
+
+def carry_out_training(job: Job, progress: Progress) -> dict[str, Any]:
+    """Train, or go on from the last checkpoint; then register the model and have it evaluated.
+
+    Running again after a kill finds what is there: a checkpoint, a finished model, a registered one.
+    """
+    run = TrainingRun.objects.select_related("snapshot", "project", "parent", "created_by").get(job=job)
+    folder = folder_of_run(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    progress.start(total=run.latest.get("steps"), unit="steps")
+    job.done = run.latest.get("step", 0)
+    child_process.wait_for_orphan(folder, progress, LOCK)
+    if not (folder / MODEL).is_dir():
+        _train(run, folder, job, progress)
+    model = register_model(run=run, trained=_trained(folder, job, progress))
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
+    return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
+
+
+def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None:
+    """Raises Refusal with the trainer's cause and remedy where no model comes of it."""
+    (folder / "state.json").unlink(missing_ok=True)  # that of an earlier attempt
+    process = child_process.start(TRAINER, arguments_of(run, folder), folder, LOG)
+    watch = Watch(run, job, folder)
+    try:
+        status = child_process.follow(process, progress, watch.step)
+    finally:
+        job.done = watch.step()  # also what came after the last look
+        watch.store()
+        child_process.keep_tail(folder / LOG)
+    if status or not (folder / MODEL).is_dir():
+        raise failure(folder, status)
+
+
+def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
+    """Of the trainer's command line. It always resumes: from the beginning where there is no checkpoint yet."""
+    model = str(folder_of_model(run.parent)) if run.parent else run.base
+    made = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
+    made += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
+    for setting in spelled(run.changes):
+        made += ["--set", setting]
+    if run.is_lora:
+        made.append("--lora")
+    if settings.TRAINING_THREADS:
+        made += ["--threads", str(settings.TRAINING_THREADS)]
+    return made
+
+
+@dataclass(slots=True)
+class Watch:
+    """Brings what the trainer tells into the database: steps into the job, the newest losses into the run."""
+
+    run: TrainingRun
+    job: Job
+    folder: Path
+    stored: float = 0.0
+    tail: Tail = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tail = Tail(self.folder / CURVE)
+
+    def step(self) -> int:
+        line = self.tail.look()
+        self.job.total = line.get("steps", self.job.total)
+        if time.monotonic() - self.stored > STORE_EVERY:
+            self.store()
+        return int(line.get("step", self.job.done))
+
+    def store(self) -> None:
+        self.stored = time.monotonic()
+        layout = read_json(self.folder / "training.json").get("layout", {})
+        told = read_json(self.folder / "state.json").get("message", "")
+        notes = [*([told] if told else []), *layout.get("notes", [])]
+        TrainingRun.objects.filter(pk=self.run.pk).update(
+            latest=self.tail.look() or self.run.latest,
+            layout=layout.get("name", ""),
+            message="\n".join(notes),
+        )
+
+
+def failure(folder: Path, status: int) -> Refusal:
+    """Why a training ended without a model, and what to do."""
+    told = read_json(folder / "state.json")
+    if status in child_process.KILLED:
+        return Refusal(
+            "killed",
+            _("The operating system killed the training, probably because memory ran out."),
+            _("Set a smaller token_budget, use LoRA or a smaller model, or free memory; then go on."),
+        )
+    if told.get("state") == "failed" and told.get("message"):
+        return Refusal("training_failed", told["message"], told.get("remedy", ""))
+    if told.get("state") == "stopped":
+        return Refusal(
+            "stopped",
+            _("The training was stopped from outside: %(why)s") % {"why": told.get("message", "")},
+            _("Go on with it; it begins at its last checkpoint."),
+        )
+    said = _("The training ended with status %(status)d: %(words)s")
+    words = child_process.last_words(folder / LOG) or _("it said nothing")
+    return Refusal("training_failed", said % {"status": status, "words": words}, _("Read its log."))
+
+
+def _trained(folder: Path, job: Job, progress: Progress) -> Trained:
+    model = folder / MODEL
+    config = read_json(model / "training.json") or read_json(folder / "training.json")
+    return Trained(
+        config=config,
+        metrics=Tail(folder / CURVE).look(),
+        files=files_in(model),
+        sha256=sha256_of(model, lambda: progress.at(job.done)),
+        **_tried(folder, job, progress),
+    )
+
+
+def _tried(folder: Path, job: Job, progress: Progress) -> dict[str, str]:
+    """Load it as a worker would, in a process of its own: its version, or fault and remedy."""
+    log = folder / CHECK_LOG
+    log.unlink(missing_ok=True)
+    options = json.dumps(generator_options(folder / MODEL))
+    process = child_process.start(CHECKER, [BackendKind.HF, options], folder, CHECK_LOG)
+    child_process.follow(process, progress, lambda: job.done, CHECK_STOP_SECONDS)
+    lines = [line for line in child_process.lines_of(log) if line.startswith("{")]
+    if not lines:
+        return {"fault": _("It could not be loaded to try it out."), "remedy": _("Read its training's log.")}
+    answer = json.loads(lines[-1])
+    if cause := answer.get("cause"):
+        return {"fault": cause, "remedy": answer["remedy"]}
+    return {"version": answer["version"][:200]}

@@ -1,0 +1,109 @@
+"""Reading trainings: a project's list, one of them with its loss curve, what a new one may begin from."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import NotFound, Refusal
+from preference.registry.files import CURVE, LOG, folder_of_run
+from preference.registry.models import TrainingRun
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+Line = dict[str, Any]
+MOST_POINTS = 400
+AVERAGED = ("loss", "nll", "ranking")
+
+
+def runs_of(project: Project) -> QuerySet[TrainingRun]:
+    """The project's trainings, the newest first, with job, snapshot, parent and model."""
+    related = ("job", "project", "snapshot", "parent", "model", "created_by")
+    return TrainingRun.objects.filter(project=project).select_related(*related).order_by("-created_at", "-id")
+
+
+def run_for(user: User, run_id: UUID) -> TrainingRun:
+    """The training, for members who may train."""
+    related = ("job", "project", "snapshot__job", "parent", "model", "created_by")
+    run = TrainingRun.objects.select_related(*related).filter(pk=run_id).first()
+    if run is None or Capability.TRAIN not in capabilities_of(user, run.project):
+        raise NotFound(_("There is no such training."), _("It may belong to a project that you have left."))
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The mean over steps `first` to `step` of a training. loss = nll + ranking, in nats; seconds since it began."""
+
+    first: int
+    step: int
+    epoch: int
+    loss: float
+    nll: float
+    ranking: float
+    lr: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """steps: that the training will have made in the end; 0 while that is not known."""
+
+    points: tuple[Point, ...]
+    steps: int
+    eta_seconds: float | None
+
+
+def curve_of(run: TrainingRun, *, after: int = 0, most: int = MOST_POINTS) -> Curve:
+    """The loss of every step after `after`; of a long training means over equally many steps, at most `most` points."""
+    lines = [line for line in _lines(folder_of_run(run) / CURVE) if line["step"] > after]
+    if not lines:
+        return Curve((), run.latest.get("steps", 0), run.latest.get("eta_seconds"))
+    size = -(-len(lines) // most)
+    points = tuple(_point(lines[start : start + size]) for start in range(0, len(lines), size))
+    return Curve(points, lines[-1]["steps"], lines[-1].get("eta_seconds"))
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    """Whole lines; the last one may be half-written."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("\n"):
+                return
+            if told := line_of(line):
+                yield told
+
+
+def line_of(text: str | bytes) -> Line:
+    """Empty where it cannot be read: after a while with a full disk, half of a line stands before the next one."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _point(lines: Sequence[Line]) -> Point:
+    last = lines[-1]
+    means = {name: sum(line[name] for line in lines) / len(lines) for name in AVERAGED}
+    about = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}
+    return Point(first=lines[0]["step"], **about, **means)
+
+
+def log_of(run: TrainingRun) -> Path:
+    """What the trainer wrote for people. Raises Refusal file_gone."""
+    path = folder_of_run(run) / LOG
+    if not path.is_file():
+        raise Refusal(
+            "file_gone", _("This training has no log yet."), _("Look again once it runs."), status=410
+        )
+    return path

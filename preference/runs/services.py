@@ -1,0 +1,172 @@
+"""Starting trainings, going on with them, and removing what they left. What a training does is in preference.runs."""
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Invalid, Refusal
+from jobs.models import LIVE_STATES, JobState
+from jobs.services import retry_job, start_job
+from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.frozen import folder_of_snapshot
+from preference.registry.child_process import QUEUE
+from preference.registry.files import folder_of_model, folder_of_run
+from preference.registry.models import TrainingRun
+from preference.registry.selectors.bases import Base, base_named
+from preference.registry.services.registry import check_trainable, submission_used
+from preference.training.common.errors import TrainingError
+from preference.training.joint.recipe import RECIPES, changed, with_lora
+from projects.models import Project
+from projects.transitions import record
+
+KIND = "training"
+MOST_CHANGES = 40
+
+
+@transaction.atomic
+def start_training(
+    *,
+    run_id: UUID,
+    project: Project,
+    actor: User | None,
+    snapshot: Snapshot,
+    model: str = "",
+    recipe: str = "diamante",
+    changes: Mapping[str, Any] | None = None,
+    is_lora: bool = False,
+    seed: int = 1,
+    enqueue: bool = True,
+) -> TrainingRun:
+    """Train in the background on a snapshot of the project. The same run_id again returns the first training.
+
+    model: a registered model's name, a folder or a hub id; empty: the project's own. changes: settings that differ from
+    the recipe's. actor None: the command line, which may name any model. Raises Invalid (recipe, changes), NotFound
+    (model), Refusal no_authoring, no_base, not_ready, file_gone, submission_used.
+    """
+    found = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
+    if found:
+        return _same(found, project)
+    check_trainable(project)
+    if snapshot.project_id != project.pk:
+        raise Invalid(
+            _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
+        )
+    folder_of_snapshot(snapshot)
+    settings = checked_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
+    seed = settings.pop("seed", seed)
+    base = base_named(actor, project, model)
+    if base.parent:
+        folder_of_model(base.parent)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    about = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
+    job = start_job(
+        id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
+    )
+    if (job.kind, job.project_id) != (KIND, project.pk):
+        raise submission_used()
+    asked = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
+    return _stored(run_id, project, actor, snapshot, base, asked)
+
+
+def _stored(
+    run_id: UUID, project: Project, actor: User | None, snapshot: Snapshot, base: Base, asked: dict[str, Any]
+) -> TrainingRun:
+    newest = TrainingRun.objects.filter(project=project).aggregate(newest=Max("number"))["newest"]
+    number = (newest or 0) + 1
+    run, _created = TrainingRun.objects.get_or_create(
+        id=run_id,
+        defaults={
+            "project": project,
+            "job_id": run_id,
+            "number": number,
+            "snapshot": snapshot,
+            "parent": base.parent,
+            "base": base.source,
+            # A deleted project leaves its files behind: one that takes its name must not find them.
+            "folder": f"{run_id.hex[:12]}/{project.slug}-{number}",
+            "created_by": actor,
+            **asked,
+        },
+    )
+    return run
+
+
+def _same(run: TrainingRun, project: Project) -> TrainingRun:
+    if run.project_id != project.pk:
+        raise submission_used()
+    return run
+
+
+def checked_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
+    """The changes as the recipe keeps them: a command line sends "32" for 32.
+
+    Raises Invalid for a recipe that does not exist and for settings that it cannot have.
+    """
+    if name not in RECIPES:
+        raise Invalid(
+            _("There is no training recipe “%(name)s”.") % {"name": name[:40]},
+            _("Choose one of: %(names)s.") % {"names": ", ".join(RECIPES)},
+            field="recipe",
+        )
+    if len(changes) > MOST_CHANGES:
+        raise Invalid(_("These are more settings than a recipe has."), field="changes")
+    recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
+    try:
+        whole = changed(recipe, [f"seed={seed}", *spelled(changes)])
+    except TrainingError as error:
+        raise Invalid(error.cause, error.remedy, field="changes") from error
+    return {name.strip(): getattr(whole, name.strip()) for name in changes}
+
+
+def spelled(changes: Mapping[str, Any]) -> list[str]:
+    """Settings as the trainer's command line has them: name=value."""
+    words = {None: "none", True: "true", False: "false"}
+    # 1 == True: only the words themselves are looked up.
+    return [
+        f"{name}={words[value] if value is None or isinstance(value, bool) else value}"
+        for name, value in changes.items()
+    ]
+
+
+@transaction.atomic
+def resume_training(*, run: TrainingRun, actor: User | None, enqueue: bool = True) -> TrainingRun:
+    """Go on with a stopped or failed training from its last checkpoint. Safe to repeat.
+
+    Raises Refusal already_done, files_gone.
+    """
+    run = TrainingRun.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=run.pk)
+    if run.job.state == JobState.DONE:
+        raise Refusal("already_done", _("This training has ended."), _("Train the model further instead."))
+    folder_of_run(run)
+    retry_job(job=run.job, actor=actor, enqueue=enqueue)
+    return run
+
+
+@transaction.atomic
+def remove_run_files(*, run: TrainingRun, actor: User | None) -> TrainingRun:
+    """Free the space of a training without a model: checkpoints, curve, log. Safe to repeat.
+
+    Raises Refusal not_ready while it runs, in_use while its model is there.
+    """
+    run = TrainingRun.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=run.pk)
+    if run.job.state in LIVE_STATES:
+        raise Refusal("not_ready", _("This training is still running."), _("Stop it first."))
+    model = getattr(run, "model", None)
+    if model is not None and model.folder:
+        raise Refusal(
+            "in_use",
+            _("The model “%(name)s” lies among the files of this training.") % {"name": model.slug},
+            _("Remove the model; its training's files go with it."),
+        )
+    if run.folder:
+        folder, run.folder = folder_of_run(run), ""
+        run.save(update_fields=["folder"])
+        record(run, kind="files_removed", project=run.project, actor=actor)
+        transaction.on_commit(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return run

@@ -1,0 +1,165 @@
+"""How well a jointly trained model ranks what people wrote among what they were shown (Diamante, Table 5).
+
+    python -m preference.training.joint.evaluation --data SNAPSHOT --model FOLDER \
+        [--split test] [--json] [--output FILE]
+
+By preference score and by generation probability, side by side: MAP, MRR and P@1 of the human reply, their paired
+difference, pairwise accuracies, likelihood; over all, by domain, language and action. Ties count against the human
+reply. Every figure has a 95 % interval from drawing whole dialogues, as the turns of a dialogue are not independent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
+from preference.training.common.messages import ngettext
+from preference.training.joint.data import TrainingDialogue, read_dialogues
+from preference.training.joint.output import sha256_of
+
+ALL = "all"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m preference.training.joint.evaluation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--data", type=Path, required=True, help="snapshot folder, or a JSONL file in shape diamante")
+    add("--model", required=True, help="folder or hub id; without a preference head, generation alone")
+    add("--split", default="test", help="train, valid, test (default), or all")
+    add("--untrained-head", action="store_true", help="rank by a new head, to compare with")
+    add(
+        "--seed",
+        type=int,
+        default=1,
+        help="of the random replies, of the intervals, and of an untrained head",
+    )
+    add(
+        "--context",
+        type=int,
+        default=384,
+        metavar="TOKENS",
+        help="at most, the oldest utterances are dropped",
+    )
+    add("--reply", type=int, default=128, metavar="TOKENS", help="at most")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
+    add("--threads", type=int, help="of PyTorch on the CPU")
+    add("--json", action="store_true", help="print the report as JSON, not as a table")
+    add("--output", type=Path, metavar="FILE", help="also write the report there, as JSON")
+    return made
+
+
+def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> list[TrainingDialogue]:
+    """Those with a turn to rank. Raises TrainingError where there is none, saying what there is."""
+    chosen = [one for one in dialogues if split in (ALL, one.split)]
+    if not chosen:
+        there = Counter(one.split or _("no split") for one in dialogues)
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(there.items()))
+        raise TrainingError(
+            _("No dialogue in %(data)s is of the split %(split)s (dialogues by split: %(counts)s).")
+            % {"data": data, "split": split, "counts": counts},
+            _("Name another with --split, or take all with --split all."),
+        )
+    ranked = [one for one in chosen if one.turns]
+    if not ranked:
+        raise TrainingError(
+            ngettext(
+                "The one dialogue of the split %(split)s has no candidates that differ from what people wrote.",
+                "The %(count)s dialogues of the split %(split)s have no candidates that differ from what people "
+                "wrote.",
+                len(chosen),
+            )
+            % {"count": len(chosen), "split": split},
+            _("Name another split, or use dialogues that were written with candidates shown."),
+        )
+    return ranked
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """The report. Raises TrainingError."""
+    dialogues = of_split(read_dialogues(options.data), options.split, options.data)
+    # Here, because PyTorch takes seconds to load, and wrong data shall be told at once.
+    import torch
+
+    from preference.training.joint import scoring
+    from preference.training.joint.encoding import Encoder
+    from preference.training.joint.ranking_report import report
+
+    model, head = scoring.load_ranker(
+        options.model, untrained_head=options.untrained_head, seed=options.seed, device=options.device
+    )
+    encoder = Encoder(
+        model.tokenizer, context=options.context, reply=options.reply, positions=model.positions
+    )
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_tell)
+    notes = list(encoder.notes)
+    if not head:
+        notes.append(_("The model has no preference head: it is ranked by generation probability alone."))
+    return {
+        "model": {"name": options.model, "version": scoring.version_of(options.model, model), "head": head},
+        "data": {"path": str(options.data), "sha256": sha256_of(options.data)},
+        "split": options.split,
+        "seed": options.seed,
+        **report(scores, dialogues, has_head=bool(head), seed=options.seed),
+        "notes": notes,
+    }
+
+
+def _tell(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done} of {total} turns", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TrainingError(
+            _("The report cannot be written to %(file)s: %(reason)s.")
+            % {"file": file, "reason": error.strerror},
+            _("Name another file."),
+        ) from error
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        report = run(options)
+        text = json.dumps(report, ensure_ascii=False, indent=2)
+        if options.output:
+            _write(options.output, text + "\n")
+    except TrainingError as error:
+        print(f"{error.cause}\n{error.remedy}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        # The last two lines are cause and remedy, whatever happens: the page shows them.
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        remedy = _("See the log above; where memory ran out, use a smaller model.")
+        print(f"{cause}\n{remedy}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(text)
+    else:
+        from preference.training.joint.evaluation_table import table
+
+        print(table(report))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Settings of a project's candidates: their order, scores, and a second model."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.authoring.services.settings import update_authoring
+from annotation.authoring.services.turns import Outcome
+from annotation.tasks.models.work import Assignment
+from common.refusals import Invalid
+from dialogues.models import CandidateSet
+from generation.models import CandidateRequest
+from generation.worker import drain
+from projects.models import Project, Role
+from tests.asking import scripted
+from tests.conftest import Joins
+from tests.generation.odd_backends import SCORED
+
+OPENING = "My cat sheds all over the sofa."
+PAGE = "/p/chit-chat/settings/"
+API = "/api/v1/projects/chit-chat/authoring/"
+
+
+@pytest.fixture
+def maras(client: Client, mara: User) -> Client:
+    client.force_login(mara)
+    return client
+
+
+def set_to(project: Project, **changes: Any) -> None:
+    update_authoring(project=project, actor=None, changes=changes)
+
+
+def asked(writes: Any, assignment: Assignment) -> CandidateRequest:
+    outcome: Outcome = writes(assignment, OPENING, 0)
+    assert outcome.request is not None
+    return outcome.request
+
+
+def test_what_the_settings_say_is_asked_for(
+    project: Project, anns_assignment: Assignment, writes: Any
+) -> None:
+    set_to(project, candidate_order="best", show_scores=True)
+    request = asked(writes, anns_assignment)
+    assert (request.order, request.shows_scores, request.second_generator) == ("best", True, None)
+
+
+def test_with_two_models_the_order_is_random_and_scores_are_hidden(
+    project: Project, anns_assignment: Assignment, writes: Any
+) -> None:
+    second = scripted("second")
+    set_to(project, candidate_order="best", show_scores=True, second_generator=second)
+    request = asked(writes, anns_assignment)
+    assert (request.order, request.shows_scores, request.second_generator) == ("random", False, second)
+
+
+def test_a_second_model_is_another_one(project: Project) -> None:
+    with pytest.raises(Invalid) as refused:
+        set_to(project, second_generator=project.authoring.generator)
+    assert refused.value.details["field"] == "second_generator"
+    with pytest.raises(Invalid) as refused:
+        set_to(project, second_generator=scripted("second"), candidates=1)
+    assert refused.value.details["field"] == "candidates"
+
+
+def test_a_second_model_that_becomes_the_first_ends_the_comparison(project: Project) -> None:
+    second = scripted("second")
+    set_to(project, second_generator=second)
+    set_to(project, generator=second)
+    project.authoring.refresh_from_db()
+    assert (project.authoring.generator, project.authoring.second_generator) == (second, None)
+
+
+def test_the_api_reads_and_changes_them(maras: Client, project: Project) -> None:
+    scripted("second")
+    told = maras.get(API).json()
+    assert (told["second_generator"], told["candidate_order"], told["show_scores"]) == (None, "random", False)
+    sent = {"second_generator": "second", "candidate_order": "best", "show_scores": True}
+    assert maras.patch(API, sent, "application/json").json() == told | sent
+    again = maras.patch(API, {"second_generator": "scripted"}, "application/json")
+    assert again.status_code == 400
+
+
+def test_the_page_says_when_the_order_stays_random(
+    maras: Client, project: Project, writes: Any, anns_assignment: Assignment
+) -> None:
+    assert b"their order was random" not in maras.get(PAGE).content
+    set_to(project, candidate_order="best")
+    assert b"their order was random" not in maras.get(PAGE).content  # nothing was shown yet
+    asked(writes, anns_assignment)
+    drain("w")
+    assert b"had no scores, so their order was random" in maras.get(PAGE).content
+    set_to(project, second_generator=scripted("second"))
+    assert b"random as long as there is a second model" in maras.get(PAGE).content
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_annotators_get_scores_only_where_the_project_shows_them(
+    client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any, shown: bool
+) -> None:
+    set_to(project, generator=scripted("scored", SCORED), show_scores=shown)
+    request = asked(writes, anns_assignment)
+    drain("w")
+    client.force_login(ann)
+    for address in (
+        f"/p/chit-chat/a/{anns_assignment.pk}/",
+        f"/api/v1/assignments/{anns_assignment.pk}/",
+        f"/api/v1/candidate-requests/{request.pk}/",
+    ):
+        page = client.get(address).content.decode()
+        assert "scripted@" in page, address
+        assert ('"score"' in page) == shown, address
+    assert all(one["score"] is not None for one in CandidateSet.objects.get().candidates)
+
+
+def test_annotators_are_not_told_which_model_wrote_what(
+    client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any
+) -> None:
+    second = scripted("second", replies=[f"Reply {n}" for n in range(9)])
+    set_to(project, second_generator=second)
+    request = asked(writes, anns_assignment)
+    drain("w")
+    client.force_login(ann)
+    for address in (f"/p/chit-chat/a/{anns_assignment.pk}/", f"/api/v1/candidate-requests/{request.pk}/"):
+        page = client.get(address).content.decode()
+        assert "Reply " in page
+        assert "scripted@" not in page
+    assert len(json.loads(page)["candidates"]) == 7
+
+
+def test_who_reads_all_dialogues_sees_the_model_of_each_candidate(
+    client: Client, project: Project, joins: Joins, anns_assignment: Assignment, writes: Any
+) -> None:
+    set_to(project, second_generator=scripted("second", replies=[f"Reply {n}" for n in range(9)]))
+    asked(writes, anns_assignment)
+    drain("w")
+    made = CandidateSet.objects.get()
+    writes(anns_assignment, made.candidates[2]["text"], 1, candidate_set=made.pk, source=2)
+    client.force_login(joins("eric", project, Role.ENGINEER))
+    dialogue = anns_assignment.dialogue_id
+    page = client.get(f"/p/chit-chat/dialogues/{dialogue}/").content.decode()
+    assert all(page.count(version) >= 3 for version in made.sampling["models"])
+    told = client.get(f"/api/v1/dialogues/{dialogue}/").json()["utterances"][1]
+    assert told["model_version"] == made.candidates[2]["model_version"]
+    assert {one["model_version"] for one in told["candidates"]} == set(made.sampling["models"])

@@ -1,0 +1,140 @@
+"""Which of two models' candidates people take: from sets that were mixed, sent turns, and what they were made from."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.authoring.models import Turn
+from annotation.authoring.selectors.model_comparison import ModelComparison, model_comparisons
+from annotation.authoring.services.settings import update_authoring
+from annotation.authoring.services.turns import Outcome, undo_turn
+from annotation.tasks.models.work import Assignment
+from dialogues.models import CandidateSet
+from generation.worker import drain
+from projects.models import Project
+from tests.asking import scripted
+
+Writes = Callable[..., Outcome]
+Turns = Callable[..., None]
+OLD, NEW = [[f"{name} {number}" for number in range(14)] for name in ("old", "new")]
+
+
+@pytest.fixture
+def mixed(project: Project) -> Project:
+    """A project that wrote with the old model and has since a new one beside it."""
+    changes = {"generator": scripted("old", replies=OLD), "second_generator": scripted("new", replies=NEW)}
+    update_authoring(project=project, actor=None, changes=changes)
+    return project
+
+
+@pytest.fixture
+def turns(mixed: Project, anns_assignment: Assignment, writes: Writes) -> Turns:
+    """turns("new", "old!", "") goes on with a new candidate, a revised old one and words of one's own."""
+
+    def write(*picked: str) -> None:
+        assignment = anns_assignment
+        if not assignment.dialogue.utterance_count:
+            writes(assignment, "My cat sheds all over the sofa.", 0)
+        for pick in picked:
+            drain("w")
+            assignment.dialogue.refresh_from_db()
+            position = assignment.dialogue.utterance_count
+            shown = CandidateSet.objects.get(dialogue=assignment.dialogue, position=position)
+            if not pick:
+                writes(assignment, f"Words of my own {position}.", position, candidate_set=shown.pk)
+                continue
+            texts = [one["text"] for one in shown.candidates]
+            place = next(at for at, text in enumerate(texts) if text.startswith(pick[:3]))
+            text = texts[place] + " indeed" * pick.count("!")
+            writes(assignment, text, position, candidate_set=shown.pk, source=place)
+
+    return write
+
+
+def only(project: Project) -> ModelComparison:
+    (found,) = model_comparisons(project)
+    return found
+
+
+def test_turns_are_won_by_the_model_that_wrote_the_source(mixed: Project, turns: Turns) -> None:
+    turns("new", "new!", "old", "", "new")
+    found = only(mixed)
+    new, old = (scripted(name).pk for name in ("new", "old"))
+    assert new != old
+    assert (found.turns, found.dialogues, found.contest.decided) == (5, 1, 4)
+    assert found.contest.share.value == pytest.approx(3 / 4)
+    one, other = found.contest.newer, found.contest.older
+    assert one.shown + other.shown == 35
+    assert one.selected.value == pytest.approx(2 / one.shown)
+    assert one.revised.value == pytest.approx(1 / one.shown)
+    assert other.selected.value == pytest.approx(1 / other.shown)
+    assert other.revised.value == 0
+
+
+def test_an_undone_turn_does_not_count(
+    mixed: Project, turns: Turns, anns_assignment: Assignment, ann: User
+) -> None:
+    turns("new", "old")
+    last = Turn.objects.order_by("-position")[0]
+    undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=last.pk)
+    assert only(mixed).contest.decided == 1
+
+
+def test_the_newer_model_is_the_one_that_came_later(mixed: Project, turns: Turns) -> None:
+    """Of two that never wrote alone the second; else the one whose first own set is younger, or that has none."""
+    turns("new")
+    first, second = CandidateSet.objects.filter(sampling__has_key="models")[0].sampling["models"]
+    assert (only(mixed).older, only(mixed).newer) == (first, second)
+    some = CandidateSet.objects.all()[0]
+    alone = {"dialogue": some.dialogue, "position": 99, "candidates": []}
+    now = timezone.now()
+    CandidateSet.objects.create(**alone, model_version=second, created_at=now)
+    assert only(mixed).newer == first
+    CandidateSet.objects.create(**alone, model_version=first, created_at=now - timedelta(days=1))
+    assert only(mixed).newer == second
+
+
+def test_sets_of_one_model_say_nothing_about_two(mixed: Project, turns: Turns) -> None:
+    scripted("new", unavailable=True)
+    turns("old", "old")
+    assert CandidateSet.objects.get(position=1).sampling["models"][1] == ""
+    assert model_comparisons(mixed) == []
+
+
+def test_the_api_tells_it(mixed: Project, turns: Turns, client: Client, eric: User) -> None:
+    client.force_login(eric)
+    assert client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"] == []
+    turns("new", "old", "new")
+    (told,) = client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"]
+    assert told["contest"]["decided"] == 3
+    assert told["contest"]["share"]["value"] == pytest.approx(2 / 3)
+    assert told["contest"]["newer"]["shown"] + told["contest"]["older"]["shown"] == 21
+
+
+def test_the_page_says_it_in_words_and_as_a_file(
+    mixed: Project, turns: Turns, client: Client, eric: User
+) -> None:
+    client.force_login(eric)
+    page = "/p/chit-chat/statistics/"
+    assert "can name a second model" in client.get(page).content.decode()
+    turns("new", "new", "old", "new!")
+    said = client.get(page).content.decode()
+    assert "won 75.0 % of the 4 turns" in said
+    assert "nobody saw which wrote what" in said
+    file = client.get(f"{page}models.csv").content.decode("utf-8-sig").splitlines()
+    assert len(file) == 3
+    newer = file[1].split(",")
+    assert newer[0] == only(mixed).newer
+    assert client.get(f"{page}models.svg").status_code == 200
+
+
+def test_the_queries_do_not_grow(
+    mixed: Project, turns: Turns, django_assert_num_queries: Callable[..., object]
+) -> None:
+    turns("new", "old", "new")
+    with django_assert_num_queries(2):  # type: ignore[attr-defined]
+        model_comparisons(mixed)

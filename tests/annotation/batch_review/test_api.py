@@ -1,0 +1,357 @@
+"""The REST API of batches."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.models import User
+from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
+from annotation.batch_review.services.batches import cut_batches
+from annotation.batch_review.services.sample_review import accept_round
+from annotation.labelling.services.planning import plan_labelling
+from annotation.tasks.models.rounds import Round
+from projects.models import Project, Role
+from projects.services import set_member
+from tests.annotation.batch_review.conftest import items, judges, judges_all, says
+from tests.annotation.conftest import Joins, imported
+
+JSON = "application/json"
+RIGHT_OF = {"2": says(2), "1": says(1)}
+
+
+@pytest.fixture(autouse=True)
+def _nobody_holds_anything() -> None:
+    cache.clear()
+
+
+def post(client: Client, address: str, expected: int = 200, **sent: object) -> dict[str, Any]:
+    answer = client.post(f"/api/v1/{address}", sent, JSON)
+    assert answer.status_code == expected, answer.content
+    said: dict[str, Any] = answer.json()
+    return said
+
+
+def get(client: Client, address: str, expected: int = 200) -> dict[str, Any]:
+    answer = client.get(f"/api/v1/{address}")
+    assert answer.status_code == expected, answer.content
+    said: dict[str, Any] = answer.json()
+    return said
+
+
+def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
+    client: Client, quality: Project, joins: Joins
+) -> None:
+    imported(quality, 5)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    client.force_login(joins("eric", quality, Role.ENGINEER))
+    sent: dict[str, Any] = {"id": str(uuid4()), "size": 2, "groups": [], "with_rest": False}
+    for _send in range(2):
+        assert [
+            one["number"] for one in post(client, "projects/quality/batches/", 201, **sent)["batches"]
+        ] == [1, 2]
+    page = get(client, "projects/quality/rounds/?page_size=1")
+    [newest] = page["results"]
+    assert (newest["batch"], newest["state"], newest["total"], newest["done"]) == (2, "open", 2, 0)
+    [older] = client.get(page["next"]).json()["results"]
+    assert older["batch"] == 1
+    assert get(client, "projects/quality/rounds/?state=sealed")["results"] == []
+    assert "page_size" in get(client, "projects/quality/rounds/?page_size=x", 400)["field"]
+
+
+def test_the_list_costs_the_same_for_more_rounds(
+    client: Client, quality: Project, carla: User, django_assert_max_num_queries: Any
+) -> None:
+    imported(quality, 40)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    client.force_login(carla)
+    cut_batches(project=quality, actor=None, cut_id=uuid4(), size=2)
+    with django_assert_max_num_queries(8):
+        assert len(get(client, "projects/quality/rounds/?page_size=20")["results"]) == 20
+
+
+def test_annotators_see_no_batches_and_strangers_no_project(
+    client: Client, sealed: Round, anna: User, joins: Joins
+) -> None:
+    client.force_login(anna)
+    for address in ("projects/quality/rounds/", f"rounds/{sealed.pk}/", f"rounds/{sealed.pk}/sample/"):
+        assert get(client, address, 403)["code"] == "not_allowed"
+    client.force_login(joins("otto"))
+    assert get(client, f"rounds/{sealed.pk}/", 404)["code"] == "not_found"
+
+
+def test_sealed_batches_are_opened_again_and_sealed(client: Client, sealed: Round, tina: User) -> None:
+    client.force_login(tina)
+    assert post(client, f"rounds/{sealed.pk}/unseal/", 400)["code"] == "invalid"
+    assert post(client, f"rounds/{sealed.pk}/unseal/", reason="A wrong label.")["state"] == "open"
+    assert post(client, f"rounds/{sealed.pk}/group/", 400, group="nowhere")["field"] == "group"
+    for _send in range(2):
+        assert post(client, f"rounds/{sealed.pk}/seal/")["state"] == "sealed"
+
+
+def test_controllers_do_not_seal(client: Client, sealed: Round, carla: User) -> None:
+    client.force_login(carla)
+    assert post(client, f"rounds/{sealed.pk}/seal/", 403)["code"] == "not_allowed"
+
+
+def test_a_sample_is_drawn_once(client: Client, sealed: Round, carla: User) -> None:
+    client.force_login(carla)
+    sent: dict[str, Any] = {"id": str(uuid4()), "seed": 7}
+    first = post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)
+    assert (first["seed"], first["cells"], first["left"], first["is_blind"]) == (7, "....", 4, True)
+    assert post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)["id"] == first["id"]
+    assert post(client, f"rounds/{sealed.pk}/sample/", 409, id=str(uuid4()))["code"] == "already_drawn"
+    assert get(client, f"rounds/{sealed.pk}/")["sample"] == first["id"]
+
+
+def test_a_blind_sample_tells_the_label_only_after_the_judgement(
+    client: Client, drawn: Sample, carla: User
+) -> None:
+    client.force_login(carla)
+    [item] = get(client, f"rounds/{drawn.round_id}/sample/next/")["items"]
+    assert (item["place"], item["label"], item["judgement"]) == (0, None, None)
+    assert get(client, f"sample-items/{item['id']}/")["label"] is None
+    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert {one["drawn"] for one in standing["classes"]} == {None}
+    address = f"sample-items/{item['id']}/judgements/"
+    assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
+    row = SampleItem.objects.get(pk=item["id"])
+    sent: dict[str, Any] = {
+        "id": str(uuid4()),
+        "answers": RIGHT_OF[row.label],
+        "next": 2,
+        "held": [item["id"]],
+    }
+    for _send in range(2):
+        judged = post(client, address, 201, **sent)
+    assert judged["is_right"]
+    assert judged["label"] == row.final.answers
+    assert [one["place"] for one in judged["next"]] == [1, 2]
+    assert {one["label"] for one in judged["next"]} == {None}
+    assert (judged["cells"], judged["left"], judged["standing"]["judged"]) == ("r...", 3, 1)
+    assert Judgement.objects.count() == 1
+    assert get(client, f"sample-items/{item['id']}/")["judgement"]["is_right"]
+
+
+def test_an_open_sample_shows_the_label_and_is_agreed_to(client: Client, sealed: Round, carla: User) -> None:
+    BatchPlan.objects.update(is_blind=False)
+    client.force_login(carla)
+    drawn = post(client, f"rounds/{sealed.pk}/sample/", 201, id=str(uuid4()))
+    [item] = get(client, f"rounds/{sealed.pk}/sample/next/")["items"]
+    assert item["label"]["dialogue"]["quality"] in (1, 2)
+    assert sum(one["drawn"] for one in drawn["standing"]["classes"]) == 4
+    assert post(client, f"sample-items/{item['id']}/judgements/", 201, id=str(uuid4()))["is_right"]
+
+
+def test_a_judgement_is_corrected(client: Client, drawn: Sample, carla: User) -> None:
+    client.force_login(carla)
+    one = items(drawn)[0]
+    judges(carla, one, right=False)
+    address = f"sample-items/{one.pk}/judgements/"
+    judged = post(client, address, 201, id=str(uuid4()), answers=RIGHT_OF[one.label], reason="Read it again.")
+    assert (judged["cells"], judged["standing"]["right"]) == ("r...", 1)
+
+
+def test_answers_that_are_none_are_named(client: Client, drawn: Sample, carla: User) -> None:
+    client.force_login(carla)
+    address = f"sample-items/{items(drawn)[0].pk}/judgements/"
+    wrong = {"dialogue": {"quality": 77}, "utterances": {}}
+    refused = post(client, address, 400, id=str(uuid4()), answers=wrong)
+    assert refused["code"] == "invalid"
+    assert refused["problems"][0]["path"] == "quality"
+
+
+def test_two_controllers_are_given_different_dialogues(
+    client: Client, drawn: Sample, carla: User, chris: User
+) -> None:
+    address = f"rounds/{drawn.round_id}/sample/next/?count=2"
+    client.force_login(carla)
+    first = {one["id"] for one in get(client, address)["items"]}
+    client.force_login(chris)
+    second = {one["id"] for one in get(client, address)["items"]}
+    assert len(first | second) == 4
+    client.force_login(carla)
+    judges(carla, SampleItem.objects.get(pk=min(first)), right=True)
+    judges(carla, SampleItem.objects.get(pk=max(first)), right=True)
+    assert get(client, address)["items"] == []
+    cache.clear()  # the other one stays away
+    assert {one["id"] for one in get(client, address)["items"]} == second
+
+
+def test_of_a_shared_sample_everybody_sees_how_far_it_is(
+    client: Client, drawn: Sample, carla: User, chris: User
+) -> None:
+    first, second, *_rest = items(drawn)
+    judges(carla, first, right=False)
+    judges(chris, second, right=True)
+    client.force_login(chris)
+    said = get(client, f"rounds/{drawn.round_id}/sample/")
+    assert (said["cells"], said["left"], said["standing"]["spare"]) == ("Wr..", 2, 0)
+    refused = post(client, f"sample-items/{first.pk}/judgements/", 409, id=str(uuid4()), answers=says(2))
+    assert refused["code"] == "judged_already"
+
+
+def test_a_second_controller_is_told_nothing_of_the_first(
+    client: Client, drawn: Sample, carla: User, chris: User
+) -> None:
+    Sample.objects.update(is_double=True)
+    judges_all(carla, drawn, wrong=1)
+    client.force_login(chris)
+    said = get(client, f"rounds/{drawn.round_id}/sample/")
+    assert (said["cells"], said["left"]) == ("....", 4)
+    [item] = get(client, f"rounds/{drawn.round_id}/sample/next/")["items"]
+    assert (item["place"], item["label"]) == (0, None)
+
+
+def test_ones_own_work_is_marked_and_never_given(
+    client: Client, drawn: Sample, anna: User, quality: Project
+) -> None:
+    set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
+    client.force_login(anna)
+    assert get(client, f"rounds/{drawn.round_id}/sample/")["cells"] == "oooo"
+    assert get(client, f"rounds/{drawn.round_id}/sample/next/")["items"] == []
+
+
+def test_the_verdict_stands_before_all_is_judged(client: Client, drawn: Sample, carla: User) -> None:
+    first, second, *_rest = items(drawn)
+    client.force_login(carla)
+    judges(carla, first, right=False)
+    assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "not_decided"
+    judges(carla, second, right=False)
+    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert (standing["decision"], standing["is_early"], standing["spare"]) == ("return", True, -1)
+    assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "fails"
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Two of two are wrong."}
+    for _send in range(2):
+        said = post(client, f"rounds/{drawn.round_id}/return/", **sent)
+        assert (said["round"]["state"], said["next"]["round"], said["next"]["state"]) == (
+            "returned",
+            2,
+            "open",
+        )
+    assert said["round"]["figures"]["early"]
+    assert Round.objects.count() == 2
+
+
+def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla: User) -> None:
+    Sample.objects.update(class_percent=90, overall_percent=10)
+    wrong = items(drawn)[0]
+    judges(carla, wrong, right=False)
+    client.force_login(carla)
+    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert (standing["failing"], standing["decision"]) == ([wrong.label], "return")
+
+
+def test_a_passing_batch_is_accepted_once(client: Client, drawn: Sample, carla: User) -> None:
+    judges_all(carla, drawn, wrong=1)
+    client.force_login(carla)
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Good work."}
+    for _send in range(2):
+        said = post(client, f"rounds/{drawn.round_id}/accept/", **sent)
+    assert (said["state"], said["ended_by"], said["reason"]) == ("accepted", "carla", "Good work.")
+    assert post(client, f"rounds/{drawn.round_id}/return/", 409, id=str(uuid4()), reason="No.")["code"] == (
+        "not_in_review"
+    )
+
+
+def ended(sample: Sample, controller: User) -> SampleItem:
+    """The batch is accepted with one correction; returns what was corrected."""
+    judges_all(controller, sample, wrong=1)
+    accept_round(controller=controller, round_id=sample.round_id, decision_id=uuid4())
+    return items(sample)[0]
+
+
+def test_annotators_learn_from_ended_rounds_and_name_nobody(
+    client: Client, drawn: Sample, anna: User, carla: User
+) -> None:
+    client.force_login(anna)
+    assert get(client, "projects/quality/judged/")["results"] == []
+    wrong = ended(drawn, carla)
+    page = client.get("/api/v1/projects/quality/judged/")
+    assert "carla" not in page.content.decode()
+    rows = {row["item"]: row for row in page.json()["results"]}
+    assert len(rows) == 4
+    assert (rows[wrong.pk]["was_right"], rows[wrong.pk]["reason"]) == (False, "Look again.")
+
+
+def test_an_appeal_is_raised_once_and_settled_by_a_trainer(
+    client: Client, drawn: Sample, anna: User, carla: User, tina: User
+) -> None:
+    wrong = ended(drawn, carla)
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "The question was answered."}
+    client.force_login(anna)
+    for _send in range(2):
+        raised = post(client, f"sample-items/{wrong.pk}/appeals/", 201, **sent)
+    assert (raised["state"], raised["correction_reason"]) == ("open", "Look again.")
+    address = f"appeals/{raised['id']}/settlement/"
+    settlement: dict[str, Any] = {"upheld": True, "settlement": "It was."}
+    assert post(client, address, 403, **settlement)["code"] == "not_allowed"
+    client.force_login(tina)
+    [listed] = get(client, "projects/quality/appeals/?state=open")["results"]
+    assert listed["by"] == "anna"
+    for _send in range(2):
+        assert post(client, address, **settlement)["state"] == "upheld"
+    assert get(client, "projects/quality/appeals/?state=open")["results"] == []
+
+
+def test_others_work_is_not_theirs_to_dispute(
+    client: Client, drawn: Sample, carla: User, quality: Project, joins: Joins
+) -> None:
+    wrong = ended(drawn, carla)
+    client.force_login(joins("bela", quality, Role.ANNOTATOR))
+    sent: dict[str, Any] = {"id": str(uuid4()), "reason": "No."}
+    assert post(client, f"sample-items/{wrong.pk}/appeals/", 403, **sent)["code"] == "not_allowed"
+    client.force_login(joins("otto"))
+    assert post(client, f"sample-items/{wrong.pk}/appeals/", 404, **sent)["code"] == "not_found"
+
+
+def test_a_round_without_a_sample_says_so(client: Client, sealed: Round, carla: User) -> None:
+    client.force_login(carla)
+    assert get(client, f"rounds/{sealed.pk}/sample/", 404)["code"] == "not_found"
+
+
+def test_a_manager_reads_and_changes_the_plan(
+    client: Client, quality: Project, mara: User, carla: User
+) -> None:
+    client.force_login(mara)
+    plan = get(client, "projects/quality/batches/plan/")
+    assert (plan["sample_size"], plan["overall_percent"], plan["question"]) == (4, "75.00", "quality")
+    address = "/api/v1/projects/quality/batches/plan/"
+    changed = client.patch(address, {"sample_size": 50, "overall_percent": "92.5"}, JSON).json()
+    assert (changed["sample_size"], changed["overall_percent"], changed["class_percent"]) == (
+        50,
+        "92.50",
+        "0.00",
+    )
+    for wrong in ({"question": "nonsense"}, {"sample_size": 0}, {"overall_percent": 101}, {"sampel_size": 5}):
+        answer = client.patch(address, wrong, JSON)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/problem+json")
+    client.force_login(carla)
+    assert get(client, "projects/quality/batches/plan/")["sample_size"] == 50
+    assert client.patch(address, {"sample_size": 1}, JSON).status_code == 403
+    assert BatchPlan.objects.get().sample_size == 50
+
+
+def test_a_group_that_is_none_is_refused(client: Client, quality: Project, mara: User) -> None:
+    imported(quality, 2)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    client.force_login(mara)
+    refused = post(client, "projects/quality/batches/", 400, id=str(uuid4()), groups=["nowhere"])
+    assert (refused["code"], refused["field"]) == ("invalid", "group")
+
+
+def test_boards_in_numbers(client: Client, drawn: Sample, carla: User, mara: User) -> None:
+    judges_all(carla, drawn, wrong=1)
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    client.force_login(mara)
+    told = get(client, "projects/quality/batches/boards/")
+    assert told["states"] == {"open": 0, "sealed": 0, "in_review": 0, "accepted": 1}
+    assert (told["rounds_needed"], told["more_than_one"]) == ({"1": 1}, 0)
+    [group] = told["groups"]
+    assert (group["group"], group["accepted"], group["rounds"]) == ("", 1, 1)
+    [load] = told["controllers"]
+    assert (load["controller"], load["samples"], load["judged"], load["corrected"]) == ("carla", 1, 4, 0.25)
+    client.force_login(carla)
+    get(client, "projects/quality/batches/boards/", 403)

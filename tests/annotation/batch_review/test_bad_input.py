@@ -1,0 +1,166 @@
+"""What goes wrong around a batch, and that nothing of it is half-done."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import User
+from annotation.batch_review.models import BatchPlan, Sample
+from annotation.batch_review.selectors.batches import standing_of
+from annotation.batch_review.services.batches import cut_batches, open_next, seal_round, withdraw
+from annotation.batch_review.services.plan import update_batch_plan
+from annotation.batch_review.services.sample_review import SentJudgement, accept_round, judge, return_round
+from annotation.batch_review.services.sampling import draw_sample
+from annotation.labelling.models.labels import FinalLabel
+from annotation.labelling.services.planning import plan_labelling
+from annotation.tasks.models.rounds import Batch, Round, RoundState
+from annotation.tasks.models.work import Task, TaskState
+from common.refusals import Refusal
+from measures.verdict import Decision
+from projects.models import Event, Project, Role
+from projects.services import set_group
+from tests.annotation.batch_review.conftest import cut, items, judges_all, label, round_of, says
+from tests.annotation.conftest import Joins, imported
+
+
+def test_a_group_that_is_none_is_named(quality: Project) -> None:
+    imported(quality, 4)
+    plan_labelling(project=quality, actor=None, plan_id=uuid4())
+    with pytest.raises(Refusal, match="no group “nowhere”"):
+        cut_batches(project=quality, actor=None, cut_id=uuid4(), groups=["", "nowhere"])
+    assert not Batch.objects.exists()
+    assert not Task.objects.exclude(round=None).exists()
+
+
+def test_a_batch_does_not_go_back_to_a_group_that_is_none(drawn: Sample, carla: User) -> None:
+    judges_all(carla, drawn, wrong=4)
+    with pytest.raises(Refusal, match="no group “nowhere”"):
+        return_round(
+            controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.", group="nowhere"
+        )
+    assert Round.objects.get().state == RoundState.IN_REVIEW
+    assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}
+
+
+def test_a_changed_plan_leaves_a_drawn_sample_its_own(quality: Project, drawn: Sample, carla: User) -> None:
+    judges_all(carla, drawn, wrong=2)
+    update_batch_plan(project=quality, actor=carla, changes={"overall_percent": 50, "sample_size": 2})
+    assert standing_of(drawn).decision is Decision.RETURN
+    with pytest.raises(Refusal) as refused:
+        accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    assert refused.value.code == "fails"
+
+
+def test_a_class_with_one_right_sample_passes(quality: Project, anna: User, carla: User) -> None:
+    BatchPlan.objects.update(class_percent=90)
+    batch = cut(quality, 4)
+    label(quality, anna, [2, 2, 2, 1])
+    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
+    judges_all(carla, sample)
+    assert standing_of(sample).by_class["1"].n == 1
+    accept_round(controller=carla, round_id=sample.round_id, decision_id=uuid4())
+
+
+def test_nobody_left_to_label_is_said_and_another_group_takes_over(
+    client: Client, quality: Project, anna: User, carla: User, mara: User, joins: Joins
+) -> None:
+    set_group(project=quality, actor=None, user=anna, group="east")
+    batch = cut(quality, 2)
+    label(quality, anna, [2, 2])
+    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
+    judges_all(carla, sample, wrong=2)
+    anna.is_active = False
+    anna.save()
+    following = return_round(
+        controller=carla, round_id=sample.round_id, decision_id=uuid4(), reason="Wrong.", group="east"
+    )
+    client.force_login(mara)
+    assert "Nobody is left in the group" in client.get("/p/quality/batches/1/").content.decode()
+    bela = joins("bela", quality, Role.ANNOTATOR)
+    set_group(project=quality, actor=None, user=bela, group="west")
+    client.post(f"/p/quality/rounds/{following.pk}/group/", {"group": "west"})
+    label(quality, bela, [2, 2])
+    following.refresh_from_db()
+    assert following.state == RoundState.SEALED
+
+
+@pytest.mark.parametrize("at", ["withdraw", "open_next"])
+def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
+    drawn: Sample, carla: User, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    steps: dict[str, Callable[..., object]] = {"withdraw": withdraw, "open_next": open_next}
+
+    def crash(*given: Any) -> None:
+        steps[at](*given)
+        raise OSError("the plug was pulled")
+
+    judges_all(carla, drawn, wrong=4)
+    events = Event.objects.count()
+    monkeypatch.setattr(f"annotation.batch_review.services.sample_review.{at}", crash)
+    verdict: dict[str, Any] = {
+        "controller": carla,
+        "round_id": drawn.round_id,
+        "decision_id": uuid4(),
+        "reason": "Wrong.",
+    }
+    with pytest.raises(OSError, match="plug"):
+        return_round(**verdict)
+    assert Round.objects.get().state == RoundState.IN_REVIEW
+    assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}
+    assert not FinalLabel.objects.exclude(superseded_at=None).exists()
+    assert Event.objects.count() == events
+    monkeypatch.undo()
+    assert return_round(**verdict).number == 2  # the same click again
+
+
+# ---- what a large batch costs ----------------------------------------------------------------------------------------
+
+
+def costs(quality: Project, anna: User, carla: User, size: int, sample: int) -> dict[str, int]:
+    """Queries of every step of a batch of this size, and of its page, all of the sample wrong."""
+    BatchPlan.objects.update(sample_size=sample, is_blind=False)
+    batch = cut(quality, size)
+    label(quality, anna, [2] * size)
+    row = round_of(batch)
+    Round.objects.filter(pk=row.pk).update(state=RoundState.OPEN)
+    client, found, drawn = Client(), {}, uuid4()
+    client.force_login(carla)
+    address = f"/p/quality/batches/{batch.number}/"
+    client.get(address)
+
+    def step(name: str, act: Any) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            act()
+        found[name] = len(asked)
+
+    step("seal", lambda: seal_round(actor=carla, round_id=row.pk))
+    step("draw", lambda: draw_sample(controller=carla, round_id=row.pk, sample_id=drawn))
+    first, *others = items(Sample.objects.get(pk=drawn))
+    sent = SentJudgement(uuid4(), says(0), "Empty.")
+    step("judge", lambda: judge(controller=carla, item_id=first.pk, sent=sent))
+    for item in others:
+        judge(controller=carla, item_id=item.pk, sent=SentJudgement(uuid4(), says(0), "Empty."))
+    step("page", lambda: client.get(address))
+    step("next", lambda: client.get(f"/api/v1/rounds/{row.pk}/sample/next/"))
+    step(
+        "return",
+        lambda: return_round(controller=carla, round_id=row.pk, decision_id=uuid4(), reason="Wrong."),
+    )
+    step("page after", lambda: client.get(f"{address}?round=1"))
+    client.force_login(anna)
+    step("accuracy", lambda: client.get("/p/quality/accuracy/"))
+    Task.objects.filter(round__batch=batch).update(open_slots=0)  # out of the next one's way
+    return found
+
+
+def test_a_larger_batch_and_sample_take_as_many_queries(quality: Project, anna: User, carla: User) -> None:
+    costs(quality, anna, carla, 2, 1)  # what is asked once
+    small, large = costs(quality, anna, carla, 4, 3), costs(quality, anna, carla, 24, 20)
+    assert large == small
+    assert large["draw"] <= 12
+    assert large["return"] <= 25

@@ -1,0 +1,94 @@
+"""The page on which a sample is judged: what it begins with, and what it must not hold."""
+
+import json
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.models import User
+from annotation.batch_review.models import BatchPlan, Sample
+from annotation.batch_review.services.sample_review import accept_round
+from annotation.batch_review.services.sampling import draw_sample
+from annotation.tasks.models.rounds import Round
+from projects.models import Project
+from tests.annotation.batch_review.conftest import items, judges, judges_all
+
+PAGE = "/p/quality/batches/1/sample/"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_holds_anything() -> None:
+    cache.clear()
+
+
+def data_of(client: Client) -> dict[str, Any]:
+    answer = client.get(PAGE)
+    assert answer.status_code == 200
+    found = re.search(r'id="workbench" type="application/json">(.*?)</script>', answer.content.decode())
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_a_blind_page_holds_no_label(client: Client, drawn: Sample, carla: User) -> None:
+    client.force_login(carla)
+    data = data_of(client)
+    assert len(data["items"]) == 3
+    assert {item["label"] for item in data["items"]} == {None}
+    assert {one["drawn"] for one in data["progress"]["standing"]["classes"]} == {None}
+    assert data["schemas"].keys() == {"1"}
+
+
+def test_an_open_page_shows_the_label(client: Client, sealed: Round, carla: User) -> None:
+    BatchPlan.objects.update(is_blind=False)
+    sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    client.force_login(carla)
+    finals = [item.final.answers for item in items(sample)][:3]
+    assert [item["label"] for item in data_of(client)["items"]] == finals
+
+
+def test_it_goes_on_where_the_controller_stopped(client: Client, drawn: Sample, carla: User) -> None:
+    first, second, *_rest = items(drawn)
+    judges(carla, second, right=True)
+    judges(carla, first, right=False)
+    client.force_login(carla)
+    data = data_of(client)
+    assert [item["place"] for item in data["items"]] == [2, 3]
+    assert data["mine"] == [second.pk, first.pk]
+    assert data["progress"]["cells"] == "wr.."
+
+
+def test_it_costs_the_same_for_a_larger_sample(
+    client: Client, sealed: Round, carla: User, django_assert_max_num_queries: Any
+) -> None:
+    BatchPlan.objects.update(sample_size=8)
+    sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    judges_all(carla, sample)
+    client.force_login(carla)
+    client.get(PAGE)  # the session
+    with django_assert_max_num_queries(24):
+        client.get(PAGE)
+
+
+def test_without_a_sample_in_review_the_batch_says_how_it_stands(
+    client: Client, drawn: Sample, carla: User
+) -> None:
+    judges_all(carla, drawn)
+    accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
+    client.force_login(carla)
+    answer = client.get(PAGE)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/p/quality/batches/1/")
+
+
+def test_only_who_reviews_opens_it(client: Client, drawn: Sample, anna: User, quality: Project) -> None:
+    client.force_login(anna)
+    assert client.get(PAGE).status_code == 403
+
+
+def test_a_batch_that_is_none_is_not_found(client: Client, drawn: Sample, carla: User) -> None:
+    client.force_login(carla)
+    assert client.get("/p/quality/batches/9/sample/").status_code == 404

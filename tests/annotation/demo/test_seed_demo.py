@@ -1,0 +1,197 @@
+"""What `make demo` finds in its project."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.test import override_settings
+from django.utils import timezone
+from pytest_django import DjangoDbBlocker
+
+from accounts.models import User
+from annotation.authoring.models import Turn
+from annotation.authoring.selectors.queue import vetoed_assignments
+from annotation.demo.reading import LANGUAGES, other_candidates, scripts
+from annotation.demo.writing import VERSION
+from annotation.expert_review.models import ExpertReview
+from annotation.expert_review.selectors import review_counts
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
+from annotation.labelling.selectors.workbench import to_confirm
+from annotation.tasks.models.rounds import Round
+from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.selectors.queue import open_assignments
+from dialogues.models import CandidateSet, Dialogue, Origin, Utterance
+from generation.models import CandidateRequest
+from jobs.models import Job, JobState
+from projects.models import Membership, Project, Role
+
+
+@pytest.fixture(scope="module")
+def _seeded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Once for the module: around the transactions of its tests lies one that is rolled back after the last."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        call_command("seed_demo", verbosity=0)
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def demo(_seeded: None, db: None) -> Project:
+    return Project.objects.get(slug="demo")
+
+
+def everything() -> dict[str, int]:
+    kinds: list[Any] = [
+        User,
+        Task,
+        Assignment,
+        Dialogue,
+        Utterance,
+        Turn,
+        CandidateSet,
+        CandidateRequest,
+        ExpertReview,
+        Submission,
+        Job,
+    ]
+    return {kind.__name__: kind.objects.count() for kind in kinds}
+
+
+def test_a_second_run_adds_nothing(demo: Project) -> None:
+    before = everything()
+    call_command("seed_demo", verbosity=0)
+    assert everything() == before
+
+
+@override_settings(PRODUCTION=True)
+def test_production_refuses_public_passwords(db: None) -> None:
+    before = everything()
+    with pytest.raises(CommandError, match="refused"):
+        call_command("seed_demo")
+    assert everything() == before
+
+
+def test_there_is_somebody_of_every_role(demo: Project) -> None:
+    roles = Membership.objects.filter(project=demo, user__imported=False).values_list("roles", flat=True)
+    assert {role for held in roles for role in held} == set(Role.values)
+
+
+def test_nobody_signs_in_as_a_robot(demo: Project) -> None:
+    robots = User.objects.filter(imported=True)
+    assert {robot.display_name.split()[0] for robot in robots} == {"demo", "演示机器人", "helpdesk"}
+    for robot in robots:
+        assert authenticate(username=robot.username, password="lapidary-demo") is None
+
+
+def test_there_are_finished_dialogues_of_enough_rounds_in_every_review_state(demo: Project) -> None:
+    counts = review_counts(demo)
+    assert counts.total >= 20
+    assert min(counts.passed, counts.vetoed, counts.unreviewed) >= 3
+    authored = Dialogue.objects.filter(origin=Origin.AUTHORED, state="finished")
+    assert min(authored.values_list("utterance_count", flat=True)) >= 14
+
+
+def test_actions_are_those_of_the_scripts(demo: Project) -> None:
+    written = Counter(Turn.objects.filter(position__gt=0).values_list("action", flat=True))
+    meant = Counter(line.action for script in scripts() for line in script.lines[1:])
+    assert written == meant
+    shares = {action: round(100 * n / meant.total()) for action, n in meant.items()}
+    assert shares["select"] == pytest.approx(18, abs=2)
+    assert shares["revise"] == pytest.approx(41, abs=2)
+    assert shares["rewrite"] == pytest.approx(41, abs=2)
+
+
+def test_every_turn_had_seven_different_candidates(demo: Project) -> None:
+    for shown in CandidateSet.objects.filter(dialogue__project=demo):
+        assert len({candidate["text"] for candidate in shown.candidates}) == 7
+        assert shown.model_version == VERSION
+
+
+def test_ann_and_lina_have_something_to_look_at(demo: Project) -> None:
+    for name, back in (("ann", 1), ("lina", 0)):
+        person = User.objects.get(username=name)
+        assert person.assignments.filter(state=AssignmentState.SUBMITTED).count() >= 2
+        assert len(open_assignments(person, demo)) == 1
+        assert len(vetoed_assignments(person, demo)) == back
+
+
+def test_the_work_is_spread_over_two_weeks_and_nothing_lies_ahead(demo: Project) -> None:
+    now = timezone.now()
+    times = list(Turn.objects.order_by("stored_at").values_list("stored_at", flat=True))
+    assert timedelta(days=12) < now - times[0] < timedelta(days=15)
+    assert times[-1] < now
+    assert len({time.date() for time in times}) >= 12
+    assert not ExpertReview.objects.filter(decided_at__gt=now).exists()
+
+
+def test_turns_come_after_one_another_and_candidates_before_they_are_used(demo: Project) -> None:
+    for assignment in Assignment.objects.filter(project=demo):
+        times = list(assignment.turns.order_by("position").values_list("stored_at", flat=True))
+        assert times == sorted(times)
+        assert assignment.claimed_at < times[0]
+    for turn in Turn.objects.exclude(candidate_set=None).select_related("candidate_set"):
+        assert turn.candidate_set is not None
+        assert turn.candidate_set.created_at < turn.stored_at
+
+
+def test_no_model_is_asked_for_what_nobody_will_write(demo: Project) -> None:
+    waiting = CandidateRequest.objects.filter(state="queued")
+    assert {request.dialogue.state for request in waiting.select_related("dialogue")} == {"writing"}
+
+
+def test_the_planned_tasks_are_left_for_people(demo: Project) -> None:
+    assert Task.objects.filter(project=demo, open_slots__gt=0).count() == 60
+
+
+def test_an_import_with_refused_rows_is_there(demo: Project) -> None:
+    job = Job.objects.get(kind="import", project=demo)
+    assert (job.state, job.result["stored"], job.result["refused"]) == (JobState.DONE, 8, 2)
+
+
+def test_both_languages_are_told_that_it_is_made_up(demo: Project) -> None:
+    for project in Project.objects.all():
+        assert "Demo data" in project.description
+        assert "演示数据" in project.description
+
+
+def test_helpdesk_dialogues_are_labelled_and_some_are_left(demo: Project) -> None:
+    tasks = Task.objects.filter(project__slug="helpdesk")
+    assert Counter(tasks.values_list("state", flat=True)) == {TaskState.FINAL: 14, TaskState.OPEN: 6}
+    assert Submission.objects.filter(project__slug="helpdesk").count() == 3 * 14
+
+
+def test_judgements_of_quality_came_about_in_every_way(demo: Project) -> None:
+    tasks = Task.objects.filter(project__slug="quality")
+    assert Counter(tasks.values_list("state", flat=True)) == {
+        TaskState.FINAL: 11, TaskState.DISPUTED: 2, TaskState.CONFIRMING: 1, TaskState.OPEN: 16,
+    }  # fmt: skip
+    live = FinalLabel.objects.filter(project__slug="quality", superseded_at=None)
+    origins = Counter(live.values_list("origin", flat=True))
+    assert origins == {LabelOrigin.UNANIMOUS: 9, LabelOrigin.CONFIRMED: 2}
+
+
+def test_a_batch_waits_for_a_controller(demo: Project) -> None:
+    rounds = Round.objects.filter(project__slug="quality").order_by("batch__number")
+    assert list(rounds.values_list("state", flat=True)) == ["sealed", "open", "open", "open"]
+
+
+def test_ann_has_something_to_confirm(demo: Project) -> None:
+    quality = Project.objects.get(slug="quality")
+    assert to_confirm(User.objects.get(username="ann"), quality).count() == 1
+
+
+def test_the_scripts_can_be_read_and_have_candidates() -> None:
+    offered = other_candidates()
+    for script in scripts():
+        assert script.language in LANGUAGES
+        assert script.lines[0].action == ""
+        assert len(offered[script.key]) == len(script.lines) - 1
+        assert all(
+            line.source and line.source != line.text for line in script.lines if line.action == "revise"
+        )
+        assert bool(script.reason) == (script.state == "vetoed")

@@ -1,0 +1,182 @@
+"""What answers mean: shown, set, required, checked, compared."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from annotation.labelling import schema as schemas
+from annotation.labelling.schema import AnswerProblem, Schema, Scope, check_answers, compared, differences
+from annotation.project_setup.presets import PRESETS
+from tests.annotation.labelling.schema import generated
+
+
+def preset(name: str) -> Schema:
+    return schemas.read(PRESETS[name].schema or {})
+
+
+def problems(
+    schema: Schema, dialogue: Any, speakers: tuple[str, ...] = (), **utterances: Any
+) -> list[tuple[str, str]]:
+    sent = {
+        "dialogue": dialogue,
+        "utterances": {place.removeprefix("u"): own for place, own in utterances.items()},
+    }
+    return [(one.path, one.code) for one in check_answers(schema, sent, speakers, complete=True)[1]]
+
+
+def test_reasons_of_another_quality_are_dropped() -> None:
+    sent = {"dialogue": {"verify": 1, "quality": 2, "reasons_1": ["incomplete"]}, "utterances": {}}
+    answers, found = check_answers(preset("diqad"), sent, ["user", "assistant"], complete=True)
+    assert (answers, found) == ({"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}, [])
+
+
+@pytest.mark.parametrize(
+    "quality, wanted", [(1, "reasons_1"), (0, "reasons_0"), (2, None), (-1, None), ("phone", None)]
+)
+def test_reasons_are_asked_for_their_quality_only(quality: Any, wanted: str | None) -> None:
+    missing = [(wanted, "missing")] if wanted else []
+    assert problems(preset("diqad"), {"verify": 0, "quality": quality}) == missing
+
+
+def test_several_reasons_are_stored_in_the_order_of_the_schema_and_once() -> None:
+    sent = {"dialogue": {"quality": 0, "reasons_0": ["other", "no_answer", "other"]}, "utterances": {}}
+    answers, _found = check_answers(preset("diqad"), sent, [], complete=False)
+    assert answers["dialogue"]["reasons_0"] == ["no_answer", "other"]
+
+
+def test_incoherence_sets_informativeness_and_safety() -> None:
+    sent = {"dialogue": {"engagingness": 1}, "utterances": {"1": {"coherence": 0, "informativeness": 2}}}
+    answers, found = check_answers(preset("diamante-evaluation"), sent, ["user", "assistant"], complete=True)
+    assert answers["utterances"] == {"1": {"coherence": 0, "informativeness": 0, "safety": 0}}
+    assert found == []
+
+
+def test_only_the_bot_is_judged() -> None:
+    schema = preset("diamante-evaluation")
+    assert compared(schema, ["A", "B"]) == ["engagingness", "1/coherence", "1/informativeness", "1/safety"]
+    answers, _ = check_answers(
+        schema, {"dialogue": {}, "utterances": {"0": {"safety": 2}}}, ["A", "B"], complete=False
+    )
+    assert answers["utterances"] == {}
+
+
+def test_speakers_whom_no_question_names_are_asked_the_same() -> None:
+    """One list for all of them: a file may hold any number of names."""
+    schema = preset("diamante-evaluation")
+    first, second, bot = (schema.asked_of(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
+    assert first is second
+    assert ([one.key for one in first], len(bot)) == ([], 3)
+
+
+def test_each_side_has_its_own_nuggets() -> None:
+    rated = dict.fromkeys(("TS", "TA", "HA", "CA", "CS"), 1)
+    speakers = ("customer", "helpdesk", "passer-by")
+    found = problems(preset("dch"), rated, speakers, u0={"nugget": "HNUG"}, u1={"nugget": "HNUG*"})
+    assert found == [("0/nugget", "not_an_option")]
+    assert problems(preset("dch"), rated, speakers, u0={"nugget": "NAN"}, u1={"nugget": "NAN"}) == []
+
+
+@pytest.mark.parametrize("value", ["2", 3, True, 1.0, [2], {"a": 1}, "no such"])
+def test_a_value_that_is_no_option_is_refused(value: Any) -> None:
+    assert problems(preset("diqad"), {"verify": 1, "quality": value}) == [("quality", "not_an_option")]
+
+
+@pytest.mark.parametrize(
+    "sent, found",
+    [
+        ([], [("", "malformed")]),
+        (None, [("", "malformed")]),
+        ({"dialogue": []}, [("", "malformed")]),
+        ({"dialogue": {}, "extra": 1}, [("", "malformed")]),
+        ({"utterances": {"0": []}}, [("0", "malformed")]),
+        ({"utterances": {"2": {}}}, [("2", "unknown_utterance")]),
+        ({"utterances": {"00": {}}}, [("00", "unknown_utterance")]),
+        ({"utterances": {"-1": {}}}, [("-1", "unknown_utterance")]),
+        ({"utterances": {"²": {}}}, [("²", "unknown_utterance")]),
+        ({"utterances": {"0": {"A": 1}}}, [("0/A", "unknown_question")]),
+        ({"dialogue": {"nugget": "CNUG"}}, [("nugget", "unknown_question")]),
+    ],
+)
+def test_what_is_no_answers_is_said_and_does_no_harm(sent: Any, found: list[tuple[str, str]]) -> None:
+    _answers, problems = check_answers(preset("dialeval"), sent, ["customer", "helpdesk"], complete=False)
+    assert [(one.path, one.code) for one in problems] == found
+
+
+def of_kind(kind: str, **more: Any) -> Schema:
+    asked = {"key": "q", "scope": "dialogue", "kind": kind, "text": {"en": "Q", "zh": "问"}, **more}
+    return schemas.read({"questions": [asked]})
+
+
+@pytest.mark.parametrize(
+    "value, fits", [(0, True), (100, True), (101, False), (-1, False), (True, False), ("5", False)]
+)
+def test_a_slider_takes_whole_numbers_of_its_range(value: Any, fits: bool) -> None:
+    assert problems(of_kind("slider"), {"q": value}) == ([] if fits else [("q", "not_a_number")])
+
+
+@pytest.mark.parametrize(
+    "value, code",
+    [("fine", None), (" \u3000\n", "missing"), ("", "missing"), ("x" * 11, "not_text"), ("\x00", "not_text"),
+     ("\ud800", "not_text"), (5, "not_text")],
+)  # fmt: skip
+def test_words_are_short_and_readable(value: Any, code: str | None) -> None:
+    assert problems(of_kind("text", max_length=10), {"q": value}) == ([("q", code)] if code else [])
+
+
+def test_a_draft_may_lack_answers() -> None:
+    assert (
+        check_answers(preset("dch"), {"dialogue": {}, "utterances": {}}, ["customer"], complete=False)[1]
+        == []
+    )
+
+
+def test_what_differs_is_named_once() -> None:
+    schema = preset("dch")
+    one = {"dialogue": {"TS": 1, "TA": 0}, "utterances": {"0": {"nugget": "CNUG0"}, "10": {"nugget": "NAN"}}}
+    other = {"dialogue": {"TS": 1, "TA": 1}, "utterances": {"0": {"nugget": "CNUG"}, "9": {"nugget": "NAN"}}}
+    assert differences(schema, one, other) == ["TA", "0/nugget", "9/nugget", "10/nugget"]
+    assert differences(schema, one, one) == []
+
+
+def test_reasons_need_not_agree() -> None:
+    schema = preset("diqad")
+    assert compared(schema, ["user"]) == ["verify", "quality"]
+    one = {"dialogue": {"quality": 1, "reasons_1": ["none"]}, "utterances": {}}
+    other = {"dialogue": {"quality": 1, "reasons_1": ["incomplete"]}, "utterances": {}}
+    assert differences(schema, one, other) == []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_holds_holds_again(seed: int) -> None:
+    rng = Random(seed)
+    content = generated.content(rng)
+    schema = schemas.read(content)
+    speakers = [rng.choice([*generated.SPEAKERS, "else"]) for _ in range(rng.randint(0, 6))]
+    settled, _problems = check_answers(
+        schema, generated.answers(rng, content, speakers), speakers, complete=False
+    )
+    again, problems = check_answers(schema, settled, speakers, complete=False)
+    assert (again, problems) == (settled, [])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_the_parts_say_is_what_the_whole_says(seed: int) -> None:
+    """`missing` is exactly: required by `is_required`, and unanswered."""
+    rng = Random(seed)
+    content = generated.content(rng)
+    schema = schemas.read(content)
+    speakers = [rng.choice(generated.SPEAKERS) for _ in range(4)]
+    sent, _ = check_answers(schema, generated.answers(rng, content, speakers), speakers, complete=False)
+    _, problems = check_answers(schema, sent, speakers, complete=True)
+    wanted = set()
+    for question in schema.questions:
+        places: list[tuple[int | None, str | None]] = [(None, None)]
+        if question.scope == schemas.Scope.UTTERANCE:
+            places = list(enumerate(speakers))
+        for position, speaker in places:
+            held = sent["dialogue"] if position is None else sent["utterances"].get(str(position), {})
+            if question.key not in held and schemas.is_required(question, sent, speaker, position):
+                wanted.add(question.key if position is None else f"{position}/{question.key}")
+    assert {problem.path for problem in problems} == wanted
+    assert all(isinstance(problem, AnswerProblem) and problem.code == "missing" for problem in problems)

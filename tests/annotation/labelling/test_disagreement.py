@@ -1,0 +1,64 @@
+"""The most disagreed dialogues and how their answers spread; the versions of the guidelines."""
+
+from accounts.models import User
+from annotation.labelling.selectors.disagreement import disagreed
+from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
+from annotation.onboarding.services.guidelines import acknowledge_guidelines
+from projects.models import Project
+from projects.services import update_project
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, labels
+
+BAD = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
+
+
+def test_the_most_disagreed_comes_first_with_its_answers(
+    mara: User, anna: User, bela: User, quality: Project
+) -> None:
+    for theirs in (SLIP, BAD, RIGHT):
+        first, second = labels(anna, quality, RIGHT), labels(bela, quality, theirs)
+        assert first.task_id == second.task_id
+    cases = disagreed(quality, reader=mara, names=True).cases
+    assert [len(case.differing) for case in cases] == [2, 1]
+    assert cases[1].differing[0].spread == [(0, 1, ["anna"]), (1, 1, ["bela"])]
+
+
+def test_names_are_left_out_and_one_question_asked_for(
+    mara: User, anna: User, bela: User, quality: Project
+) -> None:
+    for theirs in (SLIP, BAD):
+        labels(anna, quality, RIGHT)
+        labels(bela, quality, theirs)
+    (case,) = disagreed(quality, reader=mara, question="quality").cases
+    assert all(not names for one in case.differing for _value, _n, names in one.spread)
+
+
+def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: User, quality: Project) -> None:
+    for theirs in (SLIP, BAD):
+        labels(anna, quality, RIGHT)
+        labels(bela, quality, theirs)
+    first, second = disagreed(quality, reader=mara).cases
+    after = f"{first.task.disagreement!r}_{first.task.pk}"
+    assert [case.task for case in disagreed(quality, reader=mara, after=after).cases] == [second.task]
+    assert len(disagreed(quality, reader=mara, after="nan_99").cases) == 2
+
+
+def test_changed_guidelines_are_unread_until_acknowledged(anna: User, tina: User, quality: Project) -> None:
+    assert not is_changed_for(anna, quality)
+    project = update_project(project=quality, actor=tina, changes={"guidelines_en": "# New"})
+    project = update_project(project=project, actor=tina, changes={"title": "Other"})
+    assert version_of(project) == 2
+    assert is_changed_for(anna, project)
+    acknowledge_guidelines(user=anna, project=project, version=1)
+    assert is_changed_for(anna, project)
+    acknowledge_guidelines(user=anna, project=project, version=99)
+    assert not is_changed_for(anna, project)
+
+
+def test_versions_say_what_was_before(tina: User, quality: Project) -> None:
+    first = quality.guidelines_en
+    project = update_project(project=quality, actor=tina, changes={"guidelines_en": "Two"})
+    project = update_project(project=project, actor=tina, changes={"guidelines_en": "Three"})
+    assert [(one.number, one.before, one.text, one.by) for one in history_of(project, "en")] == [
+        (3, "Two", "Three", "tina"),
+        (2, first, "Two", "tina"),
+    ]

@@ -1,0 +1,426 @@
+"""Pages about disputes, confirmations and a dialogue's labels: who sees what, and two trainers at once."""
+
+import html
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
+from annotation.labelling.selectors.disputes import next_dispute
+from annotation.labelling.services.imported_labels import imported_annotators, store_labels
+from annotation.labelling.services.resolution import decide_dispute
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment, Task, TaskState
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from dialogues.parsing import ParsedDialogue, ParsedUtterance
+from projects.models import Project, Role
+from tests.annotation.conftest import Joins, imported
+from tests.annotation.labelling.test_labelling import both, good, sends
+
+SPEAKERS = ("customer", "helpdesk")
+BETTER = good(1, reasons_1=["incomplete"])
+
+
+@pytest.fixture
+def tom(joins: Joins, quality: Project) -> User:
+    return joins("tom", quality, Role.TRAINER)
+
+
+def disputed(one: User, other: User, project: Project) -> Task:
+    """They differ about the quality, also after they have seen each other's answers."""
+    first, second = both(one, other, project)
+    for _round in range(2):
+        sends(first, good(2), note="It answers everything.")
+        sends(second, BETTER, note="One question stays open.")
+    return Task.objects.get(pk=first.task_id, state=TaskState.DISPUTED)
+
+
+def signed(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def shown(response: Any) -> dict[str, Any]:
+    """What the page's script begins with."""
+    data: dict[str, Any] = response.context["data"]
+    return data
+
+
+def decision(answers: dict[str, Any], reason: str = "It answers both.", **more: object) -> dict[str, object]:
+    return {"id": uuid4(), "answers": json.dumps(answers), "reason": reason, **more}
+
+
+def test_the_list_says_who_differs_on_what(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).get("/p/quality/disputes/")
+    ((case, differing),) = page.context["cases"]
+    assert (case.task, case.is_own) == (task, False)
+    assert case.since
+    assert {name for row in differing for _words, _n, name in row["spread"]} == {"anna", "bela"}
+
+
+def test_an_empty_list_says_what_it_would_hold(tina: User, quality: Project) -> None:
+    assert b"Nothing to decide" in signed(tina).get("/p/quality/disputes/").content
+
+
+@pytest.mark.django_db
+def test_the_list_costs_the_same_for_many(
+    anna: User, bela: User, tina: User, quality: Project, django_assert_max_num_queries: Any
+) -> None:
+    client = signed(tina)
+    disputed(anna, bela, quality)
+    with django_assert_max_num_queries(14):
+        client.get("/p/quality/disputes/")
+    for _more in range(2):
+        disputed(anna, bela, quality)
+    with django_assert_max_num_queries(14):
+        client.get("/p/quality/disputes/")
+
+
+def test_what_all_agree_on_is_filled_in_and_the_rest_asked(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).get(f"/p/quality/disputes/{task.pk}/")
+    data = shown(page)
+    assert data["answers"] == {"dialogue": {"verify": 0}, "utterances": {}}
+    assert "quality" in data["differences"]
+    assert {one["by"] for one in data["spread"]["quality"]} == {"anna", "bela"}
+    assert b"One question stays open." in page.content
+
+
+def test_a_decision_leads_to_the_next_dispute(anna: User, bela: User, tina: User, quality: Project) -> None:
+    first, second = disputed(anna, bela, quality), disputed(anna, bela, quality)
+    client = signed(tina)
+    answer = client.post(f"/p/quality/disputes/{first.pk}/", decision(BETTER))
+    assert answer["Location"] == f"/p/quality/disputes/{second.pk}/"
+    final = FinalLabel.objects.get(superseded_at=None)
+    assert (final.task, final.origin, final.answers) == (first, LabelOrigin.DECIDED, BETTER)
+    answer = client.post(f"/p/quality/disputes/{second.pk}/", decision(BETTER))
+    assert answer["Location"] == "/p/quality/disputes/"
+
+
+def test_without_a_reason_nothing_is_decided_and_nothing_lost(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).post(f"/p/quality/disputes/{task.pk}/", decision(BETTER, reason=" "))
+    assert page.status_code == 400
+    assert b"Give the reason" in page.content
+    assert shown(page)["answers"] == BETTER
+    assert not FinalLabel.objects.exists()
+
+
+def test_nothing_of_a_long_reason_is_cut_off(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    address, reason = f"/p/quality/disputes/{task.pk}/", "Why.\r\n" * 998
+    page = signed(tina).post(address, decision(BETTER, reason=reason + "Much too long."))
+    assert page.status_code == 400
+    assert b"A reason has at most 5000 characters." in page.content
+    assert b"Much too long.</textarea>" in page.content
+    # As many characters as its field takes, which counts the end of a line once.
+    assert signed(tina).post(address, decision(BETTER, reason=reason + "ok")).status_code == 302
+    assert FinalLabel.objects.get(superseded_at=None).reason.endswith("Why.\nok")
+
+
+def test_the_second_of_two_trainers_is_told_who_decided_and_why(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    address = f"/p/quality/disputes/{task.pk}/"
+    signed(tom).post(address, decision(good(2), reason="Nothing is missing."))
+    page = signed(tina).post(address, decision(BETTER, reason="The card number is missing."))
+    assert page.status_code == 409
+    for said in (b"tom has decided this dialogue", b"Nothing is missing.", b"The card number is missing."):
+        assert said in page.content
+    assert FinalLabel.objects.get(superseded_at=None).answers == good(2)
+    again = decision(BETTER, replaces=page.context["decision"].pk)
+    assert signed(tina).post(address, again).status_code == 302
+    assert FinalLabel.objects.get(superseded_at=None).answers == BETTER
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_trainers_at_the_same_instant_make_one_decision(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    clients = [signed(tina), signed(tom)]
+
+    def decide(client: Client) -> int:
+        try:
+            return client.post(f"/p/quality/disputes/{task.pk}/", decision(BETTER)).status_code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(decide, clients)) == [302, 409]
+    assert FinalLabel.objects.count() == 1
+
+
+def test_the_api_wants_the_id_of_the_decision_that_is_decided_anew(
+    anna: User, bela: User, tina: User, tom: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    address = f"/api/v1/disputes/{task.pk}/decision/"
+
+    def decides(person: User, **more: object) -> Any:
+        sent = {"id": str(uuid4()), "answers": BETTER, "reason": "So it is.", **more}
+        return signed(person).post(address, sent, content_type="application/json")
+
+    assert decides(tom).status_code == 200
+    refused = decides(tina)
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_decided")
+    assert decides(tina, replaces=refused.json()["final"]).status_code == 200
+
+
+def test_the_same_decision_sent_twice_is_one(anna: User, bela: User, tina: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    sent, client = decision(BETTER), signed(tina)
+    assert [client.post(f"/p/quality/disputes/{task.pk}/", sent).status_code for _again in range(2)] == [
+        302,
+        302,
+    ]
+    assert FinalLabel.objects.count() == 1
+
+
+def test_who_labelled_it_leaves_it_to_another(joins: Joins, anna: User, tina: User, quality: Project) -> None:
+    bela = joins("bela", quality, Role.ANNOTATOR, Role.TRAINER)
+    task = disputed(anna, bela, quality)
+    page = signed(bela).get(f"/p/quality/disputes/{task.pk}/")
+    assert not shown(page)["isOpen"]
+    assert b"You labelled this dialogue yourself" in page.content
+    assert next_dispute(bela, quality) is None
+    assert next_dispute(tina, quality) == task
+
+
+def test_annotators_see_no_disputes(anna: User, bela: User, quality: Project) -> None:
+    task = disputed(anna, bela, quality)
+    for address in ("", f"{task.pk}/"):
+        assert signed(anna).get(f"/p/quality/disputes/{address}").status_code == 403
+    assert signed(anna).post(f"/p/quality/disputes/{task.pk}/", decision(BETTER)).status_code == 403
+    assert not FinalLabel.objects.exists()
+
+
+def test_a_dispute_of_another_project_is_not_found(
+    joins: Joins, anna: User, bela: User, quality: Project, project: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    outsider = joins("olga", project, Role.TRAINER)
+    assert signed(outsider).get(f"/p/quality/disputes/{task.pk}/").status_code == 404
+    assert signed(outsider).get(f"/p/chit-chat/disputes/{task.pk}/").status_code == 404
+
+
+def test_what_nobody_disputes_leads_back_to_the_list(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    answer = signed(tina).get(f"/p/quality/disputes/{first.task_id}/")
+    assert answer["Location"] == "/p/quality/disputes/"
+
+
+# ---- confirmations ---------------------------------------------------------------------------------------------------
+
+
+def test_confirmations_lead_to_the_workbench(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, BETTER)
+    page = signed(anna).get("/p/quality/confirmations/")
+    assert f"/p/quality/label/{first.pk}/".encode() in page.content
+    assert f"/label/{second.pk}/".encode() not in page.content
+    assert b"Nothing to confirm" in signed(_done(first)).get("/p/quality/confirmations/").content
+
+
+def _done(assignment: Assignment) -> User:
+    sends(assignment, good(2))
+    return assignment.annotator
+
+
+def test_confirmations_cost_the_same_for_many(
+    anna: User, bela: User, quality: Project, django_assert_max_num_queries: Any
+) -> None:
+    client = signed(anna)
+    for _more in range(3):
+        first, second = both(anna, bela, quality)
+        sends(first, good(2))
+        sends(second, BETTER)
+    with django_assert_max_num_queries(9):
+        page = client.get("/p/quality/confirmations/")
+    assert len(page.context["page"].object_list) == 3
+
+
+def test_trainers_have_nothing_to_confirm(tina: User, quality: Project) -> None:
+    assert signed(tina).get("/p/quality/confirmations/").status_code == 403
+
+
+# ---- a dialogue with its labels --------------------------------------------------------------------------------------
+
+
+def dialogue_page(person: User, task: Task, query: str = "") -> Any:
+    return signed(person).get(f"/p/quality/dialogues/{task.dialogue_id}/{query}")
+
+
+def text_of(page: Any) -> str:
+    """What is read, in one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
+
+
+def test_the_label_says_how_it_came_about(anna: User, bela: User, tina: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    assert "Everybody agreed" in text_of(dialogue_page(tina, first.task))
+    task = disputed(anna, bela, quality)
+    decide_dispute(
+        trainer=tina, task_id=task.pk, decision_id=uuid4(), answers=BETTER, reason="One stays open."
+    )
+    said = text_of(dialogue_page(tina, task))
+    assert "Decided by tina" in said
+    assert "One stays open." in said
+
+
+def test_every_submission_is_there_with_its_revisions(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, BETTER)
+    sends(first, BETTER, note="Seen now.")
+    people = {one.who: one for one in dialogue_page(tina, first.task).context["people"]}
+    assert set(people) == {"anna", "bela"}
+    (revision,) = people["anna"].earlier
+    assert revision.changes[0].question == "Rate the quality of the dialogue."
+    assert revision.changes[0].before != revision.changes[0].after
+    assert people["bela"].earlier == []
+
+
+def test_controllers_read_answers_without_names(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = dialogue_page(joins("carlos", quality, Role.CONTROLLER), task)
+    assert [one.who for one in page.context["people"]] == ["Annotator 1", "Annotator 2"]
+    assert "bela" not in text_of(page)
+
+
+def test_annotators_read_only_their_own(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2), note="It answers everything.")
+    sends(second, BETTER, note="One question stays open.")
+    page = dialogue_page(anna, first.task)
+    assert [one.who for one in page.context["people"]] == ["You"]
+    for theirs in ("One question stays open.", "bela", "ncomplete"):
+        assert theirs not in text_of(page)
+
+
+def test_annotators_read_no_dialogue_that_they_have_not_labelled(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    assert dialogue_page(joins("cleo", quality, Role.ANNOTATOR), task).status_code == 404
+    held, _other = both(anna, bela, quality)
+    assert dialogue_page(anna, held.task).status_code == 404
+
+
+def test_who_labels_here_is_told_nobody_elses_answers_before_the_end(
+    joins: Joins, anna: User, bela: User, quality: Project
+) -> None:
+    """Who also reads dialogues could copy otherwise."""
+    first, second = both(anna, bela, quality)
+    sends(second, BETTER)
+    both_roles = joins("anna", quality, Role.ANNOTATOR, Role.TRAINER)
+    page = dialogue_page(both_roles, first.task)
+    assert page.context["people"] == []
+    assert "You see others' answers when everybody has answered." in html.unescape(text_of(page))
+
+
+def test_a_dialogue_without_labels_says_so(tina: User, quality: Project) -> None:
+    task = Task.objects.filter(project=quality).earliest("id")
+    assert "Nobody has answered yet." in text_of(dialogue_page(tina, task))
+
+
+def test_imported_labels_are_called_so(tina: User, quality: Project) -> None:
+    (dialogue,) = imported(quality, 1)
+    parsed = ParsedDialogue(
+        line=1,
+        external_id="x",
+        utterances=tuple(ParsedUtterance(speaker=name, text="Hello") for name in ("user", "assistant")),
+        metadata={"label": 2, "reason": []},
+    )
+    assert store_labels(quality, [(dialogue, parsed)]) == []
+    said = text_of(signed(tina).get(f"/p/quality/dialogues/{dialogue.pk}/"))
+    assert "Imported: One person's answers" in html.unescape(said)
+
+
+def helpdesk(manager: User, utterances: int, people: int) -> Task:
+    """A helpdesk dialogue that so many people labelled, every second one with another nugget in each utterance."""
+    project = create_project(slug="helpdesk", preset="dch", actor=manager)
+    dialogue = Dialogue.objects.create(
+        project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=utterances
+    )
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=dialogue, position=at, speaker=SPEAKERS[at // 2 % 2], text=f"Post {at}")
+        for at in range(utterances)
+    )
+    task = Task.objects.create(
+        project=project, dialogue=dialogue, overlap=people, open_slots=0, state=TaskState.FINAL
+    )
+    given = [nuggets(utterances, n % 2) for n in range(people)]
+    schema = project.labelling.schema
+    assert schema is not None
+    for n, person in enumerate(imported_annotators(project, people)):
+        assignment = Assignment.objects.create(
+            task=task, project=project, annotator=person, dialogue=dialogue, claim_id=uuid4(),
+            lease_until=timezone.now(), state="submitted",
+        )  # fmt: skip
+        Submission.objects.create(
+            assignment=assignment,
+            task=task,
+            project=project,
+            annotator=person,
+            schema=schema,
+            answers=given[n],
+        )
+    FinalLabel.objects.create(
+        task=task, project=project, dialogue=dialogue, schema=schema, answers=given[0], origin="majority"
+    )
+    return task
+
+
+def nuggets(utterances: int, turn: int) -> dict[str, Any]:
+    labels = ("CNUG", "CNUG0") if turn else ("CNUG", "CNUG")
+    said = {str(at): {"nugget": labels[at % 2] if at // 2 % 2 == 0 else "HNUG"} for at in range(utterances)}
+    return {"dialogue": {"TS": 1, "TA": 1, "CS": turn, "HA": 1, "CA": 1}, "utterances": said}
+
+
+def test_nuggets_are_drawn_in_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
+    task = helpdesk(mara, utterances=8, people=3)
+    page = signed(joins("tina", task.project, Role.TRAINER)).get(f"/p/helpdesk/dialogues/{task.dialogue_id}/")
+    beside = page.context["beside"]
+    assert [beside[at].piece for at in range(4)] == ["first", "last", "first", "last"]
+    assert [at for at in range(8) if beside[at].differs] == [1, 5]
+    assert [n for n, _from in page.context["differing"]] == [2, 6]
+    assert [(n, len(names.split(", "))) for _words, n, names in beside[1].nugget.spread] == [(2, 2), (1, 1)]
+
+
+def test_a_dialogue_of_2000_utterances_costs_as_many_queries_as_one_of_eight(
+    mara: User, joins: Joins, django_assert_max_num_queries: Any
+) -> None:
+    task = helpdesk(mara, utterances=2000, people=19)
+    client = signed(joins("tina", task.project, Role.TRAINER))
+    with django_assert_max_num_queries(18):
+        page = client.get(f"/p/helpdesk/dialogues/{task.dialogue_id}/?from=1800")
+    assert len(page.context["beside"]) == 200
+    assert page.context["more_differing"] == 450
+    assert len(page.content) < 600_000

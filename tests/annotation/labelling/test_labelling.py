@@ -1,0 +1,333 @@
+"""Sending answers: once, corrected, too early, of another version, by somebody else."""
+
+from importlib import import_module
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from annotation.labelling.models.labels import (
+    FinalLabel,
+    LabellingSettings,
+    LabelOrigin,
+    Resolution,
+    Stage,
+    Submission,
+)
+from annotation.labelling.selectors.ratings import independent_submissions
+from annotation.labelling.selectors.workbench import confirmation_of, to_confirm
+from annotation.labelling.services.resolution import decide_dispute
+from annotation.labelling.services.submissions import Labelled, SentLabels, skip_task, submit_labels
+from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import NotAllowed, Refusal
+from projects.models import Project, Role
+from projects.services import remove_member
+from tests.annotation.conftest import Joins
+
+
+def good(quality: int | str = 2, **more: Any) -> dict[str, Any]:
+    return {"dialogue": {"verify": 0, "quality": quality, **more}, "utterances": {}}
+
+
+def claims(person: User, project: Project) -> Assignment:
+    return claim_next_task(annotator=person, project=project, claim_id=uuid4())
+
+
+def sends(assignment: Assignment, answers: dict[str, Any], id: UUID | None = None, **sent: Any) -> Labelled:
+    labels = SentLabels(id=id or uuid4(), schema=1, answers=answers, **sent)
+    return submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
+
+
+def both(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+    """Both hold the same dialogue."""
+    first, second = claims(one, project), claims(other, project)
+    assert first.task_id == second.task_id
+    return first, second
+
+
+def differing(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+    """One has said 2, the other 1."""
+    first, second = both(one, other, project)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    return first, second
+
+
+def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
+    assignment, id = claims(anna, quality), uuid4()
+    assert not sends(assignment, good(), id).repeated
+    assert sends(assignment, good(), id).repeated
+    assert Submission.objects.get().answers == good()
+    assignment.refresh_from_db()
+    assert assignment.state == AssignmentState.SUBMITTED
+
+
+def test_an_id_of_another_dialogues_answers_is_refused(anna: User, bela: User, quality: Project) -> None:
+    id = uuid4()
+    sends(claims(anna, quality), good(), id)
+    for person in (anna, bela):
+        assignment = claims(person, quality)
+        with pytest.raises(Refusal) as refused:
+            sends(assignment, good(), id)
+        assert refused.value.code == "id_in_use"
+        assignment.refresh_from_db()
+        assert assignment.state == AssignmentState.ACTIVE
+    assert Submission.objects.count() == 1
+
+
+def test_sending_costs_few_queries(
+    anna: User, bela: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(claims(anna, quality), good())  # the first answer of all marks the questions as used
+    with django_assert_num_queries(6):  # the savepoint; lock, store, move the assignment, read what holds
+        sends(first, good())
+    with django_assert_num_queries(9):  # and the disagreement, the final label, move the task
+        sends(second, good())
+
+
+def test_two_who_agree_make_the_final_label(anna: User, bela: User, quality: Project) -> None:
+    for assignment in both(anna, bela, quality):
+        sends(assignment, good())
+    final = FinalLabel.objects.get()
+    assert (final.origin, final.answers, final.task.state) == (LabelOrigin.UNANIMOUS, good(), TaskState.FINAL)
+
+
+def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
+    assert not FinalLabel.objects.exists()
+    waiting = to_confirm(anna, quality).get()
+    assert waiting == first
+    shown = confirmation_of(waiting)
+    assert shown.others[0]["note"] == "The second question is open."
+    assert "quality" in shown.differences
+
+
+def test_who_annotates_here_no_more_is_told_nothing_of_others(
+    client: Client, anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
+    client.force_login(anna)
+    address = f"/api/v1/labelling/{first.pk}/"
+    assert len(client.get(address).json()["others"]) == 1
+    remove_member(project=quality, actor=None, user=anna)
+    said = client.get(address).json()
+    assert (said["others"], said["differences"]) == ([], [])
+    assert said["submission"]["answers"] == good(2)  # her own
+
+
+def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> None:
+    first, _second = differing(anna, bela, quality)
+    changed = sends(first, good(1, reasons_1=["incomplete"])).submission
+    assert (changed.stage, changed.revision) == (Stage.CONFIRMATION, 2)
+    assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
+
+
+def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, _second = differing(anna, bela, quality)
+    sends(first, good(1, reasons_1=["incomplete"]))
+    for quality_now, note, state in ((1, "Sure.", TaskState.FINAL), (2, "", TaskState.CONFIRMING)):
+        answers = good(1, reasons_1=["incomplete"]) if quality_now == 1 else good(2)
+        done = sends(first, answers, note=note)
+        assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, state)
+    assert list(FinalLabel.objects.values_list("origin", flat=True)) == [LabelOrigin.CONFIRMED] * 2
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 1), ("bela", 1)}
+
+
+def test_what_the_other_corrects_after_a_confirmation_is_no_independent_answer(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = differing(anna, bela, quality)
+    sends(first, good(1, reasons_1=["incomplete"]))  # bela's answer: the dialogue is final
+    done = sends(second, good("phone"))  # bela may have seen anna's while it was being confirmed
+    assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, TaskState.DISPUTED)
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 1), ("bela", 1)}
+
+
+def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, _second = differing(anna, bela, quality)
+    offline = sends(first, good("phone"), waited_ms=60_000)
+    assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
+    assert to_confirm(anna, quality).get() == first
+    assert sends(first, good("phone")).submission.stage == Stage.CONFIRMATION
+
+
+@pytest.mark.parametrize("resolution", Resolution)
+def test_what_is_corrected_when_the_final_label_is_there_is_no_independent_answer(
+    resolution: Resolution, anna: User, bela: User, quality: Project
+) -> None:
+    LabellingSettings.objects.update(resolution=resolution)
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    assert (
+        sends(first, good(1, reasons_1=["incomplete"])).submission.stage == Stage.LABEL
+    )  # there is no label yet
+    sends(second, good(1, reasons_1=["incomplete"]))
+    offline = sends(second, good(1, reasons_1=["incomplete"]), waited_ms=60_000, note="Sure.")
+    assert offline.submission.stage == Stage.LABEL
+    corrected = sends(first, good(2))
+    assert corrected.submission.stage == Stage.CORRECTION
+    assert corrected.task.disagreement == 0  # of what they answered by themselves
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 2), ("bela", 2)}
+
+
+def test_what_was_corrected_in_sight_of_the_final_label_stays_so(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    for one in (first, second):
+        sends(one, good(2))
+    assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and begins the confirmation
+    made_before = sends(first, good("phone"), waited_ms=60_000)
+    assert made_before.submission.stage == Stage.CORRECTION
+    assert sends(second, good("phone")).submission.stage == Stage.CONFIRMATION
+    assert FinalLabel.objects.get(superseded_at=None).origin == LabelOrigin.CONFIRMED
+    assert set(independent_submissions(quality).values_list("revision", flat=True)) == {1}
+
+
+def test_corrections_of_before_are_told_by_when_they_came(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(1, reasons_1=["incomplete"]))
+    sends(first, good(2))  # nobody else has answered
+    sends(second, good(2))
+    corrected = sends(second, good(2), note="Sure.").submission
+    alone = claims(anna, quality)
+    Task.objects.filter(pk=alone.task_id).update(overlap=1, open_slots=0)
+    for _time in range(2):
+        sends(alone, good(2))
+    Submission.objects.update(stage=Stage.LABEL)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("annotation.migrations.0012_corrections").MADE_IN_SIGHT)
+    assert Submission.objects.get(stage=Stage.CORRECTION) == corrected
+
+
+def test_what_one_person_alone_corrects_is_independent(anna: User, quality: Project) -> None:
+    Task.objects.update(overlap=1, open_slots=1)
+    assignment = claims(anna, quality)
+    assert sends(assignment, good(2)).task.state == TaskState.FINAL
+    assert sends(assignment, good("phone")).submission.stage == Stage.LABEL
+
+
+def test_two_who_stay_with_it_leave_it_to_a_trainer(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    first, second = both(anna, bela, quality)
+    for _round in range(2):
+        sends(first, good(2))
+        sends(second, good(1, reasons_1=["incomplete"]))
+    task = Task.objects.get(pk=first.task_id)
+    assert task.state == TaskState.DISPUTED
+    decision = uuid4()
+    for _again in range(2):
+        decide_dispute(
+            trainer=tina, task_id=task.pk, decision_id=decision, answers=good(2), reason="It answers both."
+        )
+    final = FinalLabel.objects.get(superseded_at=None)
+    assert (final.origin, final.decided_by, final.reason) == (LabelOrigin.DECIDED, tina, "It answers both.")
+    with pytest.raises(Refusal, match="decided"):
+        sends(first, good(0))
+
+
+def test_one_decision_id_is_one_decision(
+    anna: User, bela: User, tina: User, joins: Joins, quality: Project
+) -> None:
+    tasks = []
+    for _dialogue in range(2):
+        held = both(anna, bela, quality)
+        for _round in range(2):
+            sends(held[0], good(2))
+            sends(held[1], good(1, reasons_1=["incomplete"]))
+        tasks.append(held[0].task_id)
+    sent: dict[str, Any] = {"decision_id": uuid4(), "answers": good(2), "reason": "It answers both."}
+    decide_dispute(trainer=tina, task_id=tasks[0], **sent)
+    other = joins("tom", quality, Role.TRAINER)
+    for trainer, task in ((tina, tasks[1]), (other, tasks[0])):
+        with pytest.raises(Refusal) as refused:
+            decide_dispute(trainer=trainer, task_id=task, **sent)
+        assert refused.value.code == "id_in_use"
+    assert FinalLabel.objects.get().task_id == tasks[0]
+
+
+def test_a_correction_is_a_new_revision_and_resolves_anew(anna: User, bela: User, quality: Project) -> None:
+    first, second = both(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(2))
+    assert sends(first, good("phone")).submission.revision == 2
+    assert FinalLabel.objects.filter(superseded_at=None).count() == 0
+    assert Task.objects.get(pk=first.task_id).state == TaskState.CONFIRMING
+
+
+def test_nothing_is_sent_before_the_time_is_over(anna: User, quality: Project) -> None:
+    quality.labelling.min_seconds = 20
+    quality.labelling.save()
+    assignment = claims(anna, quality)
+    with pytest.raises(Refusal) as refused:
+        sends(assignment, good())
+    assert refused.value.code == "too_early"
+    assert 19 < refused.value.details["seconds_left"] <= 20
+
+
+def test_time_in_the_outbox_is_no_time_of_reading(anna: User, quality: Project) -> None:
+    quality.labelling.min_seconds = 20
+    quality.labelling.save()
+    assignment = claims(anna, quality)
+    Assignment.objects.update(served_at=assignment.claimed_at.replace(year=2020))
+    assert sends(assignment, good(), waited_ms=1000).submission.revision == 1
+
+
+def test_answers_to_another_version_are_refused_with_the_present_one(anna: User, quality: Project) -> None:
+    labels = SentLabels(id=uuid4(), schema=7, answers=good())
+    with pytest.raises(Refusal) as refused:
+        submit_labels(annotator=anna, assignment_id=claims(anna, quality).pk, sent=labels)
+    assert (refused.value.code, refused.value.details["version"]) == ("schema_changed", 1)
+
+
+def test_answers_outside_the_options_are_named(anna: User, quality: Project) -> None:
+    with pytest.raises(Refusal) as refused:
+        sends(claims(anna, quality), {"dialogue": {"quality": 9}, "utterances": {}})
+    assert {problem["path"] for problem in refused.value.details["problems"]} >= {"quality", "verify"}
+
+
+def test_who_was_removed_and_who_never_annotated_sends_nothing(
+    anna: User, bela: User, quality: Project
+) -> None:
+    held, sent = claims(anna, quality), claims(anna, quality)
+    sends(sent, good())
+    remove_member(project=quality, actor=None, user=anna)
+    for is_superuser in (False, True):  # who may do everything but others' work
+        User.objects.filter(pk=anna.pk).update(is_superuser=is_superuser)
+        anna.refresh_from_db()
+        for assignment in (held, sent):
+            assignment.annotator = anna
+            with pytest.raises(NotAllowed):
+                sends(assignment, good("phone"))
+    assert Submission.objects.get().answers == good()
+
+
+def test_bela_cannot_label_annas_dialogue(anna: User, bela: User, quality: Project) -> None:
+    annas, labels = claims(anna, quality), SentLabels(id=uuid4(), schema=1, answers=good())
+    with pytest.raises(Refusal, match="no such dialogue"):
+        submit_labels(annotator=bela, assignment_id=annas.pk, sent=labels)
+
+
+def test_what_is_skipped_goes_to_others_only(anna: User, bela: User, quality: Project) -> None:
+    skipped = claims(anna, quality)
+    skip_task(annotator=anna, assignment_id=skipped.pk, reason="It is in another language")
+    assert claims(anna, quality).task_id != skipped.task_id
+    assert claims(bela, quality).task_id == skipped.task_id

@@ -1,0 +1,204 @@
+"""The page on which a project's questions are written, its versions, and who may do what there."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.labelling.models.labels import Schema
+from annotation.labelling.schema import read_yaml
+from annotation.labelling.selectors.schemas import newest_version, schema_of
+from annotation.labelling.services.schemas import save_schema
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
+from frontend.pages.labelling.schema import changed_lines
+from projects.models import Project
+
+URL = "/p/quality/schema/"
+API = "/api/v1/projects/quality/schemas/"
+GOOD = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+ASKED = """
+questions:
+- key: kind
+  scope: dialogue
+  kind: choice
+  text: {en: Is it kind?, zh: 友善吗？}
+  options:
+  - value: 1
+    text: {en: "yes", zh: 是}
+  - value: 0
+    text: {en: "no", zh: 否}
+"""
+
+pytestmark = pytest.mark.django_db
+
+
+def signed(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def data_of(client: Client, query: str = "") -> dict[str, Any]:
+    data: dict[str, Any] = client.get(URL + query).context["data"]
+    return data
+
+
+def save(client: Client, yaml: str, **more: object) -> Any:
+    body = {"id": str(uuid4()), "yaml": yaml, **more}
+    return client.post(API, body, content_type="application/json")
+
+
+def newest(project: Project) -> Schema:
+    row = newest_version(project)
+    assert row is not None
+    return row
+
+
+def answered(project: Project, person: User) -> None:
+    assignment = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+    sent = SentLabels(id=uuid4(), schema=newest(project).version, answers=GOOD)
+    submit_labels(annotator=person, assignment_id=assignment.pk, sent=sent)
+
+
+def test_mara_writes_the_newest_questions(mara: User, quality: Project) -> None:
+    page = signed(mara).get(URL)
+    assert page.status_code == 200
+    assert page.context["data"]["content"] == newest(quality).content
+    assert [row["speaker"] for row in page.context["data"]["sample"]["utterances"]] == ["user", "assistant"]
+
+
+def test_anna_reads_without_an_editor_and_without_others_dialogues(anna: User) -> None:
+    page = signed(anna).get(URL)
+    assert page.status_code == 200
+    assert b'id="save"' not in page.content
+    assert b"key: quality" in page.content
+    assert page.context["data"]["sample"]["utterances"] == []
+
+
+def test_anna_cannot_save_nor_check_nor_use_nor_take_presets(anna: User, quality: Project) -> None:
+    client = signed(anna)
+    assert save(client, ASKED).status_code == 403
+    assert client.post(f"{API}check/", {"yaml": ASKED}, content_type="application/json").status_code == 403
+    assert client.post(f"{URL}1/use/").status_code == 403
+    assert client.get(f"{URL}presets/dch.yaml").status_code == 403
+    assert newest(quality).version == 1
+
+
+def test_a_stranger_finds_nothing(quality: Project) -> None:
+    stranger = User.objects.create(username="stranger", email="stranger@example.org")
+    assert signed(stranger).get(URL).status_code == 404
+
+
+def test_unused_questions_are_replaced_and_used_ones_kept(mara: User, anna: User, quality: Project) -> None:
+    client = signed(mara)
+    assert data_of(client)["newest"]["replaceable"] is True
+    answered(quality, anna)
+    told = data_of(client)["newest"]
+    assert (told["version"], told["answered"], told["replaceable"]) == (1, 1, False)
+    saved = save(client, ASKED, based_on=told["sha256"])
+    assert (saved.status_code, saved.json()["version"]) == (201, 2)
+    first = Schema.objects.get(project=quality, version=1)
+    assert first.used_at is not None
+    assert len(first.content["questions"]) > 1
+
+
+def test_a_version_shows_its_text_and_what_it_changed(mara: User, anna: User, quality: Project) -> None:
+    answered(quality, anna)
+    save(signed(mara), ASKED)
+    page = signed(anna).get(f"{URL}2/")
+    assert page.context["before"].version == 1
+    kinds = {piece.kind for piece in page.context["changes"]}
+    assert {"added", "removed"} <= kinds
+    assert signed(anna).get(f"{URL}3/").status_code == 404
+
+
+def test_the_download_is_read_as_the_same_questions(mara: User, quality: Project) -> None:
+    answer = signed(mara).get(f"{URL}1/schema.yaml")
+    assert "quality-schema-1.yaml" in answer["Content-Disposition"]
+    assert read_yaml(answer.content.decode()).sha256 == schema_of(newest(quality)).sha256
+
+
+def test_bela_who_saves_second_is_told_and_loses_nothing(mara: User, tina: User, quality: Project) -> None:
+    known = data_of(signed(tina))["newest"]["sha256"]
+    assert save(signed(mara), ASKED, based_on=known).status_code == 201
+    refused = save(signed(tina), ASKED.replace("kind?", "polite?"), based_on=known)
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "schema_newer"
+    assert refused.json()["version"] == newest(quality).version
+    again = save(signed(tina), ASKED.replace("kind?", "polite?"), based_on=refused.json()["sha256"])
+    assert again.status_code == 201
+
+
+def test_equal_questions_saved_twice_are_no_conflict(mara: User, quality: Project) -> None:
+    known = newest(quality).sha256
+    save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
+    again = save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
+    assert again.is_new is False
+
+
+def test_the_newer_version_is_named_in_the_refusal(mara: User, quality: Project) -> None:
+    with pytest.raises(Refusal) as refused:
+        save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on="0" * 64)
+    assert refused.value.details["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "is_data"),
+    [("questions:\n- key: a: b\n", 2, False), ("questions:\n- key: a\n  kind: nothing\n", 3, True)],
+)
+def test_what_is_wrong_has_a_line_and_a_remedy(
+    mara: User, quality: Project, text: str, line: int, is_data: bool
+) -> None:
+    answer = signed(mara).post(f"{API}check/", {"yaml": text}, content_type="application/json").json()
+    assert answer["content"] is None
+    assert line in [problem["line"] for problem in answer["problems"]]
+    assert all(problem["message"] and problem["remedy"] for problem in answer["problems"])
+    assert (answer["parsed"] is not None) is is_data
+
+
+def test_new_work_can_return_to_an_older_version(mara: User, anna: User, quality: Project) -> None:
+    answered(quality, anna)
+    save(signed(mara), ASKED)
+    assert signed(mara).post(f"{URL}1/use/").status_code == 302
+    quality.labelling.refresh_from_db()
+    assert quality.labelling.schema is not None
+    assert quality.labelling.schema.version == 1
+
+
+def test_presets_come_as_text_with_comments(mara: User, quality: Project) -> None:
+    client = signed(mara)
+    for name in ("diqad", "dch", "dialeval", "diamante-evaluation"):
+        assert read_yaml(client.get(f"{URL}presets/{name}.yaml").content.decode()).questions
+    assert client.get(f"{URL}presets/other.yaml").status_code == 404
+
+
+def test_the_tab_is_for_who_configures(mara: User, anna: User, quality: Project) -> None:
+    link = f'href="{URL}"'.encode()
+    assert link in signed(mara).get("/p/quality/").content
+    assert link not in signed(anna).get("/p/quality/").content
+
+
+def test_the_page_asks_as_much_of_the_database_for_many_versions(
+    mara: User, quality: Project, django_assert_max_num_queries: Any
+) -> None:
+    content = newest(quality).content
+    Schema.objects.bulk_create(
+        Schema(project=quality, version=n, content=content, sha256=newest(quality).sha256, created_by=mara)
+        for n in range(2, 60)
+    )
+    client = signed(mara)
+    with django_assert_max_num_queries(20):
+        page = client.get(URL)
+    assert len(page.context["versions"]) == 50
+
+
+def test_changed_lines_leave_out_what_is_far_away() -> None:
+    before = "\n".join(f"line {n}" for n in range(50))
+    found = changed_lines(before, before.replace("line 5\n", "new\n").replace("line 40", "other"))
+    assert [piece.text for piece in found if piece.kind == "added"] == ["new", "other"]
+    assert [piece.kind for piece in found].count("gap") == 1
+    assert len(found) < 20

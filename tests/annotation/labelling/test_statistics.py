@@ -1,0 +1,259 @@
+"""The numbers about a labelling project's work: computed, stored, computed anew."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
+from annotation.labelling.models.statistics import LabelStatistics
+from annotation.labelling.selectors import statistics as numbers_of
+from annotation.labelling.selectors.question_statistics import question_statistics
+from annotation.labelling.selectors.ratings import questions_asked, table_of
+from annotation.labelling.selectors.statistics import compute_numbers, latest_statistics
+from annotation.labelling.services.statistics import current_statistics, start_statistics
+from annotation.project_setup.services import create_project
+from dialogues.models import Dialogue
+from jobs.models import Job, JobState
+from jobs.services import cancel_job, run_job
+from projects.models import Project
+from tests.annotation.labelling.test_agreement import helpdesk, labelled, labels, people, task_in
+
+__all__ = ["helpdesk", "labelled", "people"]
+
+
+def plain(project: Project) -> Any:
+    """As the database will hold it: a NaN is an error."""
+    return json.loads(json.dumps(compute_numbers(project), allow_nan=False))
+
+
+def question(numbers: Any, name: str) -> Any:
+    return next(one for one in numbers["questions"] if one["name"] == name)
+
+
+def person(rows: list[dict[str, Any]], who: User) -> dict[str, Any]:
+    return next(row for row in rows if row["id"] == who.pk)
+
+
+def test_nothing_submitted_is_no_error(helpdesk: Project) -> None:
+    numbers = plain(helpdesk)
+    assert [one["ratings"] for one in numbers["questions"]] == [0] * 5
+    assert numbers["people"] == []
+    assert numbers["uch"]["dialogues"] == 0
+    assert numbers["uch"]["auch"] is None
+
+
+def test_a_single_rater_agrees_with_nobody(helpdesk: Project, people: list[User]) -> None:
+    labels(task_in(helpdesk), people[0], {"A": 1}, "CNUG0 HNUG CNUG*")
+    told = question(plain(helpdesk), "A")
+    assert told["people"][0]["agrees"] is None
+    assert told["people"][0]["bias"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert told["course"] == []
+
+
+def test_people_who_share_no_dialogue_agree_with_nobody(helpdesk: Project, people: list[User]) -> None:
+    for who in people:
+        labels(task_in(helpdesk), who, {"A": 1})
+    told = question(plain(helpdesk), "A")
+    assert [one["pairs"] for one in told["people"]] == [0, 0, 0]
+    assert told["measures"]["krippendorff_alpha"]["value"] is None
+
+
+def test_who_never_varies_has_no_z_scores(labelled: Project) -> None:
+    told = question(plain(labelled), "S")
+    assert told["scale"] == {
+        "raw": {"value": None, "low": None, "high": None, "n": 2},
+        "z": {"value": None, "low": None, "high": None, "n": 0},
+        "excluded": 3,
+        "left_out": 6,
+    }
+
+
+def test_bias_and_agreement_of_each_person_by_hand(labelled: Project, people: list[User]) -> None:
+    """A: 1 1 1 and 1 0 0."""
+    rows = question(plain(labelled), "A")["people"]
+    ann, bob, _carla = (person(rows, who) for who in people)
+    assert (ann["bias"]["value"], bob["bias"]["value"]) == (0.5, -0.25)
+    assert (ann["agrees"], bob["agrees"]) == (2 / 4, 3 / 4)
+    assert (ann["mean"], ann["sd"]) == (1.0, 0.0)
+
+
+def test_the_course_has_a_week_for_every_gap(helpdesk: Project, people: list[User]) -> None:
+    days = ["2026-01-05", "2026-03-11", "2026-03-16"]  # Monday, Wednesday, Monday
+    for day in days:
+        task = task_in(helpdesk)
+        for who, answer in zip(people, (1, 1, 0), strict=True):
+            labels(task, who, {"A": answer}, stored_at=f"{day}T12:00Z")
+    told = question_statistics(table_of(helpdesk, questions_asked(helpdesk)[0]))
+    assert told["unit"] == "week"
+    assert [one["n"] for one in told["course"]] == [1, *[0] * 8, 1, 1]
+    assert [told["course"][n]["start"] for n in (0, 9, 10)] == ["2026-01-05", "2026-03-09", "2026-03-16"]
+    assert told["course"][0]["value"] == pytest.approx(1 / 3)
+    assert told["course"][1]["value"] is None
+
+
+def test_an_item_belongs_to_the_day_of_its_last_rating(helpdesk: Project, people: list[User]) -> None:
+    task = task_in(helpdesk)
+    labels(task, people[0], {"A": 1}, stored_at="2026-03-02T12:00Z")
+    labels(task, people[1], {"A": 1}, stored_at="2026-03-05T12:00Z")
+    [only] = question_statistics(table_of(helpdesk, questions_asked(helpdesk)[0]))["course"]
+    assert (only["start"], only["n"]) == ("2026-03-05", 1)
+
+
+def test_final_labels_are_counted_by_how_they_came_about(labelled: Project, people: list[User]) -> None:
+    settle(labelled, "d1", LabelOrigin.UNANIMOUS, {"A": 1})
+    finals = plain(labelled)["finals"]
+    assert finals["origins"] == {
+        "single": 0, "unanimous": 1, "confirmed": 0, "decided": 0, "majority": 0, "collected": 0,
+    }  # fmt: skip
+
+
+def settle(project: Project, name: str, origin: str, dialogue: dict[str, Any], nuggets: str = "") -> None:
+    found = Dialogue.objects.get(project=project, external_id=name)
+    schema = project.labelling.schema
+    assert schema
+    utterances = {str(n): {"nugget": word} for n, word in enumerate(nuggets.split())}
+    FinalLabel.objects.create(
+        task=found.tasks.get(), project=project, dialogue=found, schema=schema,
+        answers={"dialogue": dialogue, "utterances": utterances}, origin=origin,
+    )  # fmt: skip
+
+
+def test_everybody_is_compared_with_the_final_label(labelled: Project, people: list[User]) -> None:
+    settle(labelled, "d1", LabelOrigin.MAJORITY, {"A": 1, "S": 0, "E": 2}, "CNUG0 HNUG CNUG*")
+    settle(labelled, "d2", LabelOrigin.SINGLE, {"A": 1})
+    rows = plain(labelled)["people"]
+    assert [(row["compared"], row["equal"]) for row in (person(rows, who) for who in people)] == [
+        (6, 6), (6, 6), (6, 4),
+    ]  # fmt: skip
+
+
+def test_work_is_counted_by_person(helpdesk: Project, people: list[User]) -> None:
+    ann = people[0]
+    for active_ms in (10_000, 30_000, 0):
+        labels(task_in(helpdesk), ann, {"A": 1}, active_ms=active_ms)
+    task = task_in(helpdesk)
+    labels(task, ann, {"A": 1}, superseded_at="2026-03-02T09:00Z", active_ms=20_000)
+    labels(task, ann, {"A": 0}, revision=2, active_ms=5_000)
+    told = person(plain(helpdesk)["people"], ann)
+    assert (told["dialogues"], told["revisions"]) == (4, 1)
+    assert (told["active_s"], told["median_s"]) == (65.0, 20.0)
+
+
+def test_uch_as_a_whole_by_hand(labelled: Project) -> None:
+    """L = 33. AUCH as in test_agreement; nobody's goal is spare, every type has a majority."""
+    uch = plain(labelled)["uch"]
+    with_goal, without = (1 + 2 * 12 / 33 + 24 / 33) / 2, (1 + 24 / 33) / 2
+    first = (2 * with_goal + 0.5) / 3
+    assert uch["L"] == 33
+    assert uch["auch"] == pytest.approx((first + without) / 2)
+    assert uch["cuch"] == pytest.approx((with_goal + without) / 2)
+    assert sum(uch["bins"]["auch"]) == sum(uch["bins"]["cuch"]) == 2
+    assert uch["ties"] == {"dialogues": 0, "utterances": 0}
+    assert uch["spare"] == {"nuggets": 0, "labellings": 0, "dialogues": 0}
+
+
+def test_spare_goals_and_ties_are_counted(helpdesk: Project, people: list[User]) -> None:
+    task = task_in(helpdesk)
+    labels(task, people[0], {}, "CNUG* HNUG CNUG*")
+    labels(task, people[1], {}, "CNUG0 HNUG CNaN")
+    uch = plain(helpdesk)["uch"]
+    assert uch["spare"] == {"nuggets": 1, "labellings": 1, "dialogues": 1}
+    assert uch["ties"] == {"dialogues": 1, "utterances": 2}
+
+
+def test_tau_is_told_for_every_patience_and_alpha(helpdesk: Project, people: list[User]) -> None:
+    """Who gives more nuggets rates higher: τ = 1 wherever both sides of the ranking can be told apart."""
+    for rating, nuggets in enumerate(("CNaN HNaN CNaN", "CNUG0 HNaN CNaN", "CNUG0 HNUG CNaN"), start=-1):
+        task = task_in(helpdesk)
+        for who in people[:2]:
+            labels(task, who, {"A": rating, "S": 0}, nuggets)
+    uch = plain(helpdesk)["uch"]
+    assert uch["tau"]["A"]["auch"]["value"] == uch["tau"]["A"]["cuch"]["value"] == 1
+    assert [point["x"] for point in uch["by_alpha"]["A"]] == [n / 10 for n in range(11)]
+    assert [point["x"] for point in uch["by_patience"]["A"]] == [1, 2, 4, 8, 16, 33, 66, 132]
+    assert uch["by_alpha"]["A"][5]["value"] == 1
+    assert uch["tau"]["S"]["auch"] == {"value": None, "low": None, "high": None, "n": 0}
+
+
+def test_a_project_without_nuggets_has_no_uch(mara: User, people: list[User]) -> None:
+    assert plain(create_project(slug="quality", preset="diqad", actor=mara))["uch"] is None
+
+
+def test_a_project_without_a_schema_has_no_questions(helpdesk: Project) -> None:
+    helpdesk.labelling.schema = None
+    helpdesk.labelling.save()
+    assert plain(helpdesk)["questions"] == []
+
+
+# ---- stored numbers ----------------------------------------------------------------------------------------------
+
+
+def test_a_small_project_is_computed_when_it_changed(labelled: Project, people: list[User]) -> None:
+    first = current_statistics(project=labelled).row
+    assert first
+    assert first.numbers == plain(labelled)
+    again = current_statistics(project=labelled)
+    assert again.row
+    assert again.row.computed_at == first.computed_at
+    labels(task_in(labelled), people[0], {"A": 1})
+    later = current_statistics(project=labelled)
+    assert later.row
+    assert later.row.submissions == 7
+    assert later.is_current
+
+
+def test_a_large_project_is_left_to_a_job(labelled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbers_of, "AT_ONCE", 6)
+    latest = current_statistics(project=labelled)
+    assert latest.row is None
+    assert latest.came_since == 6
+
+
+def test_a_job_computes_and_stores(labelled: Project, mara: User) -> None:
+    job = start_statistics(job_id=uuid4(), project=labelled, actor=mara)
+    done = run_job(job_id=job.pk)
+    assert (done.state, done.done, done.total) == (JobState.DONE, 28, 28)
+    assert done.result["submissions"] == 6
+    assert latest_statistics(labelled).is_current
+
+
+def test_two_who_ask_get_one_job(labelled: Project, mara: User) -> None:
+    first, second = (start_statistics(job_id=uuid4(), project=labelled, actor=mara) for _ in range(2))
+    assert first == second
+    assert Job.objects.count() == 1
+    run_job(job_id=first.pk)
+    assert start_statistics(job_id=uuid4(), project=labelled, actor=mara) != first
+    assert start_statistics(job_id=first.pk, project=labelled, actor=mara) != first
+
+
+def test_a_cancelled_job_keeps_the_earlier_numbers(labelled: Project, mara: User) -> None:
+    before = current_statistics(project=labelled).row
+    assert before
+    job = start_statistics(job_id=uuid4(), project=labelled, actor=mara)
+    cancel_job(job=job, actor=mara)
+    assert run_job(job_id=job.pk).state == JobState.CANCELLED
+    assert LabelStatistics.objects.get().computed_at == before.computed_at
+
+
+def test_a_constant_number_of_queries(
+    labelled: Project, people: list[User], django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    for _more in range(5):
+        task = task_in(labelled)
+        for who in people:
+            labels(task, who, {"A": 1, "S": 0}, "CNUG0 HNUG CNaN")
+    with django_assert_max_num_queries(17):
+        compute_numbers(Project.objects.get(pk=labelled.pk))
+
+
+def test_what_came_since_is_told(labelled: Project, people: list[User], monkeypatch: Any) -> None:
+    current_statistics(project=labelled)
+    monkeypatch.setattr(numbers_of, "AT_ONCE", 1)
+    labels(task_in(labelled), people[0], {"A": 1})
+    latest = current_statistics(project=labelled)
+    assert (latest.came_since, latest.is_current) == (1, False)
+    assert Submission.objects.count() == 7

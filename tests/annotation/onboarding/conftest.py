@@ -1,0 +1,103 @@
+"""A project of two people per dialogue, with its trainer and a gold dialogue or two."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from accounts.models import User
+from annotation.labelling.models.gold import GoldDialogue
+from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.onboarding.models import AdmissionItem, AdmissionTry
+from annotation.onboarding.services.admission import answer_item, make_gold, start_try, update_test
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from projects.models import Project, Role
+
+Joins = Callable[..., User]
+RIGHT: dict[str, Any] = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+SLIP: dict[str, Any] = {"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}
+
+
+@pytest.fixture
+def quality(mara: User) -> Project:
+    """A DiQAD project without time floor, with six dialogues in the order of import."""
+    project = create_project(slug="quality", preset="diqad", actor=mara)
+    project.labelling.min_seconds, project.labelling.order = 0, "given"
+    project.labelling.save()
+    for number in range(6):
+        dialogue = Dialogue.objects.create(
+            project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=2
+        )
+        for position, speaker in enumerate(["user", "assistant"]):
+            Utterance.objects.create(
+                dialogue=dialogue, position=position, speaker=speaker, text=f"{speaker} {number}"
+            )
+    plan_labelling(project=project, actor=mara, plan_id=uuid4())
+    return project
+
+
+@pytest.fixture
+def anna(joins: Joins, quality: Project) -> User:
+    return joins("anna", quality, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def bela(joins: Joins, quality: Project) -> User:
+    return joins("bela", quality, Role.ANNOTATOR)
+
+
+@pytest.fixture
+def tina(joins: Joins, quality: Project) -> User:
+    return joins("tina", quality, Role.TRAINER)
+
+
+def dialogue(project: Project, n: int) -> Dialogue:
+    return Dialogue.objects.filter(project=project).order_by("id")[n]
+
+
+def gold(trainer: User, project: Project, n: int, answers: Mapping[str, Any] = RIGHT) -> GoldDialogue:
+    return make_gold(
+        trainer=trainer,
+        project=project,
+        dialogue_id=dialogue(project, n).pk,
+        answers=answers,
+        explanation=f"Secret reason {n}",
+        remarks={"quality": f"Because of {n}"},
+    )
+
+
+@pytest.fixture
+def tested(quality: Project, tina: User) -> Project:
+    """The project with a test of two gold dialogues, two tries, 80 % of the answers."""
+    for n in range(2):
+        gold(tina, quality, n)
+    update_test(trainer=tina, project=quality, changes={"is_on": True, "tries": 2})
+    return quality
+
+
+def begins(person: User, project: Project) -> AdmissionTry:
+    return start_try(annotator=person, project=project, try_id=uuid4())
+
+
+def answers_item(attempt: AdmissionTry, place: int, answers: Mapping[str, Any]) -> AdmissionItem:
+    return answer_item(annotator=attempt.annotator, try_id=attempt.pk, place=place, answers=answers)
+
+
+def takes(person: User, project: Project, *answers: Mapping[str, Any]) -> AdmissionTry:
+    attempt = begins(person, project)
+    for place, given in enumerate(answers):
+        answers_item(attempt, place, given)
+    attempt.refresh_from_db()
+    return attempt
+
+
+def labels(person: User, project: Project, answers: Mapping[str, Any], id: UUID | None = None) -> Assignment:
+    held = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+    sent = SentLabels(id=id or uuid4(), schema=1, answers=answers)
+    submit_labels(annotator=person, assignment_id=held.pk, sent=sent)
+    return held

@@ -1,0 +1,218 @@
+"""The admission test: who needs it, taking it, what comes of it."""
+
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from annotation.labelling.models.labels import Schema, Submission
+from annotation.labelling.selectors.gold import live_gold
+from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.services.schemas import save_schema
+from annotation.onboarding.models import Admission, TryState, Unit
+from annotation.onboarding.selectors.admission import admission_needed, is_told, items_of, standing_of
+from annotation.onboarding.selectors.admission import test_of as project_test
+from annotation.onboarding.services.admission import (
+    admit,
+    draw,
+    grant_try,
+    make_gold,
+    new_edition,
+    retire_gold,
+    score,
+    start_try,
+    update_test,
+)
+from annotation.project_setup.presets import PRESETS
+from annotation.tasks.models.work import Task
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Refusal
+from projects.models import Event, Project
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, answers_item, begins, dialogue, gold, takes
+
+WRONG = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
+
+
+def code_of(call: object, **sent: object) -> str:
+    with pytest.raises(Refusal) as refused:
+        call(**sent)  # type: ignore[operator]
+    return refused.value.code
+
+
+def test_nobody_claims_before_the_test(anna: User, tested: Project) -> None:
+    assert code_of(claim_next_task, annotator=anna, project=tested, claim_id=uuid4()) == "admission_needed"
+
+
+def test_who_passed_claims(anna: User, tested: Project) -> None:
+    assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
+    claimed = claim_next_task(annotator=anna, project=tested, claim_id=uuid4())
+    assert claimed.annotator == anna
+
+
+def test_a_project_without_a_test_asks_one_query(
+    anna: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(1):
+        assert admission_needed(anna, quality) is None
+
+
+def test_slips_under_the_mark_fail(anna: User, tested: Project) -> None:
+    attempt = takes(anna, tested, SLIP, SLIP)
+    assert attempt.state == TryState.FAILED
+    assert attempt.percent == 50
+    assert standing_of(anna, tested).left == 1
+
+
+def test_tries_run_out_and_a_trainer_grants_another(anna: User, tina: User, tested: Project) -> None:
+    for _n in range(2):
+        takes(anna, tested, WRONG, WRONG)
+    assert code_of(start_try, annotator=anna, project=tested, try_id=uuid4()) == "no_tries"
+    for _click in range(2):
+        grant_try(trainer=tina, project=tested, annotator=anna, granted=0)
+    assert standing_of(anna, tested).left == 1
+    assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
+
+
+def test_a_trainer_admits_with_a_reason(anna: User, tina: User, tested: Project) -> None:
+    assert code_of(admit, trainer=tina, project=tested, annotator=anna, reason=" ") == "invalid"
+    for _click in range(2):
+        admit(trainer=tina, project=tested, annotator=anna, reason="Wrote the guidelines.")
+    assert admission_needed(anna, tested) is None
+    assert Event.objects.get(kind="admitted").reason == "Wrote the guidelines."
+
+
+def test_an_annotator_admits_nobody(anna: User, tested: Project) -> None:
+    assert code_of(admit, trainer=anna, project=tested, annotator=anna, reason="I am good.") == "not_allowed"
+    assert not Admission.objects.exists()
+
+
+def test_a_changed_test_takes_nothing_away_but_a_new_edition_does(
+    anna: User, tina: User, tested: Project
+) -> None:
+    takes(anna, tested, RIGHT, RIGHT)
+    update_test(trainer=tina, project=tested, changes={"pass_percent": 100})
+    gold(tina, tested, 2)
+    assert admission_needed(anna, tested) is None
+    for _click in range(2):
+        new_edition(trainer=tina, project=tested, edition=1)
+    assert project_test(tested).edition == 2
+    assert admission_needed(anna, tested) is not None
+    assert standing_of(anna, tested).left == 2
+
+
+def test_gold_is_given_out_to_nobody_until_it_retires(anna: User, tina: User, quality: Project) -> None:
+    first = gold(tina, quality, 0)
+    assert claim_next_task(annotator=anna, project=quality, claim_id=uuid4()).dialogue_id != first.dialogue_id
+    retire_gold(trainer=tina, project=quality, dialogue_id=first.dialogue_id)
+    retire_gold(trainer=tina, project=quality, dialogue_id=first.dialogue_id)
+    task = Task.objects.get(dialogue=first.dialogue_id)
+    assert task.open_slots == task.overlap
+    later = Project.objects.get(pk=quality.pk)
+    assert claim_next_task(annotator=anna, project=later, claim_id=uuid4()).dialogue_id == first.dialogue_id
+
+
+def other_questions(project: Project) -> Schema:
+    content = PRESETS["dch"].schema
+    assert content
+    return save_schema(project=project, actor=None, content=content, save_id=uuid4()).row
+
+
+def test_a_gold_dialogue_freezes_the_questions_that_it_answers(tina: User, quality: Project) -> None:
+    made = gold(tina, quality, 0)
+    assert other_questions(quality).version == made.schema.version + 1
+    made.refresh_from_db()
+    assert "verify" in schema_of(made.schema).by_key
+
+
+def test_gold_of_before_keeps_its_questions_too(tina: User, quality: Project) -> None:
+    made = gold(tina, quality, 0)
+    Schema.objects.update(used_at=None)  # as it was when gold froze nothing
+    assert other_questions(quality).version == made.schema.version + 1
+
+
+def test_a_dialogue_in_work_becomes_no_gold(anna: User, tina: User, quality: Project) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    assert (
+        code_of(
+            make_gold,
+            trainer=tina,
+            project=quality,
+            dialogue_id=held.dialogue_id,
+            answers=RIGHT,
+            explanation="",
+        )
+        == "in_work"
+    )
+
+
+def test_a_test_that_is_on_keeps_its_last_gold(tina: User, tested: Project) -> None:
+    retire_gold(trainer=tina, project=tested, dialogue_id=dialogue(tested, 0).pk)
+    last = dialogue(tested, 1).pk
+    assert code_of(retire_gold, trainer=tina, project=tested, dialogue_id=last) == "last_gold"
+
+
+def test_a_test_without_gold_cannot_be_on(tina: User, quality: Project) -> None:
+    assert code_of(update_test, trainer=tina, project=quality, changes={"is_on": True}) == "no_gold"
+
+
+def test_bad_settings_are_named(tina: User, quality: Project) -> None:
+    assert code_of(update_test, trainer=tina, project=quality, changes={"pass_percent": 101}) == "invalid"
+
+
+def test_incomplete_right_answers_are_refused(tina: User, quality: Project) -> None:
+    assert (
+        code_of(
+            make_gold,
+            trainer=tina,
+            project=quality,
+            dialogue_id=dialogue(quality, 0).pk,
+            answers={"dialogue": {"verify": 0}, "utterances": {}},
+            explanation="",
+        )
+        == "invalid"
+    )
+
+
+def test_answers_of_a_test_are_no_submissions(anna: User, tested: Project) -> None:
+    takes(anna, tested, RIGHT, RIGHT)
+    assert not Submission.objects.exists()
+
+
+def test_the_first_answers_stay(anna: User, tested: Project) -> None:
+    attempt = begins(anna, tested)
+    answers_item(attempt, 0, WRONG)
+    assert answers_item(attempt, 0, RIGHT).answers == WRONG
+
+
+def test_a_try_is_made_once(anna: User, tested: Project) -> None:
+    attempt = begins(anna, tested)
+    assert start_try(annotator=anna, project=tested, try_id=attempt.pk) == attempt
+    assert begins(anna, tested) == attempt
+
+
+def test_right_answers_come_after_ones_own(anna: User, tina: User, tested: Project) -> None:
+    attempt, test = begins(anna, tested), project_test(tested)
+    item = items_of(attempt)[0]
+    assert not is_told(attempt, item, test)
+    assert is_told(attempt, answers_item(attempt, 0, RIGHT), test)
+    test.feedback = "end"
+    assert not is_told(attempt, items_of(attempt)[0], test)
+    answers_item(attempt, 1, RIGHT)
+    attempt.refresh_from_db()
+    assert is_told(attempt, items_of(attempt)[0], test)
+
+
+def test_a_draw_is_repeatable(tina: User, quality: Project) -> None:
+    for n in range(5):
+        gold(tina, quality, n)
+    rows = list(live_gold(quality))
+    assert len(draw(rows, 3, 7)) == 3
+    assert draw(rows, 3, 7) == draw(rows, 3, 7)
+    assert {one.pk for one in draw(rows, None, 7)} == {one.pk for one in rows}
+
+
+def test_the_mark_counts_answers_or_whole_dialogues() -> None:
+    assert score([(1, 10), (0, 10)], Unit.ANSWERS) == 95
+    assert score([(1, 10), (0, 10)], Unit.DIALOGUES) == 50
+    assert score([(0, 0)], Unit.ANSWERS) == 100

@@ -1,0 +1,190 @@
+"""The pages of training, as each role is shown them."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.labelling.models.gold import GoldDialogue
+from annotation.onboarding.models import AdmissionTry, Thread
+from annotation.onboarding.services.threads import ask, reply
+from annotation.tasks.services.claiming import claim_next_task
+from projects.models import Project
+from projects.services import update_project
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, begins, dialogue, labels, takes
+
+
+@pytest.mark.parametrize(
+    "page", ["training/", "threads/", "disagreed/", "guidelines/", "guidelines/versions/"]
+)
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_trainers_open_every_page(
+    client: Client, tina: User, tested: Project, page: str, language: str
+) -> None:
+    tina.language = language
+    tina.save()
+    client.force_login(tina)
+    assert client.get(f"/p/{tested.slug}/{page}").status_code == 200
+
+
+@pytest.mark.parametrize("page", ["training/", "disagreed/", "training/gold/{n}/"])
+def test_annotators_open_no_trainers_page(client: Client, anna: User, tested: Project, page: str) -> None:
+    client.force_login(anna)
+    n = dialogue(tested, 0).pk
+    assert client.get(f"/p/{tested.slug}/{page.format(n=n)}").status_code == 403
+
+
+def test_right_answers_come_to_no_page_before_ones_own(client: Client, anna: User, tested: Project) -> None:
+    client.force_login(anna)
+    attempt = begins(anna, tested)
+    address = f"/p/{tested.slug}/admission/{attempt.pk}/"
+    before = client.get(address).content.decode()
+    assert "Secret reason" not in before
+    assert "Because of" not in before
+    assert '"answers": null' in before
+    stored = client.post(f"{address}0/", {"answers": json.dumps(SLIP)}, follow=True).content.decode()
+    assert "Secret reason" in stored
+
+
+def test_a_test_is_taken_page_by_page(client: Client, anna: User, tested: Project) -> None:
+    client.force_login(anna)
+    assert "Begin the test" in client.get(f"/p/{tested.slug}/admission/").content.decode()
+    begun = client.post(f"/p/{tested.slug}/admission/begin/", {"try_id": str(uuid4())})
+    for place in range(2):
+        client.post(f"{begun.url}{place}/", {"answers": json.dumps(RIGHT)})  # type: ignore[attr-defined]
+    page = client.get(begun.url).content.decode()  # type: ignore[attr-defined]
+    assert "You are admitted" in page
+
+
+def test_incomplete_answers_are_shown_again(client: Client, anna: User, tested: Project) -> None:
+    client.force_login(anna)
+    attempt = begins(anna, tested)
+    sent = {"answers": json.dumps({"dialogue": {"verify": 0}, "utterances": {}})}
+    answer = client.post(f"/p/{tested.slug}/admission/{attempt.pk}/0/", sent)
+    assert answer.status_code == 400
+    assert '"verify": 0' in answer.content.decode()
+
+
+def test_bela_does_not_open_annas_try(client: Client, anna: User, bela: User, tested: Project) -> None:
+    attempt = takes(anna, tested, RIGHT, RIGHT)
+    client.force_login(bela)
+    assert client.get(f"/p/{tested.slug}/admission/{attempt.pk}/").status_code == 404
+
+
+def test_a_trainer_makes_gold_in_the_page(client: Client, tina: User, quality: Project) -> None:
+    client.force_login(tina)
+    address = f"/p/{quality.slug}/training/gold/{dialogue(quality, 3).pk}/"
+    assert client.get(address).status_code == 200
+    sent = {"answers": json.dumps(RIGHT), "explanation": "So.", "remark-quality": "Both answered."}
+    assert client.post(address, sent).status_code == 302
+    gold = GoldDialogue.objects.get()
+    assert (gold.answers, gold.remarks) == (RIGHT, {"quality": "Both answered."})
+    assert client.post(f"{address}retire/").status_code == 302
+
+
+def test_a_trainer_grants_admits_and_begins_anew(
+    client: Client, anna: User, tina: User, tested: Project
+) -> None:
+    takes(anna, tested, SLIP, SLIP)
+    client.force_login(tina)
+    person = f"/p/{tested.slug}/training/people/anna/"
+    assert client.post(person, {"granted": "0"}).status_code == 302
+    assert client.post(person, {"reason": "Knows it."}).status_code == 302
+    assert "Admitted by hand" in client.get(f"/p/{tested.slug}/training/").content.decode()
+    assert client.post(f"/p/{tested.slug}/training/edition/", {"edition": "1"}).status_code == 302
+    assert "Edition 2" in client.get(f"/p/{tested.slug}/training/").content.decode()
+
+
+def test_the_test_is_set_in_the_page(client: Client, tina: User, tested: Project) -> None:
+    client.force_login(tina)
+    sent = {"is_on": "on", "pass_percent": "90", "unit": "dialogues", "tries": "1", "feedback": "end"}
+    assert client.post(f"/p/{tested.slug}/training/", sent).status_code == 302
+    tested.refresh_from_db()
+    assert (tested.admission_test.pass_percent, tested.admission_test.items) == (90, None)
+    assert client.post(f"/p/{tested.slug}/training/", sent | {"tries": "0"}).status_code == 200
+
+
+def test_asking_answering_deciding_in_the_page(
+    client: Client, anna: User, tina: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    address = f"/p/{quality.slug}/threads/{held.dialogue_id}/"
+    client.force_login(anna)
+    asked = {"id": str(uuid4()), "text": "<script>alert(1)</script>", "position": "2"}
+    assert client.post(address, asked).status_code == 302
+    thread = Thread.objects.get()
+    assert thread.position == 1
+    client.force_login(tina)
+    page = client.get(address).content.decode()
+    assert "&lt;script&gt;" in page
+    assert "anna" in page
+    sent = {
+        "id": str(uuid4()),
+        "thread": str(thread.pk),
+        "kind": "decision",
+        "text": "So it is.",
+        "faq": "on",
+    }
+    assert client.post(address, sent).status_code == 302
+    assert "So it is." in client.get(f"/p/{quality.slug}/guidelines/").content.decode()
+    client.force_login(anna)
+    page = client.get(address).content.decode()
+    assert "So it is." in page
+    assert "tina" not in page
+
+
+def test_a_refused_decision_stays_as_it_was_written(
+    client: Client, anna: User, tina: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    thread = ask(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?")
+    client.force_login(tina)
+    sent = {
+        "id": str(uuid4()),
+        "thread": str(thread.pk),
+        "kind": "decision",
+        "text": "So. " * 2000,
+        "faq": "on",
+    }
+    refused = client.post(f"/p/{quality.slug}/threads/{held.dialogue_id}/", sent)
+    assert refused.status_code == 400
+    page = refused.content.decode()
+    assert f"{'So. ' * 2000}</textarea>" in page
+    assert '<input type="checkbox" name="faq" checked>' in page
+
+
+def test_changed_guidelines_are_said_and_acknowledged(
+    client: Client, anna: User, tina: User, quality: Project
+) -> None:
+    update_project(project=quality, actor=tina, changes={"guidelines_en": "Read twice."})
+    client.force_login(anna)
+    address = f"/p/{quality.slug}/guidelines/"
+    assert "changed since you last looked" in client.get(address).content.decode()
+    client.post(f"{address}read/", {"version": "2"})
+    assert "changed since you last looked" not in client.get(address).content.decode()
+    assert "tina" not in client.get(f"{address}versions/").content.decode()
+
+
+def test_the_most_disagreed_are_shown(
+    client: Client, anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    labels(anna, quality, RIGHT)
+    labels(bela, quality, SLIP)
+    client.force_login(tina)
+    page = client.get(f"/p/{quality.slug}/disagreed/?question=verify").content.decode()
+    assert "anna" in page
+    assert "bela" in page
+    assert AdmissionTry.objects.count() == 0
+
+
+def test_words_of_others_are_in_no_list_of_an_annotator(
+    client: Client, anna: User, bela: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    thread = ask(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Secret?")
+    reply(author=anna, thread_id=thread.pk, message_id=uuid4(), kind="question", text="More.")
+    client.force_login(bela)
+    assert "Secret?" not in client.get(f"/p/{quality.slug}/threads/").content.decode()
+    assert client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").status_code == 404

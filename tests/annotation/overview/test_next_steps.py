@@ -1,0 +1,74 @@
+"""The next step of each role: one order, which home, overview and export page show alike."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.overview.selectors.overview import Overview, Step, overviews, steps_for
+from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
+from projects.models import Project, Role
+from projects.roles import CAPABILITIES
+
+MANAGER = CAPABILITIES[Role.MANAGER]
+
+
+@pytest.mark.parametrize(
+    ("role", "seen", "first"),
+    [
+        (Role.MANAGER, Overview(), Step.PEOPLE),
+        (Role.MANAGER, Overview(annotators=2), Step.PLAN),
+        (Role.MANAGER, Overview(annotators=2, free=3), Step.STATISTICS),
+        (Role.MANAGER, Overview(annotators=2, passed=1), Step.EXPORT),
+        (Role.ENGINEER, Overview(annotators=2, free=3), Step.STATISTICS),
+        (Role.TRAINER, Overview(unreviewed=1), Step.REVIEW),
+        (Role.TRAINER, Overview(annotators=1), Step.PLAN),
+        (Role.CONTROLLER, Overview(), Step.REVIEW),
+        (Role.ANNOTATOR, Overview(), Step.WRITE),
+    ],
+)
+def test_the_most_urgent_comes_first(project: Project, role: Role, seen: Overview, first: Step) -> None:
+    assert steps_for(project, CAPABILITIES[role], seen)[0] == first
+
+
+def test_every_step_is_offered_once_and_only_to_those_who_may(project: Project) -> None:
+    steps = steps_for(project, MANAGER, Overview())
+    assert sorted(steps) == sorted(
+        {Step.EXPORT, Step.TRAIN, Step.PLAN, Step.PEOPLE, Step.STATISTICS, Step.IMPORT}
+    )
+
+
+def accented(client: Client, address: str) -> list[str]:
+    page = client.get(address).content.decode()
+    return [part.split('href="')[1].split('"')[0] for part in page.split('class="button primary"')[1:]]
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_home_overview_and_export_accent_the_same(
+    client: Client, planned: Project, mara: User, ann: User, passed: bool
+) -> None:
+    Dialogue.objects.create(
+        project=planned,
+        origin=Origin.AUTHORED,
+        state=DialogueState.FINISHED,
+        review_state=ReviewState.PASSED if passed else ReviewState.UNREVIEWED,
+        split="train",
+    )
+    client.force_login(mara)
+    home = accented(client, "/")
+    assert home == accented(client, "/p/chit-chat/")
+    assert home == (["/p/chit-chat/exports/"] if passed else ["/p/chit-chat/statistics/"])
+    exports = client.get("/p/chit-chat/exports/").content.decode()
+    assert ('class="button primary" href="/p/chit-chat/statistics/"' in exports) is not passed
+    assert ('type="submit" class="button primary"' in exports) is passed
+
+
+def test_an_empty_project_is_not_said_to_be_reviewed(client: Client, project: Project, carlos: User) -> None:
+    client.force_login(carlos)
+    page = client.get("/p/chit-chat/").content.decode()
+    assert "is reviewed" not in page
+    assert "no dialogue is finished" in page
+
+
+def test_the_counts_of_a_start_page(planned: Project, ann: User) -> None:
+    seen = overviews(ann, [planned])[planned.pk]
+    assert (seen.free, seen.annotators, seen.unreviewed) == (3, 1, 0)

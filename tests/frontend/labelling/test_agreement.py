@@ -1,0 +1,169 @@
+"""The statistics page of a labelling project and its files."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+from xml.etree import ElementTree
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.labelling.selectors import statistics as numbers_of
+from frontend.charts import plots
+from frontend.charts.agreement import PER_QUESTION, WHOLE, WITH_NUGGETS
+from frontend.charts.plots import Mark
+from jobs.models import Job
+from projects.models import Project, Role
+from tests.annotation.labelling.test_agreement import helpdesk, labelled, labels, people, task_in
+
+__all__ = ["helpdesk", "labelled", "people"]
+PAGE = "/p/helpdesk/statistics/"
+TABLES = [*WHOLE, *PER_QUESTION, *WITH_NUGGETS, "confusion"]
+
+
+@pytest.fixture
+def erics(client: Client, helpdesk: Project, joins: Callable[..., User]) -> Client:
+    client.force_login(joins("eric", helpdesk, Role.ENGINEER))
+    return client
+
+
+def text_of(client: Client, address: str = PAGE) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def table(client: Client, name: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text_of(client, f"{PAGE}{name}").removeprefix("\ufeff"))))
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_page_opens_in_both_languages(erics: Client, labelled: Project, language: str) -> None:
+    User.objects.update(language=language)
+    html = text_of(erics)
+    assert 'id="agreement"' in html
+    assert "NaN" not in html.replace("CNaN", "").replace("HNaN", "")
+
+
+def test_nothing_labelled_says_so(erics: Client) -> None:
+    assert "Nobody has labelled anything yet" in text_of(erics)
+
+
+def test_one_person_alone_is_no_error(erics: Client, helpdesk: Project, people: list[User]) -> None:
+    labels(task_in(helpdesk), people[0], {"A": 1}, "CNUG0 HNUG CNUG*")
+    assert 'id="people"' in text_of(erics)
+
+
+def test_the_agreement_is_a_file(erics: Client, labelled: Project) -> None:
+    rows = table(erics, "reliability.csv")
+    assert rows[0] == ["question", "measure", "value", "95 % from", "95 % to", "n"]
+    assert rows[1][:3] == ["A", "agreement (%)", "0.6667"]
+
+
+def test_a_question_and_two_people_can_be_chosen(
+    erics: Client, labelled: Project, people: list[User]
+) -> None:
+    ann, bob, _carla = (who.pk for who in people)
+    every = table(erics, "confusion.csv?question=A")
+    assert every[-1] == ["2", "0", "0", "0", "0", "0"]
+    assert every[4] == ["1", "0", "0", "2", "6", "0"]
+    pair = table(erics, f"confusion.csv?question=A&one={ann}&other={bob}")
+    assert pair[4] == ["1", "0", "0", "1", "1", "0"]
+    assert "ann ↓ · bob →" in text_of(erics, f"{PAGE}?question=A&one={ann}&other={bob}")
+
+
+def test_who_has_no_variance_is_said(erics: Client, labelled: Project) -> None:
+    assert "No variance: left out of z-scores, n = 3 people (6 answers)." in text_of(
+        erics, f"{PAGE}?question=S"
+    )
+
+
+@pytest.mark.parametrize("query", ["?question=none", "?one=x&other=y", "?one=99&other=98", "?before=zzz"])
+def test_what_is_not_there_shows_everything(erics: Client, labelled: Project, query: str) -> None:
+    assert 'id="confusion"' in text_of(erics, PAGE + query)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_a_file(erics: Client, labelled: Project, name: str) -> None:
+    assert table(erics, f"{name}.csv")[0]
+
+
+@pytest.mark.parametrize("name", ["reliability", "people", "course", "uch"])
+def test_every_plot_is_a_file_that_stands_alone(erics: Client, labelled: Project, name: str) -> None:
+    drawing = ElementTree.fromstring(text_of(erics, f"{PAGE}{name}.svg"))
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize("name", ["none.csv", "agreement.svg", "agreement.png", "pace.csv"])
+def test_what_is_no_file_is_not_found(erics: Client, labelled: Project, name: str) -> None:
+    assert erics.get(PAGE + name).status_code == 404
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER])
+@pytest.mark.parametrize("address", [PAGE, f"{PAGE}work.csv"])
+def test_others_do_not_see_their_colleagues_numbers(
+    client: Client, labelled: Project, joins: Callable[..., User], role: Role, address: str
+) -> None:
+    client.force_login(joins("tina", labelled, role))
+    assert client.get(address).status_code == 403
+
+
+def test_a_large_project_is_computed_by_a_job(
+    erics: Client, labelled: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbers_of, "AT_ONCE", 6)
+    assert "a worker computes them" in text_of(erics)
+    sent = uuid4()
+    for _twice in range(2):
+        assert erics.post(f"{PAGE}compute/", {"id": sent}).status_code == 302
+    assert [job.pk for job in Job.objects.filter(kind="agreement")] == [sent]
+    assert "?part=job" in text_of(erics)
+
+
+def test_the_page_is_loaded_anew_when_the_job_has_ended(erics: Client, labelled: Project) -> None:
+    assert erics.get(f"{PAGE}?part=job").headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER])
+def test_others_do_not_start_it(
+    client: Client, labelled: Project, joins: Callable[..., User], role: Role
+) -> None:
+    client.force_login(joins("tina", labelled, role))
+    assert client.post(f"{PAGE}compute/", {"id": uuid4()}).status_code == 403
+    assert not Job.objects.filter(kind="agreement").exists()
+
+
+def test_a_start_without_an_id_is_refused(erics: Client, labelled: Project) -> None:
+    assert erics.post(f"{PAGE}compute/", {"id": "x"}).status_code == 400
+
+
+def test_the_page_keeps_the_policy(erics: Client, labelled: Project) -> None:
+    assert not re.search(r"<style|\sstyle=|\son\w+=", text_of(erics))
+
+
+def test_a_constant_number_of_queries(
+    erics: Client, labelled: Project, people: list[User], django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    for _more in range(5):
+        task = task_in(labelled)
+        for who in people:
+            labels(task, who, {"A": 1}, "CNUG0 HNUG CNaN")
+    text_of(erics)
+    with django_assert_max_num_queries(24):
+        text_of(erics)
+
+
+def test_estimates_below_zero_are_drawn_inside() -> None:
+    drawn = plots.estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
+    assert ">-0.4<" in drawn
+    assert not re.search(r'(?:x1|x2|cx)="-', drawn)
+
+
+def test_a_line_without_intervals_has_no_band() -> None:
+    drawn = plots.lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
+    assert 'class="band' not in drawn
+    assert 'd="Z"' not in drawn

@@ -1,0 +1,290 @@
+"""The pages of trainings: what may be asked, what it will take, how it goes, stopping and going on."""
+
+import re
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from accounts.models import User
+from annotation.project_setup.services import create_project
+from generation.models import BackendKind, Generator
+from jobs.models import Job, JobState, Worker
+from preference.data.models.snapshots import Snapshot
+from preference.registry.models import TrainingRun
+from preference.runs.services import remove_run_files
+from projects.models import Project, Role
+from tests.conftest import Joins
+from tests.frontend.data_pages import erics_browser, files_root, html
+from tests.frontend.trained import learns
+from tests.preference.learning import snapshot_of, trained_model, training
+
+__all__ = ["erics_browser", "files_root"]
+NEW = "/p/chit-chat/trainings/new/"
+
+
+@pytest.fixture(autouse=True)
+def models_root(settings: Settings, files_root: Path) -> None:
+    settings.MODELS_ROOT = files_root / "models"
+
+
+@pytest.fixture(autouse=True)
+def local(project: Project) -> Generator:
+    """The project's candidates come from a local model."""
+    made = Generator.objects.create(slug="plato", backend=BackendKind.HF, options={"model": "/models/plato"})
+    project.authoring.generator = made
+    project.authoring.save()
+    return made
+
+
+@pytest.fixture
+def snapshot(project: Project) -> Snapshot:
+    made = snapshot_of(project)
+    made.card["splits"] = [
+        {"split": "train", "dialogues": 9, "replies": 36},
+        {"split": "test", "dialogues": 3, "replies": 12},
+    ]
+    made.save()
+    return made
+
+
+def words(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html(response)))
+
+
+def form(snapshot: Snapshot, **changes: Any) -> dict[str, Any]:
+    sent = {"id": uuid4(), "snapshot": snapshot.pk, "model": "/models/plato", "recipe": "quick", "seed": 1}
+    return sent | changes
+
+
+def page_of(browser: Client, run: TrainingRun, query: str = "") -> str:
+    return words(browser.get(reverse("training_run", args=["chit-chat", run.pk]) + query))
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def test_without_a_snapshot_the_page_leads_to_one(erics_browser: Client, project: Project) -> None:
+    for path in ("/p/chit-chat/trainings/", NEW):
+        assert "Take a snapshot first" in words(erics_browser.get(path))
+
+
+def test_a_training_is_started_with_what_was_asked(erics_browser: Client, snapshot: Snapshot) -> None:
+    sent = form(snapshot, batch="8", similar="0", recompute="yes", lora_alpha="16", is_lora="on", seed="7")
+    answer = erics_browser.post(NEW, sent)
+    run = TrainingRun.objects.get()
+    assert answer.headers["Location"] == reverse("training_run", args=["chit-chat", run.pk])
+    assert run.changes == {"batch": 8, "similar": None, "recompute": True, "lora_alpha": 16}
+    assert (run.recipe, run.is_lora, run.seed, run.base, run.snapshot) == (
+        "quick",
+        True,
+        7,
+        "/models/plato",
+        snapshot,
+    )
+
+
+def test_settings_of_lora_count_only_with_it(erics_browser: Client, snapshot: Snapshot) -> None:
+    erics_browser.post(NEW, form(snapshot, lora_rank="4", warmup="5"))
+    assert TrainingRun.objects.get().changes == {"warmup": 5}
+
+
+def test_a_form_that_is_sent_twice_trains_once(erics_browser: Client, snapshot: Snapshot) -> None:
+    sent = form(snapshot)
+    assert (
+        erics_browser.post(NEW, sent).headers["Location"] == erics_browser.post(NEW, sent).headers["Location"]
+    )
+    assert TrainingRun.objects.count() == 1
+
+
+def test_a_setting_that_cannot_be_is_named_and_kept(erics_browser: Client, snapshot: Snapshot) -> None:
+    answer = erics_browser.post(NEW, form(snapshot, beta1="2", batch="0"))
+    assert answer.status_code == 422
+    assert 'value="2"' in html(answer)
+    assert not TrainingRun.objects.exists()
+    assert "greater than or equal to 1" in words(answer)
+    answer = erics_browser.post(NEW, form(snapshot, beta1="2"))
+    assert (answer.status_code, "beta1 is 2.0" in words(answer)) == (400, True)
+
+
+def test_only_an_administrator_names_any_model(erics_browser: Client, snapshot: Snapshot, eric: User) -> None:
+    assert erics_browser.post(NEW, form(snapshot, other="/etc")).status_code == 302
+    assert TrainingRun.objects.get().base == "/models/plato"
+    User.objects.filter(pk=eric.pk).update(is_superuser=True)
+    erics_browser.post(NEW, form(snapshot, other="someone/model"))
+    assert TrainingRun.objects.filter(base="someone/model").exists()
+
+
+def test_a_link_chooses_snapshot_and_model(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    older = snapshot
+    snapshot_of(project)
+    model = trained_model(project, None, older)
+    page = html(erics_browser.get(f"{NEW}?snapshot={older.pk}&model={model.slug}"))
+    assert f'<option value="{older.pk}" selected>' in page
+    assert f'<option value="{model.slug}" selected>' in page
+    assert erics_browser.get(f"{NEW}?snapshot=nonsense&model=nothing").status_code == 200
+
+
+def test_it_says_what_a_training_takes(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
+    query = (
+        f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&recipe=quick&seed=1&batch=9&epochs=3"
+    )
+    said = words(erics_browser.get(query))
+    assert "9 dialogues , 36 turns with candidates" in said.replace("dialogues,", "dialogues ,")
+    assert "3 dialogues of the split “test”" in said
+    assert "12 steps" in said
+    assert "not known yet" in said
+    learns(training(project, None, snapshot))
+    assert "about 8 s at the speed of training 1" in words(erics_browser.get(query))
+
+
+def test_it_warns_of_a_training_that_hardly_learns(erics_browser: Client, snapshot: Snapshot) -> None:
+    query = f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&seed=1&recipe="
+    assert "end within its warm-up of 500 steps" in words(erics_browser.get(query + "diamante"))
+    Snapshot.objects.update(card={"splits": [{"split": "train", "dialogues": 3, "replies": 0}]})
+    said = words(erics_browser.get(query + "quick"))
+    assert "Nothing can be learned from this snapshot" in said
+    assert "holds nothing out" in said
+
+
+def test_a_missing_worker_is_said_by_name(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = training(project, None, snapshot)
+    assert "No worker of the queue “training” is running" in words(erics_browser.get(NEW))
+    assert "No worker of the queue “training” is running" in page_of(erics_browser, run)
+    assert "No worker of the queue “training” is running" in words(erics_browser.get("/p/chit-chat/jobs/"))
+    Worker.objects.create(name="trainer", queues=["training"])
+    assert "No worker of the queue" not in words(erics_browser.get(NEW)) + page_of(erics_browser, run)
+    assert "No worker of the queue" not in words(erics_browser.get("/p/chit-chat/jobs/"))
+
+
+# ---- how it goes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_running_training_shows_loss_time_left_and_layout(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot), made=60, state=JobState.RUNNING)
+    said = page_of(erics_browser, run, "?part=live")
+    assert "2 min left, about" in said.replace("left, about 2 min", "2 min left, about")
+    assert "60 / 120 steps" in said
+    assert "Dialogue trees" in said
+    assert "encoded apart" in said
+    assert "3780 quadruples an epoch" in said
+    assert "means of up to 2 steps" in said
+    assert 'hx-trigger="every 2s"' in html(
+        erics_browser.get(reverse("training_run", args=["chit-chat", run.pk]))
+    )
+
+
+def test_when_it_has_ended_the_page_is_loaded_anew(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    model = trained_model(project, None, snapshot)
+    learns(model.training_run)
+    address = reverse("training_run", args=["chit-chat", model.training_run.pk])
+    assert erics_browser.get(f"{address}?part=live").headers["HX-Refresh"] == "true"
+    assert f"Model {model.slug} is there." in words(erics_browser.get(address))
+
+
+def test_the_curve_is_downloaded_step_by_step(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot))
+    table = erics_browser.get(reverse("training_download", args=["chit-chat", run.pk, "loss", "csv"]))
+    lines = html(table).splitlines()
+    assert (len(lines), lines[0]) == (
+        121,
+        "\ufeffstep,epoch,loss,NLL of the human reply,ranking,learning rate,seconds",
+    )
+    drawing = erics_browser.get(reverse("training_download", args=["chit-chat", run.pk, "loss", "svg"]))
+    assert html(drawing).startswith("<svg xmlns=")
+    log = erics_browser.get(reverse("training_log", args=["chit-chat", run.pk]))
+    assert b"3780 quadruples" in b"".join(log.streaming_content)  # type: ignore[attr-defined]
+
+
+def test_a_stopped_training_goes_on(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
+    run = training(project, None, snapshot)
+    erics_browser.post(reverse("training_cancel", args=["chit-chat", run.pk]))
+    assert Job.objects.get(pk=run.pk).state == JobState.CANCELLED
+    assert "Go on from the last checkpoint" in page_of(erics_browser, run)
+    erics_browser.post(reverse("training_resume", args=["chit-chat", run.pk]))
+    assert Job.objects.get(pk=run.pk).state == JobState.QUEUED
+
+
+def test_why_a_training_failed_is_said_with_the_remedy(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
+    Job.objects.filter(pk=run.pk).update(
+        error="The loss is no number any more.", remedy="Use a smaller peak_lr."
+    )
+    said = page_of(erics_browser, run)
+    assert "The loss is no number any more." in said
+    assert "Use a smaller peak_lr." in said
+    assert "The loss is no number any more." in words(erics_browser.get("/p/chit-chat/trainings/"))
+
+
+def test_a_removed_training_still_says_what_it_was(
+    erics_browser: Client, project: Project, eric: User, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
+    erics_browser.post(reverse("training_remove", args=["chit-chat", run.pk]))
+    said = page_of(erics_browser, run)
+    assert "The files of this training were removed." in said
+    assert "No step was made." not in said
+    assert "First snapshot" in said
+    remove_run_files(run=run, actor=eric)
+
+
+# ---- who and how much ------------------------------------------------------------------------------------------------
+
+
+def test_only_who_may_train_sees_it(
+    client: Client, joins: Joins, project: Project, snapshot: Snapshot, ann: User
+) -> None:
+    run = training(project, None, snapshot)
+    paths = ["/p/chit-chat/trainings/", NEW, reverse("training_run", args=["chit-chat", run.pk])]
+    for person, status in (
+        (ann, (403, 404)),
+        (joins("tina", project, Role.TRAINER), (403, 404)),
+        (joins("x"), (404,)),
+    ):
+        client.force_login(person)
+        assert {client.get(path).status_code for path in paths} <= set(status)
+        assert "trainings/" not in html(client.get("/p/chit-chat/"))
+
+
+def test_another_projects_address_does_not_open_it(
+    erics_browser: Client, joins: Joins, project: Project, snapshot: Snapshot, eric: User
+) -> None:
+    run = training(project, None, snapshot)
+    create_project(slug="other", preset="diamante", actor=None)
+    joins("eric", Project.objects.get(slug="other"), Role.ENGINEER)
+    assert erics_browser.get(reverse("training_run", args=["other", run.pk])).status_code == 404
+
+
+def test_a_labelling_project_says_that_nothing_can_be_trained(erics_browser: Client, joins: Joins) -> None:
+    joins("eric", create_project(slug="quality", preset="diqad", actor=None), Role.ENGINEER)
+    answer = erics_browser.get("/p/quality/trainings/")
+    assert (answer.status_code, "nobody writes with candidates" in words(answer)) == (409, True)
+    assert "/trainings/" not in html(erics_browser.get("/p/quality/"))
+
+
+def test_the_list_costs_the_same_however_long_it_is(
+    erics_browser: Client,
+    project: Project,
+    snapshot: Snapshot,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for _number in range(12):
+        learns(training(project, None, snapshot))
+    with django_assert_max_num_queries(14):
+        erics_browser.get("/p/chit-chat/trainings/")

@@ -1,0 +1,80 @@
+"""The start page: my projects, my roles, and the next step of each."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from annotation.authoring.services.planning import plan_dialogues
+from annotation.project_setup.services import create_project
+from annotation.tasks.services.claiming import claim_next_task
+from projects.models import Project, Role
+
+
+def page_of(client: Client, person: User) -> str:
+    client.force_login(person)
+    return client.get("/").content.decode()
+
+
+def test_an_annotator_writes(client: Client, planned: Project, ann: User) -> None:
+    page = page_of(client, ann)
+    assert "Chit-chat" in page
+    assert 'href="/p/chit-chat/queue/"' in page
+    assert "Annotator" in page
+    assert "/members/" not in page
+
+
+def test_open_work_is_named(client: Client, planned: Project, ann: User) -> None:
+    claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
+    page = page_of(client, ann)
+    assert "Go on writing" in page
+    assert "1 open" in page
+
+
+def test_a_controller_reviews_and_does_not_write(client: Client, planned: Project, carlos: User) -> None:
+    page = page_of(client, carlos)
+    assert "/p/chit-chat/queue/" not in page
+    assert "Review" in page
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_every_role_has_a_next_step(client: Client, planned: Project, joins: Any, role: Role) -> None:
+    page = page_of(client, joins("somebody", planned, role))
+    assert "There is nothing for your roles to do here yet." not in page
+
+
+def test_somebody_without_a_project_is_told_whom_to_ask(client: Client, joins: Any) -> None:
+    page = page_of(client, joins("newcomer"))
+    assert "You take part in no project yet" in page
+    assert "your sign-in name is newcomer" in page
+
+
+def test_whoever_may_make_projects_sees_the_button(
+    client: Client, planned: Project, mara: User, ann: User
+) -> None:
+    assert "New project" in page_of(client, mara)
+    assert "New project" not in page_of(client, ann)
+
+
+def test_others_projects_are_not_shown(client: Client, planned: Project, joins: Any, mara: User) -> None:
+    other = create_project(slug="other", preset="diamante", title="Another one", actor=mara)
+    assert "Chit-chat" not in page_of(client, joins("zoe", other, Role.ANNOTATOR))
+
+
+def test_guests_sign_in(client: Client, db: None) -> None:
+    assert client.get("/").headers["Location"] == "/accounts/login/?next=/"
+
+
+def test_the_page_costs_the_same_queries_however_many_projects(
+    client: Client, mara: User, ann: User, joins: Callable[..., User], django_assert_max_num_queries: Any
+) -> None:
+    for number in range(6):
+        made = create_project(slug=f"p{number}", preset="diamante", actor=mara)
+        plan_dialogues(project=made, actor=mara, count=1, plan_id=uuid4())
+        joins("ann", made, Role.ANNOTATOR, Role.TRAINER)
+    client.force_login(ann)
+    with django_assert_max_num_queries(12):
+        client.get("/")

@@ -1,0 +1,294 @@
+"""Formats `quadruples`, `preference`, `reward` and `kto`: which replies are paired with which, and what is drawn."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from dialogues.models import CandidateSet, Dialogue, Split
+from jobs.models import Job
+from preference.data.formats import FORMATS
+from preference.data.formats.quadruples import SIMILAR
+from preference.data.formats.replies import Drawn
+from preference.data.formats.writing import Manifest, export
+from preference.data.selectors import random_replies
+from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows, squeezed
+from preference.data.selectors.selection import Filters, select
+from preference.training.joint.sampling import character_f1
+from projects.models import Project
+from tests.preference.conftest import EVERYTHING, PASS, Rows, Written, diamante_file
+
+Imports = Callable[..., Job]
+Drawing = Callable[..., list[tuple[str, str, str]]]
+
+
+def made_of(
+    project: Project, format: str, draws: Draws, filters: Filters = EVERYTHING
+) -> tuple[list[dict[str, Any]], Manifest]:
+    out = io.BytesIO()
+    manifest = export(FORMATS[format], select(project, filters), out, draws=draws)
+    return [json.loads(line) for line in out.getvalue().splitlines()], manifest
+
+
+def turn(*candidates: str, said: str, **about: Any) -> dict[str, Any]:
+    return {
+        "conversation": [
+            {"utterance": "Opening", "response_candidates": []},
+            {"utterance": said, "response_candidates": list(candidates), **about},
+        ]
+    }
+
+
+@pytest.fixture
+def pairs(project: Project, imports: Imports) -> Drawing:
+    """pairs(row, …) imports these dialogues and gives (chosen, rejected, origin) of the first, without random ones."""
+
+    def pairs(*dialogues: dict[str, Any]) -> list[tuple[str, str, str]]:
+        imports(dialogues)
+        Dialogue.objects.update(split=Split.TRAIN)
+        made, _manifest = made_of(project, "preference", Draws(random=False))
+        return [
+            (row["chosen"][0]["content"], row["rejected"][0]["content"], row["rejected_origin"])
+            for row in made
+        ]
+
+    return pairs
+
+
+SEVEN = [f"reply {place}" for place in range(7)]
+
+
+def test_a_selected_reply_is_better_than_the_six_others(pairs: Drawing) -> None:
+    found = pairs(turn(*SEVEN, said="reply 2", action="select", source=2))
+    assert found == [("reply 2", text, "unselected") for text in SEVEN if text != "reply 2"]
+
+
+def test_a_revised_reply_is_better_than_its_source_and_the_others(pairs: Drawing) -> None:
+    found = pairs(turn(*SEVEN, said="reply two", action="revise", source=2, edit_distance=3))
+    assert len(found) == 7
+    assert found[0] == ("reply two", "reply 2", "before-edit")
+    assert {origin for *_pair, origin in found[1:]} == {"unselected"}
+
+
+def test_a_rewritten_reply_is_better_than_all_seven(pairs: Drawing) -> None:
+    found = pairs(turn(*SEVEN, said="My own", action="rewrite"))
+    assert found == [("My own", text, "unselected") for text in SEVEN]
+
+
+def test_empty_equal_and_repeated_candidates_make_no_pair(pairs: Drawing) -> None:
+    found = pairs(
+        turn("same", " same ", "", "  ", "other", "other", "my  own", said="my own", action="rewrite")
+    )
+    assert [rejected for _chosen, rejected, _origin in found] == ["same", "other"]
+
+
+def test_an_opening_and_a_turn_without_candidates_make_no_row(project: Project, imports: Imports) -> None:
+    opening = {"utterance": "Opening", "response_candidates": ["a", "b"]}
+    imports([{"conversation": [opening, {"utterance": "reply", "response_candidates": []}]}])
+    rows, manifest = made_of(project, "preference", Draws())
+    assert (rows, manifest.skipped) == ([], {"no_candidates": 1})
+
+
+def test_reward_and_kto_hold_the_same_pairs(written: Written, rows: Rows) -> None:
+    written(PASS), written(PASS)
+    Dialogue.objects.update(split=Split.TRAIN)
+    pairs = rows("preference", Filters())
+    assert rows("reward", Filters()) == [
+        {"chosen": row["prompt"] + row["chosen"], "rejected": row["prompt"] + row["rejected"]}
+        for row in pairs
+    ]
+    judged = rows("kto", Filters())
+    assert [row["completion"] for row in judged if not row["label"]] == [row["rejected"] for row in pairs]
+    assert Counter(row["label"] for row in judged) == {True: 6, False: len(pairs)}
+
+
+def test_prompts_are_what_the_replying_speaker_saw(written: Written, rows: Rows) -> None:
+    written(PASS)
+    by_prompt = [row["prompt"] for row in rows("kto", Filters()) if row["label"]]
+    assert by_prompt == [row["prompt"] for row in rows("sft", Filters())]
+
+
+def test_a_quadruple_has_what_a_trainer_needs(project: Project, written: Written) -> None:
+    one, _other = written(PASS), written(PASS)
+    Dialogue.objects.update(split=Split.TRAIN)
+    made, manifest = made_of(project, "quadruples", Draws(seed=3))
+    assert list(made[1]) == [
+        "context", "human", "model", "random", "model_version", "action", "dialogue_id", "turn",
+    ]  # fmt: skip
+    assert made[1]["context"] == ["Hello, I have a cat.", "candidate 2 of 1"]
+    assert (made[1]["human"], made[1]["action"]) == ("Candidate 3 of 2!", "revise")
+    assert (made[1]["model_version"], made[1]["dialogue_id"], made[1]["turn"]) == (
+        "scripted@1", one.external_id, 2,
+    )  # fmt: skip
+    assert (manifest.seed, manifest.epoch, manifest.rows) == (3, 0, 6)
+
+
+def test_the_version_of_a_quadruple_is_that_of_its_own_candidate(project: Project, written: Written) -> None:
+    written(PASS), written(PASS)
+    Dialogue.objects.update(split=Split.TRAIN)
+    for shown in CandidateSet.objects.all():
+        for place, one in enumerate(shown.candidates):
+            one["model_version"] = f"model {place % 2}"
+        shown.model_version = ""
+        shown.save()
+    for row in made_of(project, "quadruples", Draws())[0]:
+        place = int(row["model"].split()[1])
+        assert row["model_version"] == f"model {place % 2}"
+
+
+# --- drawn ---
+
+# Few different characters, so that texts are often equal or alike.
+WORDS = st.text(alphabet="ab ", max_size=4)
+TURNS = st.tuples(WORDS.filter(str.strip), st.lists(WORDS, max_size=7))
+CONVERSATIONS = st.lists(st.lists(TURNS, min_size=2, max_size=4), min_size=1, max_size=4)
+
+
+@given(CONVERSATIONS, st.integers(0, 50), st.integers(0, 3))
+def test_whatever_people_wrote_the_four_of_a_quadruple_fit(
+    spoken: list[list[tuple[str, list[str]]]], seed: int, epoch: int
+) -> None:
+    """model and random differ from human, random from model, model is shown and unlike, random is from elsewhere."""
+    dialogues: dict[str, Any] = {
+        str(number): {
+            "dialogue_id": str(number),
+            "split": "train",
+            "conversation": [
+                {"utterance": said, "response_candidates": shown, "speaker": "AB"[place % 2]}
+                for place, (said, shown) in enumerate(turns)
+            ],
+        }
+        for number, turns in enumerate(spoken)
+    }
+    draws = Draws(seed, epoch)
+    again, drawn = (
+        Drawn(draws, drawn_from_rows(dialogues.values(), ["train"], draws)) for _twice in range(2)
+    )
+    rows = list(FORMATS["quadruples"].frozen_rows(dialogues.values(), drawn))
+    assert rows == list(FORMATS["quadruples"].frozen_rows(dialogues.values(), again))
+    for row in rows:
+        assert len({squeezed(row[name]) for name in ("human", "model", "random")} - {""}) == 3
+        said = dialogues[row["dialogue_id"]]["conversation"][row["turn"]]
+        assert said["utterance"] == row["human"]
+        shown = {squeezed(text): text for text in reversed(said["response_candidates"])}
+        others = [text for words, text in shown.items() if words and words != squeezed(row["human"])]
+        nearer = [
+            text
+            for text in others
+            if character_f1(row["human"], text) < character_f1(row["human"], row["model"])
+        ]
+        assert row["model"] in said["response_candidates"]
+        assert len(nearer) < SIMILAR
+        elsewhere = [one for name, one in dialogues.items() if name != row["dialogue_id"]]
+        assert any(
+            row["random"] == one["utterance"] for other in elsewhere for one in other["conversation"][1:]
+        )
+    possible = sum(1 for one in dialogues.values() for _turn in one["conversation"][1:])
+    assert len(rows) + sum(drawn.skipped.values()) == possible
+
+
+def test_the_same_seed_and_epoch_draw_the_same_and_others_anew(project: Project, imports: Imports) -> None:
+    imports(diamante_file(6))
+    Dialogue.objects.update(split=Split.TRAIN)
+    first, again = (made_of(project, "quadruples", Draws(1, 0))[0] for _twice in range(2))
+    others = [made_of(project, "quadruples", draws)[0] for draws in (Draws(1, 1), Draws(2, 0))]
+    assert first == again
+    for other in others:
+        assert [row["human"] for row in other] == [row["human"] for row in first]
+        assert [row["model"] for row in other] != [row["model"] for row in first]
+        assert [row["random"] for row in other] != [row["random"] for row in first]
+
+
+def test_a_page_more_or_less_draws_the_same(
+    project: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports(diamante_file(7))
+    whole = made_of(project, "kto", Draws(4))[0]
+    monkeypatch.setattr("preference.data.selectors.selection.READ_AT_ONCE", 2)
+    assert made_of(project, "kto", Draws(4))[0] == whole
+
+
+def test_a_project_and_its_rows_draw_the_same_sample_however_small(
+    project: Project, imports: Imports, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_replies, "SAMPLE", 5)
+    imports(diamante_file(6))
+    Dialogue.objects.update(split=Split.TRAIN)
+    draws = Draws(3, 1)
+    live = drawn_from(select(project, EVERYTHING), draws)
+    frozen = drawn_from_rows(rows("diamante"), Split.values, draws)
+    assert live == frozen
+    assert len(live.by_split["train"]) == 5
+
+
+def test_a_random_reply_never_comes_from_another_split(project: Project, imports: Imports) -> None:
+    imports(diamante_file(8))
+    for number, dialogue in enumerate(Dialogue.objects.order_by("id")):
+        Dialogue.objects.filter(pk=dialogue.pk).update(split=Split.TEST if number % 2 else Split.TRAIN)
+    splits = dict(Dialogue.objects.values_list("external_id", "split"))
+    by_text = {
+        one["utterance"]: splits[row["dialogue_id"]]
+        for row in made_of(project, "diamante", Draws())[0]
+        for one in row["conversation"]
+    }
+    rows = made_of(project, "quadruples", Draws())[0]
+    assert len(rows) == 24
+    assert all(by_text[row["random"]] == splits[row["dialogue_id"]] for row in rows)
+
+
+def test_a_dialogue_alone_has_no_random_reply(project: Project, written: Written) -> None:
+    written(PASS)
+    rows, manifest = made_of(project, "quadruples", Draws(), Filters())
+    assert (rows, manifest.skipped) == ([], {"no_other_dialogue": 3})
+    pairs, manifest = made_of(project, "preference", Draws(), Filters())
+    assert {row["rejected_origin"] for row in pairs} == {"unselected", "before-edit"}
+    assert manifest.skipped == {"no_other_dialogue": 3}
+
+
+def test_random_pairs_are_marked_and_can_be_left_out(project: Project, written: Written) -> None:
+    written(PASS), written(PASS)
+    Dialogue.objects.update(split=Split.TRAIN)
+    origins = Counter(row["rejected_origin"] for row in made_of(project, "preference", Draws(), Filters())[0])
+    assert origins == {"unselected": 2 * (6 + 6 + 7), "before-edit": 2, "random": 6}
+    without = made_of(project, "preference", Draws(random=False), Filters())[0]
+    assert "random" not in {row["rejected_origin"] for row in without}
+
+
+@pytest.mark.parametrize("format", ["quadruples", "preference"])
+def test_the_queries_do_not_grow_with_the_dialogues(
+    project: Project, imports: Imports, format: str, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    imports(diamante_file(30))
+    selection = select(project, EVERYTHING)
+    # One sample a split, the dialogues and the utterances of the page, and the empty page after it.
+    with django_assert_max_num_queries(6):
+        export(FORMATS[format], selection, io.BytesIO())
+
+
+def test_the_command_tells_what_gave_no_row(
+    project: Project, written: Written, capsys: pytest.CaptureFixture[str], tmp_path: Any
+) -> None:
+    written(PASS)
+    target = tmp_path / "q.jsonl"
+    call_command(
+        "export_dataset",
+        project.slug,
+        "--format",
+        "quadruples",
+        "--seed",
+        "5",
+        "--epoch",
+        "2",
+        "--output",
+        str(target),
+    )
+    manifest = json.loads((tmp_path / "q.jsonl.manifest.json").read_text())
+    assert (manifest["seed"], manifest["epoch"]) == (5, 2)
+    assert "For 3 turns no other dialogue of the split had a reply to draw." in capsys.readouterr().err

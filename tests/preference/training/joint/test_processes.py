@@ -1,0 +1,82 @@
+"""Two processes of torchrun, which average their gradients over gloo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from preference.training.common.checkpoints import newest
+from tests.preference.training.conftest import (
+    Trains,
+    command,
+    dialogue,
+    progress_of,
+    save_tiny,
+    state_of,
+    weights_of,
+    write_dialogues,
+)
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_loss_curve_of_one(
+    trains: Trains, dialogues: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    # 27 quadruples an epoch: the last step has one only, so that one process has nothing to learn from.
+    data = write_dialogues(tmp_path / "data.jsonl", [dialogue(n, turns=4 + n % 3) for n in range(7)])
+    one, two = tmp_path / "one", tmp_path / "two"
+    settings = ("batch=13",)
+    torchrun("preference.training.joint", *command(data, tiny_model, two, settings=settings))
+
+    assert trains(one, data=data, settings=settings) == 0
+    for name in ("loss", "nll", "ranking"):
+        expected = [line[name] for line in progress_of(one)]
+        assert [line[name] for line in progress_of(two)] == pytest.approx(expected, abs=1e-5)
+    assert state_of(two)["state"] == "done"
+    mine, theirs = weights_of(one), weights_of(two)
+    assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
+
+
+@pytest.mark.slow
+def test_weights_spread_by_fsdp_learn_what_whole_ones_do(
+    trains: Trains, dialogues: Path, tmp_path: Path
+) -> None:
+    """Also where the launcher wants them loaded by one process only: the others could not try what the model can do."""
+    model = save_tiny(tmp_path / "model", "qwen3")  # with tied embeddings
+    whole, spread = tmp_path / "whole", tmp_path / "spread"
+    torchrun(
+        "tests.preference.training.sharded", *command(dialogues, model, spread, "--checkpoint-steps", "2")
+    )
+    assert (newest(spread / "checkpoints") or spread).joinpath("pytorch_model_fsdp_0").is_dir()
+
+    assert trains(whole, model=model) == 0
+    losses = [[line["loss"] for line in progress_of(output)] for output in (whole, spread)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    mine, theirs = weights_of(whole), weights_of(spread)
+    assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
+
+
+@pytest.mark.slow
+def test_the_recipes_precision_is_that_of_the_run_whatever_the_launcher_has(
+    dialogues: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trains: Trains
+) -> None:
+    assert trains(tmp_path / "one") == 0
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    torchrun("preference.training.joint", *command(dialogues, tiny_model, tmp_path / "two"))
+    one, two = ([line["loss"] for line in progress_of(tmp_path / name)] for name in ("one", "two"))
+    assert two == pytest.approx(one, abs=1e-5)
+
+
+def torchrun(module: str, *arguments: str) -> None:
+    """In two processes."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launch, "-m", module, *arguments],
+        env=environment, capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

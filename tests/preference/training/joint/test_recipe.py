@@ -1,0 +1,107 @@
+"""What a recipe is, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from preference.training.common.errors import TrainingError
+from preference.training.joint.recipe import (
+    LORA_RATE,
+    JointRecipe,
+    changed,
+    diamante,
+    differences,
+    quick,
+    with_lora,
+)
+
+
+def test_the_default_is_the_papers() -> None:
+    recipe = diamante()
+    assert (recipe.context, recipe.reply, recipe.batch, recipe.epochs) == (384, 128, 168, 5)
+    assert (recipe.peak_lr, recipe.warmup, recipe.similar) == (2e-6, 500, 5)
+    assert (recipe.clip, recipe.lora_rank) == (0.0, 0)
+
+
+def test_a_recipe_cannot_be_edited() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        diamante().batch = 3  # type: ignore[misc]
+
+
+def test_the_rate_rises_to_the_peak_and_falls_with_the_inverse_square_root() -> None:
+    factor = JointRecipe(warmup=500).rate_factor
+    assert factor(1) == 1 / 500
+    assert factor(250) == 0.5
+    assert factor(500) == 1
+    assert factor(2000) == pytest.approx(math.sqrt(500 / 2000))
+
+
+def test_no_warmup_begins_at_the_peak() -> None:
+    assert [JointRecipe(warmup=0).rate_factor(step) for step in (1, 4)] == [1, 0.5]
+
+
+@pytest.mark.parametrize(
+    "name, value, said",
+    [
+        ("context", 3, "context is 3, and must be at least 8."),
+        ("batch", 0, "batch is 0, and must be at least 1."),
+        ("epochs", 0, "epochs is 0, and must be at least 1."),
+        ("similar", 0, "similar is 0, and must be at least 1."),
+        ("clip", -1.0, "clip is -1.0, and must be at least 0."),
+        ("clip", math.nan, "clip is nan, and must be at least 0."),
+        ("peak_lr", 0.0, "peak_lr is 0.0, and must be greater than 0, and finite."),
+        ("head_lr", 0.0, "head_lr is 0.0, and must be greater than 0, and finite."),
+        ("peak_lr", math.inf, "peak_lr is inf, and must be greater than 0, and finite."),
+        ("beta2", 1.0, "beta2 is 1.0, and must be at least 0 and less than 1."),
+        ("lora_dropout", 1.5, "lora_dropout is 1.5, and must be at least 0 and less than 1."),
+        ("precision", "fp8", "precision is 'fp8', and must be one of auto, fp32, bf16."),
+        ("layout", "tree", "layout is 'tree', and must be one of auto, naive, packed, trees."),
+    ],
+)
+def test_a_wrong_value_is_refused_in_a_sentence(name: str, value: Any, said: str) -> None:
+    with pytest.raises(TrainingError) as refused:
+        dataclasses.replace(diamante(), **{name: value})
+    assert refused.value.cause == said
+    assert refused.value.remedy == f"Correct it: --set {name}=…"
+
+
+def test_settings_are_read_as_what_they_are() -> None:
+    recipe = changed(
+        quick(), ["batch = 4", "peak_lr=1e-3", "similar=none", "recompute=TRUE", "token_budget=64"]
+    )
+    assert (recipe.batch, recipe.peak_lr, recipe.similar) == (4, 1e-3, None)
+    assert (recipe.recompute, recipe.token_budget) == (True, 64)
+
+
+@pytest.mark.parametrize(
+    "setting, said",
+    [
+        ("batch", "'batch' is no setting."),
+        ("bach=3", "A recipe has no setting 'bach'."),
+        ("batch=many", "batch is 'many', and must be a whole number."),
+        ("similar=few", "similar is 'few', and must be a whole number."),
+        ("peak_lr=high", "peak_lr is 'high', and must be a number."),
+        ("recompute=1", "recompute is '1', and must be true or false."),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_a_sentence(setting: str, said: str) -> None:
+    with pytest.raises(TrainingError) as refused:
+        changed(diamante(), [setting])
+    assert refused.value.cause == said
+    assert refused.value.remedy
+
+
+def test_adapters_get_a_rate_of_their_own_unless_it_is_set() -> None:
+    recipe = with_lora(diamante())
+    assert (recipe.lora_rank, recipe.peak_lr) == (16, LORA_RATE)
+    assert changed(recipe, ["peak_lr=1e-5", "lora_rank=4"]).peak_lr == 1e-5
+
+
+def test_what_changes_memory_only_may_differ_on_resuming() -> None:
+    mine = changed(diamante(), ["token_budget=512", "precision=fp32"]).as_dict()
+    assert differences(mine, diamante().as_dict()) == []
+    assert differences(changed(diamante(), ["batch=8"]).as_dict(), diamante().as_dict()) == ["batch: 168 → 8"]

@@ -1,0 +1,138 @@
+"""Which replies a turn is learned with."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preference.training.common.errors import TrainingError
+from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.joint.sampling import (
+    Quadruple,
+    QuadrupleSampler,
+    character_f1,
+    least_similar,
+    optimiser_steps,
+    quadruples,
+)
+from tests.preference.training.made_up import dialogue, ragged
+
+SHOWN = ("aaaa", "aaab", "aabb", "abbb", "bbbb", "bbbc", "bbcc")
+
+
+def test_character_f1_counts_characters_as_often_as_they_occur() -> None:
+    # 3 of the 4 characters of "aabc" are in "aabbd", which has 5.
+    assert character_f1("aabc", "aabbd") == pytest.approx(2 * 3 / (4 + 5))
+    assert character_f1("你好吗", "好你吗") == 1
+    assert character_f1("ab", "cd") == character_f1("", "") == 0
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_character_f1_is_symmetric_and_a_share(one: str, other: str) -> None:
+    assert character_f1(one, other) == pytest.approx(character_f1(other, one))
+    assert 0 <= character_f1(one, other) <= 1
+
+
+def turn(*candidates: str) -> Turn:
+    return Turn(1, "aaaa", candidates, "select", "")
+
+
+def test_the_model_reply_is_drawn_among_the_five_least_similar() -> None:
+    """Similarities to "aaaa" fall from 1 to 0; those of equal similarity stay in displayed order."""
+    assert least_similar(turn(*SHOWN), 5) == ("bbbb", "bbbc", "bbcc", "abbb", "aabb")
+    assert least_similar(turn(*SHOWN), None) == SHOWN
+    assert least_similar(turn(*SHOWN[:3]), 5) == SHOWN[:3]
+
+
+@pytest.mark.parametrize(("similar", "expected"), [(5, set(SHOWN[2:])), (None, set(SHOWN))])
+def test_every_allowed_candidate_comes_up_over_the_epochs(similar: int | None, expected: set[str]) -> None:
+    words = [dialogue("x", "aaaa", candidates=SHOWN), dialogue("y", "zzzz")]
+    sampler = QuadrupleSampler(words, seed=1, similar=similar)
+    drawn = {one.model for epoch in range(80) for one in sampler.epoch(epoch) if one.dialogue == 0}
+    assert drawn == expected
+
+
+def test_an_epoch_depends_on_seed_and_number_alone() -> None:
+    dialogues = ragged(1, count=10)
+    assert quadruples(dialogues, seed=1, epoch=2) == QuadrupleSampler(dialogues, seed=1).epoch(2)
+    assert quadruples(dialogues, seed=1, epoch=2) != quadruples(dialogues, seed=1, epoch=3)
+    assert quadruples(dialogues, seed=1, epoch=2) != quadruples(dialogues, seed=2, epoch=2)
+
+
+@given(st.integers(0, 1000))
+def test_the_random_reply_is_of_another_dialogue_and_differs(seed: int) -> None:
+    dialogues = ragged(seed, count=4)
+    for drawn in quadruples(dialogues, seed=seed, epoch=0):
+        said = dialogues[drawn.dialogue].turns[drawn.turn]
+        others = [d.utterances[1:] for number, d in enumerate(dialogues) if number != drawn.dialogue]
+        assert any(drawn.random in replies for replies in others)
+        assert drawn.random not in (said.human, drawn.model)
+        assert drawn.model in said.candidates
+
+
+def test_a_turn_for_which_no_other_reply_differs_is_left_out_in_every_epoch() -> None:
+    """The first person's "yes" was chosen over "no", and "no" is all that was said elsewhere."""
+    words = [dialogue("a", "yes", candidates=("no",)), dialogue("b", "no", candidates=("yes", "maybe"))]
+    for epoch in range(10):
+        assert quadruples(words, seed=1, epoch=epoch) == [Quadruple(1, 0, "maybe", "yes")]
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "cause"),
+    [
+        ([dialogue("a", "b")], "one dialogue only"),
+        (
+            [dialogue("a", "b", annotated=()), dialogue("c", "d", annotated=())],
+            "No utterance has a candidate",
+        ),
+        ([], "No utterance has a candidate"),
+        ([dialogue("a", "b"), dialogue("c")], "one dialogue only"),
+        ([dialogue("a", "b"), dialogue("c", "b")], "the same replies"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(dialogues: list[TrainingDialogue], cause: str) -> None:
+    with pytest.raises(TrainingError, match=cause) as refused:
+        quadruples(dialogues, seed=1, epoch=0)
+    assert refused.value.remedy
+
+
+def test_a_step_has_its_number_of_quadruples_and_dialogues_stay_together() -> None:
+    drawn = quadruples(ragged(3, count=20), seed=1, epoch=0)
+    steps = optimiser_steps(drawn, batch=10, seed=1, epoch=0)
+    assert [len(step) for step in steps[:-1]] == [10] * (len(steps) - 1)
+    flat = [one for step in steps for one in step]
+    assert sorted(flat, key=drawn.index) == drawn
+    assert flat != drawn
+    changes = sum(one.dialogue != other.dialogue for one, other in pairwise(flat))
+    assert changes == len({one.dialogue for one in drawn}) - 1
+
+
+def test_the_order_of_dialogues_changes_with_the_epoch() -> None:
+    drawn = quadruples(ragged(3, count=20), seed=1, epoch=0)
+    first, again, second = (optimiser_steps(drawn, batch=10, seed=1, epoch=epoch) for epoch in (0, 0, 1))
+    assert first == again != second
+
+
+def test_a_hundred_thousand_turns_take_seconds() -> None:
+    random = Random(1)
+    letters = "etaoin shrdlu" * 3
+
+    def said() -> str:
+        return "".join(random.choices(letters, k=random.randint(10, 60)))
+
+    shown = [tuple(said() for _ in range(7)) for _ in range(100)]
+    dialogues = [
+        dialogue(*(said() for _ in range(11)), candidates=shown[number % 100]) for number in range(10_000)
+    ]
+    started = time.process_time()
+    sampler = QuadrupleSampler(dialogues, seed=1)
+    ready = time.process_time()
+    drawn = sampler.epoch(0)
+    assert len(drawn) == 100_000
+    assert ready - started < 10
+    assert time.process_time() - ready < 3
