@@ -1,13 +1,18 @@
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from accounts.models import User
+    from common.refusals import Refusal
     from dialogues.models import Dialogue
-    from dialogues.parsing import ParsedDialogue
+    from dialogues.parsing import ParsedDialogue, RowError
     from projects.models import Project
+    from projects.roles import Capability
 
 
 class AnnotationConfig(AppConfig):
@@ -15,13 +20,9 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        """Connect the rooms: where a lower one asks a question that a higher one answers."""
-        from annotation.batch_review.selectors.sample_review import judged_blind
-        from annotation.batch_review.services.batches import seal_when_complete
+        """Connect the rooms: a lower one asks, a higher one answers."""
         from annotation.labelling.selectors.visibility import HIDDEN_LABELS
-        from annotation.labelling.services.imported_labels import misfit
         from annotation.labelling.services.resolution import AFTER_FINAL_LABEL
-        from annotation.onboarding.selectors.admission import admission_needed
         from annotation.tasks.services.claiming import ADMISSION_CHECKS
         from dialogues.services.storing import CHECKS, STORED_WITH
         from jobs.registry import register
@@ -29,11 +30,21 @@ class AnnotationConfig(AppConfig):
 
         work = "annotation.labelling.services.statistics.carry_out_statistics"
         register("agreement", work, needs=Capability.READ_STATISTICS)
-        CHECKS.append(misfit)
+        CHECKS.append(check_import)
         STORED_WITH.append(follow_import)
-        ADMISSION_CHECKS.append(admission_needed)
-        AFTER_FINAL_LABEL.append(seal_when_complete)
-        HIDDEN_LABELS.append(judged_blind)
+        ADMISSION_CHECKS.append(check_admission)
+        AFTER_FINAL_LABEL.append(seal_round)
+        HIDDEN_LABELS.append(hide_labels)
+
+
+# Each function imports its service when it is called: a process loads only what it uses.
+
+
+def check_import(project: "Project", parsed: "ParsedDialogue") -> "RowError | None":
+    """Say why the annotations of an imported dialogue do not fit the project; None if they do."""
+    from annotation.labelling.services.imported_labels import misfit
+
+    return misfit(project, parsed)
 
 
 def follow_import(project: "Project", new: "Sequence[tuple[Dialogue, ParsedDialogue]]") -> None:
@@ -42,3 +53,24 @@ def follow_import(project: "Project", new: "Sequence[tuple[Dialogue, ParsedDialo
     from annotation.labelling.services.planning import plan_new
 
     plan_new(project, store_labels(project, new))
+
+
+def check_admission(annotator: "User", project: "Project") -> "Refusal | None":
+    """Refuse people who have not passed the project's admission test."""
+    from annotation.onboarding.selectors.admission import admission_needed
+
+    return admission_needed(annotator, project)
+
+
+def seal_round(*, round_id: int) -> None:
+    """Seal the round of a batch when its last dialogue has a final label."""
+    from annotation.batch_review.services.batches import seal_when_complete
+
+    seal_when_complete(round_id=round_id)
+
+
+def hide_labels(reader: "User", project: "Project", granted: "Set[Capability]") -> "QuerySet[Any]":
+    """Hide the labels that the reader may have to judge blind."""
+    from annotation.batch_review.selectors.sample_review import judged_blind
+
+    return judged_blind(reader, project, granted)

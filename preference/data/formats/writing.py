@@ -23,7 +23,7 @@ from preference.data.selectors.frozen import FrozenDialogues, SnapshotName
 from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows
 from preference.data.selectors.selection import Selection
 
-CODE = Path(__file__).resolve().parents[2]
+CODE = Path(__file__).resolve().parents[3]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 AT_ONCE = 256 * 1024  # bytes that go to the file, hashed together
 At = Callable[[int], None]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 LANGUAGE = "LAPIDARY_LANGUAGE"  # for example zh-hans
-CATALOGUES = Path(__file__).resolve().parents[2] / "frontend" / "locale"
+CATALOGUES = Path(__file__).resolve().parents[3] / "frontend" / "locale"
 
 
 class Speaker(Protocol):

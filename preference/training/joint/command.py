@@ -168,10 +168,3 @@ def _failed(progress: Progress | None, cause: str, remedy: str) -> int:
     if progress is not None:
         progress.fail(cause, remedy)
     return 1
-
-
-if __name__ == "__main__":
-    # Before PyTorch is loaded. Threads that wait for each other in a loop are ten times slower beside other work
-    # (measured on two cores that a server shares: 16.2 s a step, 1.5 s so), and no faster alone.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    leave(main())

@@ -148,7 +148,7 @@ def test_an_orphan_that_does_not_stop_is_killed(
         assert time.monotonic() < deadline
         time.sleep(0.02)
     fakes.setenv("FAKE_TRAINER", "learns")
-    fakes.setattr("preference.runs.job.child.ORPHAN_SECONDS", 0.3)
+    fakes.setattr("preference.runs.job.child_process.ORPHAN_SECONDS", 0.3)
     threading.Thread(target=orphan.wait).start()
     assert carried_out(run).job.state == JobState.DONE
     orphan.wait(10)
