@@ -13,11 +13,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import Schema
-from annotation.labelling.schema import SchemaErrors
-from annotation.labelling.schema.problems import Found
-from annotation.labelling.schema.yaml_text import MAX_TEXT, data_of
+from annotation.labelling.schema.errors import InvalidSchema, ProblemCollector
+from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.schema.yaml_text import MAX_TEXT, parse_yaml, read_yaml
 from annotation.labelling.selectors.schemas import (
     NEWEST_VERSION,
     current_schema,
@@ -161,8 +160,8 @@ class CheckView(APIView):
         project_for(person(request), slug, Capability.CONFIGURE)
         content = _content_of(checked_input(QuestionsInput, request))
         try:
-            schema = schemas.read_yaml(content) if isinstance(content, str) else schemas.read(content)
-        except SchemaErrors as errors:
+            schema = read_yaml(content) if isinstance(content, str) else read_schema(content)
+        except InvalidSchema as errors:
             problems = [one.as_dict() for one in errors.problems]
             return Response({"content": None, "problems": problems, "parsed": _data_of(content)})
         return Response({"content": schema.content, "problems": [], "parsed": schema.content})
@@ -171,8 +170,8 @@ class CheckView(APIView):
 def _data_of(content: Any) -> Any:
     if not isinstance(content, str):
         return content
-    found = Found({})
-    data = data_of(content, found)
+    found = ProblemCollector({})
+    data = parse_yaml(content, found)
     return None if found.problems else data
 
 

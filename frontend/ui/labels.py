@@ -8,7 +8,14 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission, Ties
-from annotation.labelling.schema import Nugget, Option, Question, Schema, Scope, Text
+from annotation.labelling.schema.questions import (
+    BilingualText,
+    Nugget,
+    Option,
+    Question,
+    QuestionSchema,
+    Scope,
+)
 from annotation.labelling.selectors.dialogue_labels import Answered, DialogueLabels
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.services.final_answers import answered_paths, value_at
@@ -78,7 +85,7 @@ class Person:
     earlier: list[Revision]
 
 
-def in_language(text: Text) -> str:
+def in_language(text: BilingualText) -> str:
     return text.zh if (get_language() or "").startswith("zh") else text.en
 
 
@@ -123,7 +130,7 @@ def name_of(one: Answered) -> str:
 class LabelsInWords:
     """The words for one reader's DialogueLabels."""
 
-    def __init__(self, labels: DialogueLabels, schema: Schema) -> None:
+    def __init__(self, labels: DialogueLabels, schema: QuestionSchema) -> None:
         self.labels, self.schema = labels, schema
         self.final: Places = labels.final.answers if labels.final else {"dialogue": {}, "utterances": {}}
         self.undecided = frozenset(labels.final.undecided) if labels.final else frozenset()

@@ -84,9 +84,9 @@ def annotator(name: str, project: Project) -> User:
 
 def with_schema(project: Project, questions: list[dict[str, Any]]) -> Project:
     """A schema of the test's own in the place of the preset's."""
-    from annotation.labelling.schema import read
+    from annotation.labelling.schema.reading import read_schema
 
-    schema = read({"questions": questions})
+    schema = read_schema({"questions": questions})
     made = Schema.objects.create(project=project, version=2, content=schema.content, sha256=schema.sha256)
     project.labelling.schema = made
     project.labelling.save()

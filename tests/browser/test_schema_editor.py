@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.labelling.models.labels import Schema
-from annotation.labelling.schema import read
+from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.services.schemas import save_schema
 from projects.models import Project
 from tests.browser.conftest import SignedIn
@@ -69,7 +69,7 @@ def test_mara_adds_a_question_by_keyboard_mends_the_text_and_saves(
     expect(page.locator("#save")).to_have_text("Nothing is changed")
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    assert read(newest(helpdesk).content).questions[-1].text.zh == "友善吗？"
+    assert read_schema(newest(helpdesk).content).questions[-1].text.zh == "友善吗？"
     expect(page.locator("#yaml")).to_have_value(re.compile("Is it kind"))
 
 

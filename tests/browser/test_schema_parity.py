@@ -11,7 +11,9 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, Page
 
-from annotation.labelling.schema import Scope, applies, check_answers, is_required, read
+from annotation.labelling.schema.answers import check_answers, is_required, is_shown
+from annotation.labelling.schema.questions import Scope
+from annotation.labelling.schema.reading import read_schema
 from annotation.project_setup.presets import PRESETS
 from tests.annotation.labelling.schema import generated
 
@@ -52,7 +54,7 @@ def case(seed: int) -> dict[str, Any]:
 
 
 def on_the_server(content: Any, speakers: list[str], answers: Any) -> dict[str, Any]:
-    schema = read(content)
+    schema = read_schema(content)
     settled, _ = check_answers(schema, answers, speakers, complete=False)
     _, problems = check_answers(schema, settled, speakers, complete=True)
     asked = [
@@ -68,7 +70,7 @@ def on_the_server(content: Any, speakers: list[str], answers: Any) -> dict[str, 
         return [question.key if at is None else f"{at}/{question.key}" for question, at in found]
 
     missing = [problem.path for problem in problems]
-    return {"settled": settled, "shown": each(applies), "required": each(is_required), "missing": missing}
+    return {"settled": settled, "shown": each(is_shown), "required": each(is_required), "missing": missing}
 
 
 def test_the_browser_settles_answers_as_the_server_does(blank: Page) -> None:

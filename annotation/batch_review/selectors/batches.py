@@ -13,7 +13,8 @@ from django.db.models.functions import Coalesce
 from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, BatchPlan, Judgement, Sample, SampleItem
 from annotation.labelling.models.labels import FinalLabel, Submission
-from annotation.labelling.schema import Kind, Question, Schema, Scope, differences
+from annotation.labelling.schema.answers import differing_paths
+from annotation.labelling.schema.questions import Kind, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import current_schema, schema_of
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task, TaskState
@@ -58,11 +59,11 @@ def class_of(answers: Mapping[str, Any], question: str) -> str:
     return str(answers["dialogue"].get(question, "")) if question else WHOLE
 
 
-def is_same(schema: Schema, question: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_same(schema: QuestionSchema, question: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two sets of answers say the same where accuracy is looked at."""
     if question:
         return class_of(one, question) == class_of(other, question)
-    return not differences(schema, one, other)
+    return not differing_paths(schema, one, other)
 
 
 class Counts(TypedDict):

@@ -13,8 +13,8 @@ from accounts.models import User
 from annotation.batch_review.models import APPEAL_MOVES, Appeal, AppealState, Judgement, Sample, SampleItem
 from annotation.batch_review.selectors.batches import Standing, figures_of, is_same, standing_of
 from annotation.batch_review.services.batches import locked_round, open_next, withdraw
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import FinalLabel, Submission
+from annotation.labelling.schema.answers import Answers, check_answers
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
@@ -111,7 +111,7 @@ def _free_number(sample: Sample, live: list[Judgement]) -> int:
     )
 
 
-def _answers(item: SampleItem, sent: SentJudgement, *, is_corrected: bool) -> schemas.Answers:
+def _answers(item: SampleItem, sent: SentJudgement, *, is_corrected: bool) -> Answers:
     schema, question = schema_of(item.final.schema), item.sample.question
     if sent.answers is None:
         if item.sample.is_blind and not is_corrected:
@@ -125,7 +125,7 @@ def _answers(item: SampleItem, sent: SentJudgement, *, is_corrected: bool) -> sc
             "utterances": dict(item.final.answers["utterances"]),
         }
     speakers = speakers_in(item.task.dialogue_id)
-    answers, problems = schemas.check_answers(schema, sent.answers, speakers, complete=not question)
+    answers, problems = check_answers(schema, sent.answers, speakers, complete=not question)
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)

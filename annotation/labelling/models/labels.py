@@ -15,7 +15,7 @@ from projects.models import Project
 
 
 class Schema(models.Model):
-    """One version of a project's list of questions (annotation/schemas says what `content` holds).
+    """One version of a project's list of questions (annotation/labelling/schema defines `content`).
 
     A version that was used is frozen: a change makes the next one, and submissions keep theirs.
     """

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.conditions import holds
 from annotation.labelling.schema.fields import CONTROL, brief
-from annotation.labelling.schema.questions import Kind, Question, Schema, Scope, Value
+from annotation.labelling.schema.questions import AnswerValue, Kind, Question, QuestionSchema, Scope
 
 Answers = dict[str, dict[str, Any]]
 Sent = Mapping[str, Any]  # by question, not checked yet
@@ -31,7 +31,7 @@ class AnswerProblem:
     message: str
 
 
-def applies(
+def is_shown(
     question: Question, answers: Mapping[str, Any], speaker: str | None = None, position: int | None = None
 ) -> bool:
     """Whether the question is shown, given settled answers; of an utterance where a position is given."""
@@ -64,7 +64,7 @@ def _required(question: Question, given: Mapping[str, Any], speaker: str | None)
 
 
 def check_answers(
-    schema: Schema, answers: Any, speakers: Sequence[str], *, complete: bool
+    schema: QuestionSchema, answers: Any, speakers: Sequence[str], *, complete: bool
 ) -> tuple[Answers, list[AnswerProblem]]:
     """The answers that hold, and what is wrong with those that were sent.
 
@@ -120,7 +120,7 @@ class _Check:
 
     def settle(
         self,
-        schema: Schema,
+        schema: QuestionSchema,
         scope: Scope,
         sent: Sent,
         around: Mapping[str, Any],
@@ -149,7 +149,7 @@ class _Check:
         given: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
-    ) -> Value | None:
+    ) -> AnswerValue | None:
         for implied in question.sets:
             if holds(implied.when, given, speaker):
                 return implied.value
@@ -178,7 +178,7 @@ class _Check:
             if _applies(question, given, speaker) and _required(question, given, speaker):
                 self.add(path, "missing", _("This question has no answer yet."))
 
-    def refuse_unknown(self, schema: Schema, scope: Scope, sent: Sent, prefix: str) -> None:
+    def refuse_unknown(self, schema: QuestionSchema, scope: Scope, sent: Sent, prefix: str) -> None:
         for key in sent:
             question = schema.by_key.get(key)
             if question is None or question.scope is not scope:
@@ -193,7 +193,7 @@ MESSAGES = {
 }
 
 
-def _checked(question: Question, raw: Any) -> tuple[Value | None, str]:
+def _checked(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     """The value in its proper form, or None, and what is wrong with it ("" where nothing is).
 
     question: with only the options that are offered.
@@ -210,20 +210,20 @@ def _checked(question: Question, raw: Any) -> tuple[Value | None, str]:
             return (raw, "") if question.offers(raw) else (None, "not_an_option")
 
 
-def _checked_text(question: Question, raw: Any) -> tuple[Value | None, str]:
+def _checked_text(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     if not isinstance(raw, str) or len(raw) > question.max_length or CONTROL.search(raw):
         return None, "not_text"
     return (raw, "") if raw.strip(BLANKS) else (None, "")
 
 
-def _checked_list(question: Question, raw: Any) -> tuple[Value | None, str]:
+def _checked_list(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     if not isinstance(raw, list) or not all(map(question.offers, raw)):
         return None, "not_an_option"
     chosen: list[int | str] = [option.value for option in question.options if option.value in raw]
     return (chosen, "") if chosen else (None, "")
 
 
-def compared(schema: Schema, speakers: Sequence[str]) -> list[str]:
+def compared_paths(schema: QuestionSchema, speakers: Sequence[str]) -> list[str]:
     """Every path on which people are compared in a dialogue with these speakers, whatever they answer."""
     compared_here = [question for question in schema.questions if question.agree]
     paths = [question.key for question in compared_here if question.scope is Scope.DIALOGUE]
@@ -233,7 +233,7 @@ def compared(schema: Schema, speakers: Sequence[str]) -> list[str]:
     return paths
 
 
-def differences(schema: Schema, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+def differing_paths(schema: QuestionSchema, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """The compared paths on which two settled answers differ; an answer and none do too."""
     paths = []
     for question in schema.questions:
@@ -247,7 +247,7 @@ def differences(schema: Schema, a: Mapping[str, Any], b: Mapping[str, Any]) -> l
     return paths
 
 
-def pairs_apart(schema: Schema, answers: Sequence[Mapping[str, Any]]) -> int:
+def count_differing_pairs(schema: QuestionSchema, answers: Sequence[Mapping[str, Any]]) -> int:
     """How many `differences` all pairs of people have together, found path by path: 20 people are 190 pairs."""
     scopes = {
         Scope.DIALOGUE: [[one.get("dialogue", {}) for one in answers]],

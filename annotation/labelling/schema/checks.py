@@ -5,13 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from annotation.labelling.schema.conditions import Condition, Includes, OneOf, Spoken, leaves
+from annotation.labelling.schema.conditions import Condition, Includes, OneOf, SpokenBy, leaves
+from annotation.labelling.schema.errors import Path, ProblemCollector
 from annotation.labelling.schema.fields import brief, listed
-from annotation.labelling.schema.problems import Found, Path
-from annotation.labelling.schema.questions import WITH_OPTIONS, Implied, Kind, Question, Scope, in_order
+from annotation.labelling.schema.questions import (
+    WITH_OPTIONS,
+    ImpliedAnswer,
+    Kind,
+    Question,
+    Scope,
+    in_dependency_order,
+)
 
 
-def check(questions: Sequence[Question], found: Found) -> None:
+def check(questions: Sequence[Question], found: ProblemCollector) -> None:
     """Everything that cannot be seen in one field alone."""
     _refuse_same_keys(questions, found)
     by_key = {question.key: question for question in questions}
@@ -26,7 +33,7 @@ def check(questions: Sequence[Question], found: Found) -> None:
         _refuse_circles(questions, found)
 
 
-def _refuse_same_keys(questions: Sequence[Question], found: Found) -> None:
+def _refuse_same_keys(questions: Sequence[Question], found: ProblemCollector) -> None:
     seen = Counter[str]()
     for n, question in enumerate(questions):
         seen[question.key] += 1
@@ -38,7 +45,7 @@ def _refuse_same_keys(questions: Sequence[Question], found: Found) -> None:
             )
 
 
-def _check_kind(question: Question, path: Path, found: Found) -> None:
+def _check_kind(question: Question, path: Path, found: ProblemCollector) -> None:
     if question.min >= question.max:
         found.add((*path, "max"), _("The end is not above the start."), _("Choose max greater than min."))
     if question.runs and question.kind is not Kind.CHOICE:
@@ -63,7 +70,7 @@ def _check_kind(question: Question, path: Path, found: Found) -> None:
                 )
 
 
-def _check_implied(question: Question, implied: Implied, path: Path, found: Found) -> None:
+def _check_implied(question: Question, implied: ImpliedAnswer, path: Path, found: ProblemCollector) -> None:
     option = next((one for one in question.options if _same(one.value, implied.value)), None)
     if question.kind is Kind.SLIDER:
         if not _can_answer(question, implied.value):
@@ -88,10 +95,10 @@ def _conditions(question: Question) -> Iterator[tuple[Path, Condition]]:
 
 
 def _check_condition(
-    question: Question, condition: Condition, path: Path, by_key: dict[str, Question], found: Found
+    question: Question, condition: Condition, path: Path, by_key: dict[str, Question], found: ProblemCollector
 ) -> None:
     for leaf in leaves(condition):
-        if isinstance(leaf, Spoken):
+        if isinstance(leaf, SpokenBy):
             _check_spoken(question, path, found)
         elif leaf.question == question.key:
             found.add(
@@ -107,7 +114,7 @@ def _check_condition(
             _check_reference(question, leaf, by_key[leaf.question], path, found)
 
 
-def _check_spoken(question: Question, path: Path, found: Found) -> None:
+def _check_spoken(question: Question, path: Path, found: ProblemCollector) -> None:
     if question.scope is Scope.DIALOGUE:
         found.add(
             path,
@@ -117,7 +124,7 @@ def _check_spoken(question: Question, path: Path, found: Found) -> None:
 
 
 def _check_reference(
-    question: Question, leaf: OneOf | Includes, asked: Question, path: Path, found: Found
+    question: Question, leaf: OneOf | Includes, asked: Question, path: Path, found: ProblemCollector
 ) -> None:
     if question.scope is Scope.DIALOGUE and asked.scope is Scope.UTTERANCE:
         found.add(
@@ -155,7 +162,7 @@ def _same(one: int | str, other: int | str) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _refuse_answer(question: Question, value: int | str, path: Path, found: Found) -> None:
+def _refuse_answer(question: Question, value: int | str, path: Path, found: ProblemCollector) -> None:
     values = listed(option.value for option in question.options) or f"{question.min}–{question.max}"
     found.add(
         path,
@@ -164,8 +171,8 @@ def _refuse_answer(question: Question, value: int | str, path: Path, found: Foun
     )
 
 
-def _refuse_circles(questions: Sequence[Question], found: Found) -> None:
-    free = set(in_order(questions))
+def _refuse_circles(questions: Sequence[Question], found: ProblemCollector) -> None:
+    free = set(in_dependency_order(questions))
     stuck = {question.key: question for question in questions if question.key not in free}
     if not stuck:
         return

@@ -24,14 +24,14 @@ class Includes:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenBy:
     """One of `speakers` said the utterance."""
 
     speakers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     parts: tuple["Condition", ...]
 
 
@@ -45,7 +45,7 @@ class Not:
     part: "Condition"
 
 
-Condition = OneOf | Includes | Spoken | All | AnyOf | Not
+Condition = OneOf | Includes | SpokenBy | AllOf | AnyOf | Not
 
 
 def holds(condition: Condition, given: Given, speaker: str | None) -> bool:
@@ -55,9 +55,9 @@ def holds(condition: Condition, given: Given, speaker: str | None) -> bool:
             return question in given and given[question] in values
         case Includes(question, value):
             return value in given.get(question, ())
-        case Spoken(speakers):
+        case SpokenBy(speakers):
             return speaker in speakers
-        case All(parts):
+        case AllOf(parts):
             return all(holds(part, given, speaker) for part in parts)
         case AnyOf(parts):
             return any(holds(part, given, speaker) for part in parts)
@@ -65,10 +65,10 @@ def holds(condition: Condition, given: Given, speaker: str | None) -> bool:
             return not holds(part, given, speaker)
 
 
-def leaves(condition: Condition) -> Iterator[OneOf | Includes | Spoken]:
+def leaves(condition: Condition) -> Iterator[OneOf | Includes | SpokenBy]:
     """What a condition is made of in the end."""
     match condition:
-        case All(parts) | AnyOf(parts):
+        case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from leaves(part)
         case Not(part):
@@ -79,4 +79,4 @@ def leaves(condition: Condition) -> Iterator[OneOf | Includes | Spoken]:
 
 def references(condition: Condition) -> set[str]:
     """The questions that a condition asks about."""
-    return {leaf.question for leaf in leaves(condition) if not isinstance(leaf, Spoken)}
+    return {leaf.question for leaf in leaves(condition) if not isinstance(leaf, SpokenBy)}

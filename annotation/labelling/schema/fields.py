@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotation.labelling.schema.problems import Found, Path
-from annotation.labelling.schema.questions import Text
+from annotation.labelling.schema.errors import Path, ProblemCollector
+from annotation.labelling.schema.questions import BilingualText
 
 MAX_VALUE = 1_000_000
 MAX_WORD = 100  # characters of a value or a speaker
@@ -21,7 +21,7 @@ E = TypeVar("E")
 class Fields:
     """The fields of one object. What is never asked for is unknown, and `done` says so."""
 
-    def __init__(self, raw: Any, path: Path, found: Found, allowed: tuple[str, ...]) -> None:
+    def __init__(self, raw: Any, path: Path, found: ProblemCollector, allowed: tuple[str, ...]) -> None:
         self.raw: Mapping[Any, Any] = raw if isinstance(raw, Mapping) else {}
         self.path, self.found = path, found
         if not isinstance(raw, Mapping):
@@ -85,7 +85,7 @@ class Fields:
             return kinds(value)  # type: ignore[call-arg]
         return None
 
-    def text(self, name: str, *, required: bool = True, most: int = MAX_TEXT) -> Text | None:
+    def text(self, name: str, *, required: bool = True, most: int = MAX_TEXT) -> BilingualText | None:
         if not self.has(name):
             if required:
                 self.absent(name, _("Write it in both languages: {en: …, zh: …}."))
@@ -119,7 +119,7 @@ class Fields:
         return tuple(dict.fromkeys(good))
 
 
-def text_of(raw: Any, path: Path, found: Found, most: int = MAX_TEXT) -> Text | None:
+def text_of(raw: Any, path: Path, found: ProblemCollector, most: int = MAX_TEXT) -> BilingualText | None:
     """{en, zh}, both there and both with words in them."""
     fields = Fields(raw, path, found, ("en", "zh"))
     said = {language: fields.raw.get(language) for language in ("en", "zh")}
@@ -138,7 +138,7 @@ def text_of(raw: Any, path: Path, found: Found, most: int = MAX_TEXT) -> Text | 
                 _("Use at most %(n)d characters, none of them invisible.") % {"n": most},
             )
     en, zh = said["en"], said["zh"]
-    return Text(en, zh) if isinstance(en, str) and isinstance(zh, str) else None
+    return BilingualText(en, zh) if isinstance(en, str) and isinstance(zh, str) else None
 
 
 def _no_translation(language: str) -> tuple[str, str]:

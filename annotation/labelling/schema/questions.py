@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.labelling.schema.conditions import Condition, references
 
-Value = int | str | list[int | str]
+AnswerValue = int | str | list[int | str]
 
 
 class Kind(StrEnum):
@@ -35,12 +35,12 @@ class Nugget(StrEnum):
 
 
 WITH_OPTIONS = frozenset({Kind.CHOICE, Kind.CHOICES, Kind.SCALE})
-AGREED = frozenset({Kind.CHOICE, Kind.SCALE})
+COMPARED_BY_DEFAULT = frozenset({Kind.CHOICE, Kind.SCALE})
 MAX_LENGTH = 10_000  # characters of an answer in words
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class BilingualText:
     en: str
     zh: str
 
@@ -53,20 +53,20 @@ class Option:
     """
 
     value: int | str
-    text: Text
+    text: BilingualText
     key: str = ""
     speakers: tuple[str, ...] = ()
     nugget: Nugget | None = None
     counts_as: int | str | None = None
-    guideline: Text | None = None
-    examples: tuple[Text, ...] = ()
+    guideline: BilingualText | None = None
+    examples: tuple[BilingualText, ...] = ()
 
     def is_for(self, speaker: str | None) -> bool:
         return not self.speakers or speaker in self.speakers
 
 
 @dataclass(frozen=True, slots=True)
-class Implied:
+class ImpliedAnswer:
     """Where `when` holds the answer is `value`, whatever was given."""
 
     when: Condition
@@ -83,20 +83,20 @@ class Question:
     key: str
     scope: Scope
     kind: Kind
-    text: Text
+    text: BilingualText
     options: tuple[Option, ...] = ()
     when: Condition | None = None
     required: bool | Condition = True
     speakers: tuple[str, ...] = ()
-    sets: tuple[Implied, ...] = ()
+    sets: tuple[ImpliedAnswer, ...] = ()
     agree: bool = True
     runs: bool = False
-    low: Text | None = None
-    high: Text | None = None
+    low: BilingualText | None = None
+    high: BilingualText | None = None
     min: int = 0
     max: int = 100
     max_length: int = MAX_LENGTH
-    guideline: Text | None = None
+    guideline: BilingualText | None = None
 
     def offers(self, value: Any) -> bool:
         """True and 1.0 are no 1 here."""
@@ -123,7 +123,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Schema:
+class QuestionSchema:
     """The questions in the order in which they are asked, and `content`: the same as canonical JSON."""
 
     questions: tuple[Question, ...]
@@ -137,7 +137,7 @@ class Schema:
     @cached_property
     def settling_order(self) -> tuple[Question, ...]:
         """Every question after those that its answer rests on."""
-        return tuple(self.by_key[key] for key in in_order(self.questions))
+        return tuple(self.by_key[key] for key in in_dependency_order(self.questions))
 
     @cached_property
     def named_speakers(self) -> frozenset[str]:
@@ -169,7 +169,7 @@ class Schema:
         return {scope: tuple(one for one in self.questions if one.scope is scope) for scope in Scope}
 
 
-def in_order(questions: Iterable[Question]) -> list[str]:
+def in_dependency_order(questions: Iterable[Question]) -> list[str]:
     """Keys sorted by what rests on what; those on a circle, and what rests on them, are left out."""
     waiting = {question.key: question.value_references() for question in questions}
     done: dict[str, None] = {}

@@ -8,22 +8,22 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.labelling.schema import checks
-from annotation.labelling.schema.conditions import All, AnyOf, Condition, Includes, Not, OneOf, Spoken
+from annotation.labelling.schema.conditions import AllOf, AnyOf, Condition, Includes, Not, OneOf, SpokenBy
+from annotation.labelling.schema.errors import Path, ProblemCollector
 from annotation.labelling.schema.fields import Fields, brief, is_value, text_of
-from annotation.labelling.schema.problems import Found, Path
 from annotation.labelling.schema.questions import (
-    AGREED,
+    COMPARED_BY_DEFAULT,
     MAX_LENGTH,
     WITH_OPTIONS,
-    Implied,
+    ImpliedAnswer,
     Kind,
     Nugget,
     Option,
     Question,
-    Schema,
+    QuestionSchema,
     Scope,
 )
-from annotation.labelling.schema.writing import canonical, sha256_of
+from annotation.labelling.schema.writing import content_sha256, schema_content
 
 MAX_QUESTIONS = 200
 MAX_OPTIONS = 100
@@ -47,12 +47,12 @@ BY_KIND = {
 OPTION = ("value", "text", "key", "speakers", "nugget", "counts_as", "guideline", "examples")
 
 
-def read(content: Mapping[str, Any]) -> Schema:
+def read_schema(content: Mapping[str, Any]) -> QuestionSchema:
     """The schema that `content` describes. Raises SchemaErrors with every problem, without line numbers."""
-    return read_content(content, Found())
+    return read_content(content, ProblemCollector())
 
 
-def read_content(content: Any, found: Found) -> Schema:
+def read_content(content: Any, found: ProblemCollector) -> QuestionSchema:
     """As `read`; `found` may know the lines of the text that the content came from."""
     fields = Fields(content, (), found, ("questions",))
     rows = fields.items("questions", MAX_QUESTIONS)
@@ -66,13 +66,13 @@ def read_content(content: Any, found: Found) -> Schema:
     return _finished(questions)
 
 
-def _finished(questions: tuple[Question, ...]) -> Schema:
-    schema = Schema(questions)
-    content = canonical(schema)
-    return replace(schema, content=content, sha256=sha256_of(content))
+def _finished(questions: tuple[Question, ...]) -> QuestionSchema:
+    schema = QuestionSchema(questions)
+    content = schema_content(schema)
+    return replace(schema, content=content, sha256=content_sha256(content))
 
 
-def _question(raw: Any, path: Path, found: Found) -> Question | None:
+def _question(raw: Any, path: Path, found: ProblemCollector) -> Question | None:
     before = len(found.problems)
     named = raw if isinstance(raw, Mapping) else {}
     scope = _member(Scope, named.get("scope"))
@@ -106,7 +106,7 @@ def _rest(fields: Fields, kind: Kind | None) -> dict[str, Any]:
         "required": _required(fields),
         "speakers": fields.speakers(),
         "sets": tuple(_sets(fields)),
-        "agree": fields.flag("agree", kind in AGREED),
+        "agree": fields.flag("agree", kind in COMPARED_BY_DEFAULT),
         "runs": fields.flag("runs", False),
         "low": fields.text("low", required=False, most=SHORT),
         "high": fields.text("high", required=False, most=SHORT),
@@ -135,7 +135,7 @@ def _options(fields: Fields, kind: Kind | None) -> tuple[Option, ...]:
     return tuple(option for option in options if option)
 
 
-def _refuse_twins(found: Found, path: Path, options: list[tuple[int, Option]]) -> None:
+def _refuse_twins(found: ProblemCollector, path: Path, options: list[tuple[int, Option]]) -> None:
     for place, (n, option) in enumerate(options):
         before = [earlier for _n, earlier in options[:place]]
         # 1 and "1" would be told apart by nobody who reads an export.
@@ -146,7 +146,7 @@ def _refuse_twins(found: Found, path: Path, options: list[tuple[int, Option]]) -
             _refuse_twice(found, (*path, n, "key"), option.key)
 
 
-def _refuse_unknown_twin(found: Found, path: Path, options: list[tuple[int, Option]]) -> None:
+def _refuse_unknown_twin(found: ProblemCollector, path: Path, options: list[tuple[int, Option]]) -> None:
     values = {option.value for _n, option in options}
     for n, option in options:
         if option.counts_as is not None and option.counts_as not in values:
@@ -159,12 +159,12 @@ def _may_meet(one: Option, other: Option) -> bool:
     return not one.speakers or not other.speakers or bool({*one.speakers} & {*other.speakers})
 
 
-def _refuse_twice(found: Found, path: Path, value: str) -> None:
+def _refuse_twice(found: ProblemCollector, path: Path, value: str) -> None:
     said = _("“%(value)s” is there twice.") % {"value": brief(value)}
     found.add(path, said, _("Give every option one of its own."))
 
 
-def _option(raw: Any, path: Path, found: Found, kind: Kind | None) -> Option | None:
+def _option(raw: Any, path: Path, found: ProblemCollector, kind: Kind | None) -> Option | None:
     fields = Fields(raw, path, found, OPTION)
     if fields.raw is not raw:
         return None
@@ -226,7 +226,7 @@ def _sets(fields: Fields) -> Any:
         if not one.has("when"):
             one.absent("when", _("Say under which condition the value holds."))
         if value is not None and when is not None:
-            yield Implied(when, value)
+            yield ImpliedAnswer(when, value)
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def _condition(fields: Fields, name: str) -> Condition | None:
     return read_condition(fields.raw[name], (*fields.path, name), fields.found)
 
 
-def read_condition(raw: Any, path: Path, found: Found, depth: int = 1) -> Condition | None:
+def read_condition(raw: Any, path: Path, found: ProblemCollector, depth: int = 1) -> Condition | None:
     """None where something is wrong with it, which `found` then says."""
     names = frozenset(raw) if isinstance(raw, Mapping) else frozenset[str]()
     if depth > MAX_NESTING:
@@ -255,7 +255,7 @@ def read_condition(raw: Any, path: Path, found: Found, depth: int = 1) -> Condit
         speakers = Fields(whole, path, found, ("speaker",)).speakers("speaker")
         if not speakers:
             _refuse_shape(path, found)
-        return Spoken(speakers) if speakers else None
+        return SpokenBy(speakers) if speakers else None
     if names == {"not"}:
         part = read_condition(raw["not"], (*path, "not"), found, depth + 1)
         return Not(part) if part else None
@@ -265,7 +265,7 @@ def read_condition(raw: Any, path: Path, found: Found, depth: int = 1) -> Condit
     return None
 
 
-def _refuse_shape(path: Path, found: Found) -> None:
+def _refuse_shape(path: Path, found: ProblemCollector) -> None:
     found.add(path, _("This is no condition."), _("Write one of: %(shapes)s.") % {"shapes": SHAPES})
 
 
@@ -279,7 +279,7 @@ def _several(fields: Fields, name: str, depth: int) -> Condition | None:
         _refuse_shape(fields.path, fields.found)
     if not good or len(good) < len(rows):
         return None
-    return All(good) if name == "all" else AnyOf(good)
+    return AllOf(good) if name == "all" else AnyOf(good)
 
 
 def _about_question(fields: Fields) -> Condition | None:

@@ -5,59 +5,61 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.labelling.schema.conditions import All, AnyOf, Condition, Includes, Not, OneOf, Spoken
+from annotation.labelling.schema.conditions import AllOf, AnyOf, Condition, Includes, Not, OneOf, SpokenBy
 from annotation.labelling.schema.questions import (
-    AGREED,
+    COMPARED_BY_DEFAULT,
     MAX_LENGTH,
     WITH_OPTIONS,
+    BilingualText,
     Kind,
     Option,
     Question,
-    Schema,
-    Text,
+    QuestionSchema,
 )
 
 
-def canonical(schema: Schema) -> dict[str, Any]:
+def schema_content(schema: QuestionSchema) -> dict[str, Any]:
     """The content without what goes without saying, in one order of fields."""
     return {"questions": [_question(question) for question in schema.questions]}
 
 
-def sha256_of(content: Mapping[str, Any]) -> str:
+def content_sha256(content: Mapping[str, Any]) -> str:
     """Of canonical content. Object keys in any order: PostgreSQL does not keep theirs."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def written(condition: Condition) -> dict[str, Any]:
+def condition_content(condition: Condition) -> dict[str, Any]:
     """A condition as content."""
     match condition:
         case OneOf(question, values):
             return {"question": question, "in": list(values)}
         case Includes(question, value):
             return {"question": question, "includes": value}
-        case Spoken(speakers):
+        case SpokenBy(speakers):
             return {"speaker": speakers[0] if len(speakers) == 1 else list(speakers)}
-        case All(parts):
-            return {"all": [written(part) for part in parts]}
+        case AllOf(parts):
+            return {"all": [condition_content(part) for part in parts]}
         case AnyOf(parts):
-            return {"any": [written(part) for part in parts]}
+            return {"any": [condition_content(part) for part in parts]}
         case Not(part):
-            return {"not": written(part)}
+            return {"not": condition_content(part)}
 
 
 def _question(question: Question) -> dict[str, Any]:
-    required = question.required if isinstance(question.required, bool) else written(question.required)
+    required = (
+        question.required if isinstance(question.required, bool) else condition_content(question.required)
+    )
     fields: dict[str, Any] = {
         "key": question.key,
         "scope": question.scope.value,
         "kind": question.kind.value,
         "text": _text(question.text),
         "speakers": list(question.speakers) or None,
-        "when": written(question.when) if question.when else None,
+        "when": condition_content(question.when) if question.when else None,
         "required": None if required is True else required,
-        "sets": [{"when": written(one.when), "value": one.value} for one in question.sets] or None,
-        "agree": None if question.agree == (question.kind in AGREED) else question.agree,
+        "sets": [{"when": condition_content(one.when), "value": one.value} for one in question.sets] or None,
+        "agree": None if question.agree == (question.kind in COMPARED_BY_DEFAULT) else question.agree,
         "runs": question.runs or None,
         "guideline": _text(question.guideline),
     }
@@ -91,5 +93,5 @@ def _option(option: Option) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _text(text: Text | None) -> dict[str, str] | None:
+def _text(text: BilingualText | None) -> dict[str, str] | None:
     return {"en": text.en, "zh": text.zh} if text else None

@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 from django.utils.translation import gettext as _
 
+from annotation.labelling.schema.errors import Path, ProblemCollector
 from annotation.labelling.schema.fields import brief
-from annotation.labelling.schema.problems import Found, Path
-from annotation.labelling.schema.questions import Schema
+from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.schema.reading import read_content
-from annotation.labelling.schema.writing import canonical
+from annotation.labelling.schema.writing import schema_content
 
 MAX_TEXT = 200_000  # characters
 MAX_DEPTH = 40  # lists and fields within each other
@@ -22,25 +22,25 @@ NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 PLAIN: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
-def read_yaml(text: str) -> Schema:
+def read_yaml(text: str) -> QuestionSchema:
     """The schema that the text describes. Raises SchemaErrors with every problem and its line."""
-    found = Found({})
+    found = ProblemCollector({})
     if len(text) > MAX_TEXT:
         said = {"n": len(text), "most": MAX_TEXT}
         found.add((), _("The text has %(n)d characters.") % said, _("At most %(most)d are possible.") % said)
         found.raise_any()
-    content = data_of(text, found)
+    content = parse_yaml(text, found)
     found.raise_any()
     return read_content(content, found)
 
 
-def to_yaml(schema: Schema) -> str:
+def to_yaml(schema: QuestionSchema) -> str:
     """Text that `read_yaml` reads as the same schema."""
-    content = canonical(schema)
+    content = schema_content(schema)
     return str(yaml.dump(content, Dumper=DUMPER, allow_unicode=True, sort_keys=False, width=110))
 
 
-def data_of(text: str, found: Found) -> Any:
+def parse_yaml(text: str, found: ProblemCollector) -> Any:
     """Plain data; the lines of everything in it go into `found`."""
     try:
         return _Builder(text, found).value
@@ -58,7 +58,7 @@ class Stopped(Exception):
     """Reading on makes no sense; what is wrong has been noted."""
 
 
-def _stop(found: Found, line: int, what: str) -> None:
+def _stop(found: ProblemCollector, line: int, what: str) -> None:
     found.lines = {(): line}
     message = _("This is no YAML: %(what)s.") % {"what": what}
     found.add(
@@ -69,7 +69,7 @@ def _stop(found: Found, line: int, what: str) -> None:
 class _Builder:
     """Builds from the parser's events, so that depth and aliases are refused before anything grows."""
 
-    def __init__(self, text: str, found: Found) -> None:
+    def __init__(self, text: str, found: ProblemCollector) -> None:
         self.found = found
         self.lines: dict[Path, int] = {} if found.lines is None else found.lines
         self.events: Iterator[Any] = iter(yaml.parse(text, Loader=LOADER))

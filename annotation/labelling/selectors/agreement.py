@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labelling.schema import Kind
+from annotation.labelling.schema.questions import Kind
 from annotation.labelling.selectors.ratings import Table, rating_tables
 from measures.agreement import Level, fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
 from measures.bootstrap import Floats, Ints

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import Stage, Submission
-from annotation.labelling.schema import differences
+from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
@@ -120,7 +120,7 @@ def differing_in(answered: Sequence[Submission], *, names: bool) -> list[Differi
         return []
     schema, paths = schema_of(answered[-1].schema), dict[str, None]()
     for other in answered[1:]:
-        paths |= dict.fromkeys(differences(schema, answered[0].answers, other.answers))
+        paths |= dict.fromkeys(differing_paths(schema, answered[0].answers, other.answers))
     return [_spread(path, answered, names) for path in paths]
 
 

@@ -9,7 +9,7 @@ from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 
-from annotation.labelling.schema import Nugget, Question, Scope
+from annotation.labelling.schema.questions import Nugget, Question, Scope
 from annotation.labelling.selectors.ratings import independent_submissions
 from annotation.labelling.selectors.schemas import schema_of
 from common.refusals import Invalid

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from annotation.labelling.schema import Question
+from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.agreement import agreement_on, by_item
 from annotation.labelling.selectors.ratings import NUMBERED, Table
 from measures.agreement import percent_agreement

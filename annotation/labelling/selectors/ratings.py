@@ -16,7 +16,7 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from annotation.labelling.models.labels import Stage, Submission
-from annotation.labelling.schema import Kind, Option, Question, Schema, Scope
+from annotation.labelling.schema.questions import Kind, Option, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.tasks.models.work import TaskState
 from measures.bootstrap import Ints
@@ -84,7 +84,7 @@ def questions_asked(project: Project) -> list[Asked]:
     return list(_asked(schema_of(row))) if row else []
 
 
-def _asked(schema: Schema) -> Iterator[Asked]:
+def _asked(schema: QuestionSchema) -> Iterator[Asked]:
     for question in schema.questions:
         if question.kind in RATED:
             speakers = sorted({name for option in question.options for name in option.speakers})

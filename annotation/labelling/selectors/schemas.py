@@ -4,20 +4,21 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
-from annotation.labelling import schema
 from annotation.labelling.models.labels import LabellingSettings, Schema, Submission
+from annotation.labelling.schema.questions import QuestionSchema
+from annotation.labelling.schema.reading import read_schema
 from common.refusals import NotFound
 from projects.models import Project
 
 CACHED = 64
 # By the sum of the content: it says which content it is, whatever row holds it.
-_KNOWN: dict[str, schema.Schema] = {}
+_KNOWN: dict[str, QuestionSchema] = {}
 
 
-def schema_of(row: Schema) -> schema.Schema:
+def schema_of(row: Schema) -> QuestionSchema:
     """The questions of a version, read once per process."""
     if (known := _KNOWN.get(row.sha256)) is None:
-        known = _KNOWN[row.sha256] = schema.read(row.content)
+        known = _KNOWN[row.sha256] = read_schema(row.content)
         if len(_KNOWN) > CACHED:
             _KNOWN.pop(next(iter(_KNOWN)), None)
     return known

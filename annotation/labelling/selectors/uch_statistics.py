@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from annotation.labelling.schema import Scope
+from annotation.labelling.schema.questions import Scope
 from annotation.labelling.selectors.helpdesk import annotated_dialogues, longest_dialogue, nugget_question
 from annotation.labelling.selectors.question_statistics import is_numbered
 from annotation.labelling.selectors.ratings import Table

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, Submission
-from annotation.labelling.schema import differences
+from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue, Utterance
@@ -84,7 +84,7 @@ def confirmation_of(assignment: Assignment) -> Confirmation:
     Random(assignment.pk).shuffle(others)
     schema, paths = schema_of(mine.schema), dict[str, None]()
     for other in others:
-        paths |= dict.fromkeys(differences(schema, mine.answers, other.answers))
+        paths |= dict.fromkeys(differing_paths(schema, mine.answers, other.answers))
     return Confirmation([{"answers": one.answers, "note": one.note} for one in others], list(paths))
 
 

@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.models import Count, Q, Sum
 
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
-from annotation.labelling.schema import Scope
+from annotation.labelling.schema.questions import Scope
 from annotation.labelling.selectors.ratings import INDEPENDENT
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.tasks.models.work import Task, TaskState

@@ -8,8 +8,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.labelling import schema
 from annotation.labelling.models.labels import LabelDraft
+from annotation.labelling.schema.answers import check_answers
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.submissions import MAX_NOTE
@@ -35,7 +35,7 @@ def save_label_draft(
         raise Invalid(_("This project has no questions yet."), _("Ask its trainer to write them."))
     if assignment.state != AssignmentState.SUBMITTED:
         hold(assignment)
-    known, _problems = schema.check_answers(
+    known, _problems = check_answers(
         schema_of(row), answers, speakers_in(assignment.dialogue_id), complete=False
     )
     draft, _created = LabelDraft.objects.get_or_create(assignment=assignment)

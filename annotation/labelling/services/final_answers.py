@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.labelling.models.labels import Ties
-from annotation.labelling.schema import Answers, Kind, Question, Schema
+from annotation.labelling.schema.answers import Answers
+from annotation.labelling.schema.questions import Kind, Question, QuestionSchema
 from measures.voting import majority, median_vote
 
 
@@ -18,7 +19,7 @@ class Merged:
     unanimous: bool
 
 
-def merged(schema: Schema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Merged:
+def merged(schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Merged:
     """Of people who agree on every compared path: that, and of the others what all say, or the union of several."""
     return vote(schema, compared, answers, Ties.TRAINER)
 
@@ -36,7 +37,9 @@ def agreed(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Mer
     return Merged(result, undecided, not undecided)
 
 
-def vote(schema: Schema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]], ties: str) -> Merged:
+def vote(
+    schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]], ties: str
+) -> Merged:
     """By path the value that more people gave than any other; without one the median, where ties say so."""
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, unanimous = [], True

@@ -9,9 +9,9 @@ from uuid import uuid4
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import FinalLabel, LabellingSettings, Schema, Stage, Submission
-from annotation.labelling.schema import Answers, Kind, Nugget, Question, Scope
+from annotation.labelling.schema.answers import AnswerProblem, Answers, check_answers, compared_paths
+from annotation.labelling.schema.questions import Kind, Nugget, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.services.planning import place_of
 from annotation.labelling.services.resolution import Settled, settle
@@ -80,15 +80,13 @@ def settings_with_schema(project: Project) -> LabellingSettings | None:
     return known
 
 
-def _checked(
-    schema: schemas.Schema, parsed: ParsedDialogue
-) -> Iterator[tuple[Answers, list[schemas.AnswerProblem]]]:
+def _checked(schema: QuestionSchema, parsed: ParsedDialogue) -> Iterator[tuple[Answers, list[AnswerProblem]]]:
     speakers = [one.speaker for one in parsed.utterances]
     for given in answers_in(schema, parsed):
-        yield schemas.check_answers(schema, given, speakers, complete=False)
+        yield check_answers(schema, given, speakers, complete=False)
 
 
-def answers_in(schema: schemas.Schema, parsed: ParsedDialogue) -> list[Answers]:
+def answers_in(schema: QuestionSchema, parsed: ParsedDialogue) -> list[Answers]:
     """What each annotator of the file answered, in the words of the schema; not checked yet."""
     metadata = parsed.metadata
     if isinstance(annotations := metadata.get("annotations"), list):
@@ -117,7 +115,7 @@ def _nugget(question: Question | None, value: Any, speaker: str) -> Any:
     return next(nothing, value)
 
 
-def _diqad(schema: schemas.Schema, metadata: Mapping[str, Any]) -> Answers:
+def _diqad(schema: QuestionSchema, metadata: Mapping[str, Any]) -> Answers:
     dialogue: dict[str, Any] = {"quality": _number(metadata["label"])}
     reasons = metadata.get("reason") or []
     reasons = reasons if isinstance(reasons, list) else [reasons]
@@ -186,7 +184,7 @@ class _Rows:
 
 
 def _store(
-    settings: LabellingSettings, row: Schema, schema: schemas.Schema, labelled: Sequence[Imported]
+    settings: LabellingSettings, row: Schema, schema: QuestionSchema, labelled: Sequence[Imported]
 ) -> None:
     """With COPY, as their utterances: half of an import was spent on making model instances of them."""
     mark_used(row)
@@ -196,7 +194,7 @@ def _store(
         tasks,
         [[next(free) for _answers in one.answers] for one in labelled],
         imported_annotators(settings.project, max(len(one.answers) for one in labelled)),
-        [settle(settings, schema, schemas.compared(schema, one.speakers), one.answers) for one in labelled],
+        [settle(settings, schema, compared_paths(schema, one.speakers), one.answers) for one in labelled],
         timezone.now().isoformat(),
     )
     copy_rows(Task, TASK_COLUMNS, _tasks(settings, labelled, rows))

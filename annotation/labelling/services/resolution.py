@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import (
     FinalLabel,
     LabellingSettings,
@@ -23,6 +22,8 @@ from annotation.labelling.models.labels import (
     Submission,
     Ties,
 )
+from annotation.labelling.schema.answers import check_answers, compared_paths, count_differing_pairs
+from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.final_answers import Merged, agreed, merged, vote
@@ -40,7 +41,7 @@ AFTER_FINAL_LABEL: list[Callable[..., None]] = []
 
 
 def resolve_task(
-    *, task: Task, settings: LabellingSettings, schema: schemas.Schema, row: Schema, speakers: Sequence[str]
+    *, task: Task, settings: LabellingSettings, schema: QuestionSchema, row: Schema, speakers: Sequence[str]
 ) -> None:
     """See what the live submissions of a locked task make of it. Called in the transaction that changed them."""
     live = list(Submission.objects.raw(LIVE, {"task": task.pk}))
@@ -48,7 +49,7 @@ def resolve_task(
         _unfinish(task)
         return
     answers = [one.answers for one in live]
-    compared = schemas.compared(schema, speakers)
+    compared = compared_paths(schema, speakers)
     confirmed = [one.stage == Stage.CONFIRMATION for one in live]
     settled = settle(settings, schema, compared, answers)
     if all(one.stage == Stage.LABEL for one in live) and settled.disagreement is not None:
@@ -73,7 +74,7 @@ class Settled:
 
 def settle(
     settings: LabellingSettings,
-    schema: schemas.Schema,
+    schema: QuestionSchema,
     compared: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
 ) -> Settled:
@@ -94,12 +95,12 @@ def settle(
     return Settled(TaskState.FINAL, apart, origin, merged(schema, compared, answers))
 
 
-def disagreement(schema: schemas.Schema, answers: Sequence[Mapping[str, Any]], compared: int) -> float | None:
+def disagreement(schema: QuestionSchema, answers: Sequence[Mapping[str, Any]], compared: int) -> float | None:
     """Share of the compared answers that differ, over all pairs of people; None for one person."""
     pairs = comb(len(answers), 2)
     if not pairs or not compared:
         return None
-    return schemas.pairs_apart(schema, answers) / (pairs * compared)
+    return count_differing_pairs(schema, answers) / (pairs * compared)
 
 
 def _unfinish(task: Task, to: TaskState = TaskState.OPEN) -> None:
@@ -165,7 +166,7 @@ def check_not_sealed(task: Task) -> None:
 
 def proposal(
     settings: LabellingSettings,
-    schema: schemas.Schema,
+    schema: QuestionSchema,
     speakers: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
 ) -> Merged:
@@ -173,8 +174,8 @@ def proposal(
 
     Answers to an earlier version of the questions are read as far as they still fit.
     """
-    read = [schemas.check_answers(schema, one, speakers, complete=False)[0] for one in answers]
-    compared = schemas.compared(schema, speakers)
+    read = [check_answers(schema, one, speakers, complete=False)[0] for one in answers]
+    compared = compared_paths(schema, speakers)
     if settings.resolution == Resolution.MAJORITY:
         return vote(schema, compared, read, settings.ties)
     return agreed(compared, read)
@@ -208,9 +209,7 @@ def decide_dispute(
         return task
     reason = checked_reason(reason)
     row = _check_decision(task, trainer, reason, replaces)
-    known, problems = schemas.check_answers(
-        schema_of(row), answers, speakers_in(task.dialogue_id), complete=True
-    )
+    known, problems = check_answers(schema_of(row), answers, speakers_in(task.dialogue_id), complete=True)
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)

@@ -11,10 +11,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import LabellingSettings, Schema
-from annotation.labelling.schema import SchemaErrors
+from annotation.labelling.schema.errors import InvalidSchema
+from annotation.labelling.schema.questions import QuestionSchema
+from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.schema.yaml_text import read_yaml
 from annotation.labelling.selectors.schemas import newest_version, version_named
 from annotation.tasks.models.work import Assignment
 from common.refusals import Invalid, Refusal
@@ -32,15 +34,15 @@ class Saved:
     is_new: bool
 
 
-def checked(content: Mapping[str, Any] | str) -> schemas.Schema:
+def checked(content: Mapping[str, Any] | str) -> QuestionSchema:
     """The schema that content or YAML describes; raises Invalid with `details["problems"]`. Stores nothing."""
     try:
-        return schemas.read_yaml(content) if isinstance(content, str) else schemas.read(content)
-    except SchemaErrors as errors:
+        return read_yaml(content) if isinstance(content, str) else read_schema(content)
+    except InvalidSchema as errors:
         raise refusal_of(errors) from errors
 
 
-def refusal_of(errors: SchemaErrors) -> Invalid:
+def refusal_of(errors: InvalidSchema) -> Invalid:
     first, count = errors.problems[0], len(errors.problems)
     where = (
         _("Line %(line)d: ") % {"line": first.line} if first.line else f"{first.path}: " * bool(first.path)
@@ -127,7 +129,7 @@ def _saved_before(project: Project, save_id: UUID) -> Schema | None:
     return version_named(project, event.data["version"])
 
 
-def _store(project: Project, actor: User | None, schema: schemas.Schema, newest: Schema | None) -> Schema:
+def _store(project: Project, actor: User | None, schema: QuestionSchema, newest: Schema | None) -> Schema:
     values = {"content": schema.content, "sha256": schema.sha256}
     if newest is not None and is_replaceable(newest):
         made = {"created_by": actor, "created_at": timezone.now()}

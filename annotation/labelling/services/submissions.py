@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
+from annotation.labelling.schema.answers import Answers, check_answers
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.workbench import is_decided
 from annotation.labelling.services.resolution import check_not_sealed, resolve_task
@@ -174,8 +174,8 @@ def _schema_row(assignment: Assignment, version: int) -> Schema:
     return row
 
 
-def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> schemas.Answers:
-    answers, problems = schemas.check_answers(schema_of(row), sent.answers, speakers, complete=True)
+def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> Answers:
+    answers, problems = check_answers(schema_of(row), sent.answers, speakers, complete=True)
     if not problems:
         return answers
     first = problems[0]
@@ -250,7 +250,7 @@ def _store(
     assignment: Assignment,
     task: Task,
     row: Schema,
-    answers: schemas.Answers,
+    answers: Answers,
     sent: SentLabels,
     made_at: datetime,
 ) -> Submission:

@@ -16,9 +16,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import LabellingSettings, Schema
+from annotation.labelling.schema.answers import Answers, check_answers, compared_paths, differing_paths
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import schema_of
 from annotation.labelling.selectors.workbench import speakers_in
@@ -146,17 +146,15 @@ def make_gold(
     return gold
 
 
-def _checked_gold(
-    project: Project, dialogue: Dialogue, answers: Mapping[str, Any]
-) -> tuple[Schema, schemas.Answers]:
+def _checked_gold(project: Project, dialogue: Dialogue, answers: Mapping[str, Any]) -> tuple[Schema, Answers]:
     settings = LabellingSettings.objects.select_related("schema").get(project=project)
     if settings.schema is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
     return settings.schema, _checked(settings.schema, dialogue.pk, answers)
 
 
-def _checked(row: Schema, dialogue_id: int, answers: Mapping[str, Any]) -> schemas.Answers:
-    known, problems = schemas.check_answers(schema_of(row), answers, speakers_in(dialogue_id), complete=True)
+def _checked(row: Schema, dialogue_id: int, answers: Mapping[str, Any]) -> Answers:
+    known, problems = check_answers(schema_of(row), answers, speakers_in(dialogue_id), complete=True)
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)
@@ -307,16 +305,16 @@ def answer_item(*, annotator: User, try_id: UUID, place: int, answers: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    answers: schemas.Answers
+    answers: Answers
     wrong: list[str]
     compared: int
 
 
-def grade(gold: GoldDialogue, answers: schemas.Answers) -> Graded:
+def grade(gold: GoldDialogue, answers: Answers) -> Graded:
     """Compare with the right answers: every compared question that either of the two answers."""
     schema = schema_of(gold.schema)
-    wrong = schemas.differences(schema, gold.answers, answers)
-    paths = schemas.compared(schema, speakers_in(gold.dialogue_id))
+    wrong = differing_paths(schema, gold.answers, answers)
+    paths = compared_paths(schema, speakers_in(gold.dialogue_id))
     asked = [path for path in paths if value_at(gold.answers, path) is not None or path in wrong]
     return Graded(answers, wrong, len(asked))
 

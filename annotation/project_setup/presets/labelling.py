@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from annotation.labelling.models.labels import Resolution, Ties
-from annotation.labelling.schema import read_yaml
+from annotation.labelling.schema.yaml_text import read_yaml
 from annotation.project_setup.presets.preset import LabellingDefaults, Preset
 from projects.models import Protocol
 

@@ -26,7 +26,7 @@ class LabellingDefaults:
 class Preset:
     """What a new project starts with; everything can be changed later in the project.
 
-    schema: content for annotation.labelling.schema.read, and labelling: for the protocol `labelling` only.
+    schema (see annotation.labelling.schema.reading.read_schema) and labelling: only for the protocol `labelling`.
     """
 
     protocol: Protocol

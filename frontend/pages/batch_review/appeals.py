@@ -29,7 +29,7 @@ from annotation.batch_review.selectors.accuracy import (
 )
 from annotation.batch_review.selectors.sample_review import appeals_for, corrections, disputable_item
 from annotation.batch_review.services.sample_review import raise_appeal, settle_appeal
-from annotation.labelling.schema import Question
+from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.schemas import newest_version, schema_of
 from annotation.labelling.selectors.settings import labelling_project
 from common.refusals import NotFound, Refusal

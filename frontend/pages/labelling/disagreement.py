@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.labelling.schema import Question
+from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors import disagreement as selectors
 from annotation.labelling.selectors.schemas import current_schema, schema_of
 from annotation.labelling.selectors.settings import labelling_project

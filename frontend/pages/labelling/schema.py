@@ -14,8 +14,8 @@ from django.utils.translation import ngettext, override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.labelling import schema
 from annotation.labelling.models.labels import Schema
+from annotation.labelling.schema.yaml_text import to_yaml
 from annotation.labelling.selectors.schemas import (
     NEWEST_VERSION,
     answers_of,
@@ -269,7 +269,7 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _show_version(
     request: HttpRequest, project: Project, row: Schema, granted: frozenset[Capability]
 ) -> HttpResponse:
-    text = schema.to_yaml(schema_of(row))
+    text = to_yaml(schema_of(row))
     before = versions_of(project).filter(version__lt=row.version).first()
     current = current_schema(project)
     context = {
@@ -279,7 +279,7 @@ def _show_version(
         "answered": answers_of(row),
         "is_current": current is not None and current.pk == row.pk,
         "before": before,
-        "changes": changed_lines(schema.to_yaml(schema_of(before)), text) if before else [],
+        "changes": changed_lines(to_yaml(schema_of(before)), text) if before else [],
         "text": text,
         "configures": Capability.CONFIGURE in granted,
         "versions": versions_of(project)[:VERSIONS_SHOWN],
@@ -327,7 +327,7 @@ def download(request: HttpRequest, slug: str, number: int = 0) -> HttpResponse:
     project = labelling_project(signed_in(request), slug)
     row = version_named(project, min(number, NEWEST_VERSION)) if number else _known(current_schema(project))
     name = f"{project.slug}-schema-{row.version}.yaml"
-    return _yaml(schema.to_yaml(schema_of(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
+    return _yaml(to_yaml(schema_of(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @login_required

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.labelling import schema
+from annotation.labelling.schema.questions import BilingualText
 from annotation.labelling.selectors.schemas import current_schema, schema_of
 from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
 from annotation.onboarding.selectors.threads import faq_of
@@ -113,7 +113,7 @@ def _explained(project: Project, language: str) -> list[dict[str, Any]]:
     return found
 
 
-def _say(text: schema.Text | None, language: str) -> str:
+def _say(text: BilingualText | None, language: str) -> str:
     if text is None:
         return ""
     return text.zh if language == "zh" else text.en

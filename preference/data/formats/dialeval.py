@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.labelling.schema import Nugget, Question, Schema, Scope
+from annotation.labelling.schema.questions import Nugget, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import current_schema, schema_of
 from dialogues.models import Dialogue
 from preference.data.formats.labels import Answered, submissions_on
@@ -48,7 +48,7 @@ def _reviewed(answered: Sequence[Answered]) -> dict[str, Any]:
     )
 
 
-def _nugget_question(schema: Schema) -> Question | None:
+def _nugget_question(schema: QuestionSchema) -> Question | None:
     return next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
 
 

@@ -15,7 +15,7 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from annotation.labelling.models.labels import FinalLabel, Submission
-from annotation.labelling.schema import Answers
+from annotation.labelling.schema.answers import Answers
 from annotation.tasks.models.work import TaskState
 from dialogues.models import Dialogue
 

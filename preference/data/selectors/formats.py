@@ -1,6 +1,6 @@
 """Which export formats hold what a project makes."""
 
-from annotation.labelling.schema import Scope
+from annotation.labelling.schema.questions import Scope
 from annotation.labelling.selectors.schemas import current_schema, schema_of
 from preference.data.models.exports import Shape
 from projects.models import Project, Protocol

@@ -12,9 +12,10 @@ from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from annotation.labelling import schema as schemas
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
-from annotation.labelling.schema import Answers
+from annotation.labelling.schema.answers import Answers, check_answers
+from annotation.labelling.schema.questions import QuestionSchema
+from annotation.labelling.services import imported_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task, TaskState
 from dialogues.models import Dialogue, Utterance
@@ -164,11 +165,11 @@ def test_answers_are_checked_once_a_reading(
     """The file is read twice: to say what does not fit before anything is stored, then to store it."""
     checked: list[Answers] = []
 
-    def counted(schema: schemas.Schema, answers: Answers, *args: Any, **options: Any) -> Any:
+    def counted(schema: QuestionSchema, answers: Answers, *args: Any, **options: Any) -> Any:
         checked.append(answers)
-        return schemas.answers.check_answers(schema, answers, *args, **options)
+        return check_answers(schema, answers, *args, **options)
 
-    monkeypatch.setattr(schemas, "check_answers", counted)
+    monkeypatch.setattr(imported_labels, "check_answers", counted)
     imports(helpdesk, file_of(entry("d1", [annotation(), annotation()])), "dialeval")
     assert len(checked) == 2 * 2
 

@@ -6,8 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.labelling import schema
 from annotation.labelling.models.labels import LabellingSettings, LabelOrigin, Resolution, Ties
+from annotation.labelling.schema.answers import (
+    check_answers,
+    compared_paths,
+    count_differing_pairs,
+    differing_paths,
+)
+from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.services.final_answers import value_at
 from annotation.labelling.services.resolution import Settled, disagreement, proposal, settle
 from annotation.project_setup.presets import PRESETS
@@ -16,8 +22,8 @@ from annotation.tasks.models.work import TaskState
 SPEAKERS = ["customer", "helpdesk", "customer"]
 CONTENT = PRESETS["dialeval"].schema
 assert CONTENT is not None
-SCHEMA = schema.read(CONTENT)
-COMPARED = schema.compared(SCHEMA, SPEAKERS)
+SCHEMA = read_schema(CONTENT)
+COMPARED = compared_paths(SCHEMA, SPEAKERS)
 
 
 def values_at(path: str) -> st.SearchStrategy[Any]:
@@ -47,7 +53,7 @@ def settled(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = 
 @given(PEOPLE)
 def test_generated_answers_are_answers(answers: list[dict[str, Any]]) -> None:
     for one in answers:
-        assert schema.check_answers(SCHEMA, one, SPEAKERS, complete=True) == (one, [])
+        assert check_answers(SCHEMA, one, SPEAKERS, complete=True) == (one, [])
 
 
 @given(PEOPLE)
@@ -59,8 +65,8 @@ def test_disagreement_is_a_share_and_none_for_one_person(answers: list[dict[str,
 @given(PEOPLE)
 def test_disagreement_counts_the_differences_of_every_pair(answers: list[dict[str, Any]]) -> None:
     sparse = [*answers, {"dialogue": {}, "utterances": {}}]
-    found = [len(schema.differences(SCHEMA, one, other)) for one, other in combinations(sparse, 2)]
-    assert schema.pairs_apart(SCHEMA, sparse) == sum(found)
+    found = [len(differing_paths(SCHEMA, one, other)) for one, other in combinations(sparse, 2)]
+    assert count_differing_pairs(SCHEMA, sparse) == sum(found)
     assert disagreement(SCHEMA, sparse, len(COMPARED)) == sum(found) / (len(found) * len(COMPARED))
 
 
@@ -85,7 +91,7 @@ def test_equal_answers_are_the_final_ones(
 @given(st.lists(ANSWERS, min_size=2, max_size=5))
 def test_agreement_is_final_only_where_nobody_differs(answers: list[dict[str, Any]]) -> None:
     outcome = settled(answers, Resolution.AGREEMENT)
-    differ = any(schema.differences(SCHEMA, one, other) for one, other in combinations(answers, 2))
+    differ = any(differing_paths(SCHEMA, one, other) for one, other in combinations(answers, 2))
     assert outcome.state == (TaskState.CONFIRMING if differ else TaskState.FINAL)
     assert (outcome.final is None) == differ
 

@@ -8,7 +8,7 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.labelling.models.labels import Schema
-from annotation.labelling.schema import read_yaml
+from annotation.labelling.schema.yaml_text import read_yaml
 from annotation.labelling.selectors.schemas import newest_version, schema_of
 from annotation.labelling.services.schemas import save_schema
 from annotation.labelling.services.submissions import SentLabels, submit_labels

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings, Schema
-from annotation.labelling.schema import read, to_yaml
+from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.schema.yaml_text import to_yaml
 from annotation.labelling.selectors.schemas import current_schema, schema_of, version_named, versions_of
 from annotation.labelling.services.schemas import mark_used, save_schema, use_schema
 from annotation.project_setup.presets import PRESETS
@@ -57,7 +58,7 @@ def test_the_first_save_is_version_1_and_in_use(quality: Project, tess: User) ->
 
 def test_yaml_and_content_are_the_same_questions(quality: Project) -> None:
     first = save(quality, DIQAD)
-    again = save_schema(project=quality, actor=None, content=to_yaml(read(DIQAD)), save_id=uuid4())
+    again = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=uuid4())
     assert (again.row, again.is_new) == (first, False)
 
 
@@ -66,13 +67,13 @@ def test_a_save_sent_twice_is_one(quality: Project) -> None:
     first = save_schema(project=quality, actor=None, content=DIQAD, save_id=save_id)
     again = save_schema(project=quality, actor=None, content=DCH, save_id=save_id)
     assert (again.row, again.is_new) == (first.row, False)
-    assert Schema.objects.get().sha256 == read(DIQAD).sha256
+    assert Schema.objects.get().sha256 == read_schema(DIQAD).sha256
 
 
 def test_an_unused_version_is_replaced(quality: Project) -> None:
     first = save(quality, DIQAD)
     second = save(quality, DCH)
-    assert (second.pk, second.version, second.sha256) == (first.pk, 1, read(DCH).sha256)
+    assert (second.pk, second.version, second.sha256) == (first.pk, 1, read_schema(DCH).sha256)
 
 
 def test_a_used_version_is_frozen(quality: Project) -> None:
@@ -81,7 +82,7 @@ def test_a_used_version_is_frozen(quality: Project) -> None:
     second = save(quality, DCH)
     assert second.version == 2
     first.refresh_from_db()
-    assert first.sha256 == read(DIQAD).sha256
+    assert first.sha256 == read_schema(DIQAD).sha256
     assert current_schema(quality) == second
 
 
@@ -159,7 +160,7 @@ def post(api: Client, address: str, **body: Any) -> Any:
 
 
 def test_saving_and_reading(api: Client, quality: Project) -> None:
-    body = {"id": str(uuid4()), "yaml": to_yaml(read(DIQAD))}
+    body = {"id": str(uuid4()), "yaml": to_yaml(read_schema(DIQAD))}
     first, again = (post(api, SCHEMAS, **body) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["content"] == DIQAD

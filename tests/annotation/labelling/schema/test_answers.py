@@ -5,18 +5,25 @@ from typing import Any
 
 import pytest
 
-from annotation.labelling import schema as schemas
-from annotation.labelling.schema import AnswerProblem, Schema, Scope, check_answers, compared, differences
+from annotation.labelling.schema.answers import (
+    AnswerProblem,
+    check_answers,
+    compared_paths,
+    differing_paths,
+    is_required,
+)
+from annotation.labelling.schema.questions import QuestionSchema, Scope
+from annotation.labelling.schema.reading import read_schema
 from annotation.project_setup.presets import PRESETS
 from tests.annotation.labelling.schema import generated
 
 
-def preset(name: str) -> Schema:
-    return schemas.read(PRESETS[name].schema or {})
+def preset(name: str) -> QuestionSchema:
+    return read_schema(PRESETS[name].schema or {})
 
 
 def problems(
-    schema: Schema, dialogue: Any, speakers: tuple[str, ...] = (), **utterances: Any
+    schema: QuestionSchema, dialogue: Any, speakers: tuple[str, ...] = (), **utterances: Any
 ) -> list[tuple[str, str]]:
     sent = {
         "dialogue": dialogue,
@@ -54,7 +61,12 @@ def test_incoherence_sets_informativeness_and_safety() -> None:
 
 def test_only_the_bot_is_judged() -> None:
     schema = preset("diamante-evaluation")
-    assert compared(schema, ["A", "B"]) == ["engagingness", "1/coherence", "1/informativeness", "1/safety"]
+    assert compared_paths(schema, ["A", "B"]) == [
+        "engagingness",
+        "1/coherence",
+        "1/informativeness",
+        "1/safety",
+    ]
     answers, _ = check_answers(
         schema, {"dialogue": {}, "utterances": {"0": {"safety": 2}}}, ["A", "B"], complete=False
     )
@@ -103,9 +115,9 @@ def test_what_is_no_answers_is_said_and_does_no_harm(sent: Any, found: list[tupl
     assert [(one.path, one.code) for one in problems] == found
 
 
-def of_kind(kind: str, **more: Any) -> Schema:
+def of_kind(kind: str, **more: Any) -> QuestionSchema:
     asked = {"key": "q", "scope": "dialogue", "kind": kind, "text": {"en": "Q", "zh": "问"}, **more}
-    return schemas.read({"questions": [asked]})
+    return read_schema({"questions": [asked]})
 
 
 @pytest.mark.parametrize(
@@ -135,23 +147,23 @@ def test_what_differs_is_named_once() -> None:
     schema = preset("dch")
     one = {"dialogue": {"TS": 1, "TA": 0}, "utterances": {"0": {"nugget": "CNUG0"}, "10": {"nugget": "NAN"}}}
     other = {"dialogue": {"TS": 1, "TA": 1}, "utterances": {"0": {"nugget": "CNUG"}, "9": {"nugget": "NAN"}}}
-    assert differences(schema, one, other) == ["TA", "0/nugget", "9/nugget", "10/nugget"]
-    assert differences(schema, one, one) == []
+    assert differing_paths(schema, one, other) == ["TA", "0/nugget", "9/nugget", "10/nugget"]
+    assert differing_paths(schema, one, one) == []
 
 
 def test_reasons_need_not_agree() -> None:
     schema = preset("diqad")
-    assert compared(schema, ["user"]) == ["verify", "quality"]
+    assert compared_paths(schema, ["user"]) == ["verify", "quality"]
     one = {"dialogue": {"quality": 1, "reasons_1": ["none"]}, "utterances": {}}
     other = {"dialogue": {"quality": 1, "reasons_1": ["incomplete"]}, "utterances": {}}
-    assert differences(schema, one, other) == []
+    assert differing_paths(schema, one, other) == []
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_holds_holds_again(seed: int) -> None:
     rng = Random(seed)
     content = generated.content(rng)
-    schema = schemas.read(content)
+    schema = read_schema(content)
     speakers = [rng.choice([*generated.SPEAKERS, "else"]) for _ in range(rng.randint(0, 6))]
     settled, _problems = check_answers(
         schema, generated.answers(rng, content, speakers), speakers, complete=False
@@ -165,18 +177,18 @@ def test_what_the_parts_say_is_what_the_whole_says(seed: int) -> None:
     """`missing` is exactly: required by `is_required`, and unanswered."""
     rng = Random(seed)
     content = generated.content(rng)
-    schema = schemas.read(content)
+    schema = read_schema(content)
     speakers = [rng.choice(generated.SPEAKERS) for _ in range(4)]
     sent, _ = check_answers(schema, generated.answers(rng, content, speakers), speakers, complete=False)
     _, problems = check_answers(schema, sent, speakers, complete=True)
     wanted = set()
     for question in schema.questions:
         places: list[tuple[int | None, str | None]] = [(None, None)]
-        if question.scope == schemas.Scope.UTTERANCE:
+        if question.scope == Scope.UTTERANCE:
             places = list(enumerate(speakers))
         for position, speaker in places:
             held = sent["dialogue"] if position is None else sent["utterances"].get(str(position), {})
-            if question.key not in held and schemas.is_required(question, sent, speaker, position):
+            if question.key not in held and is_required(question, sent, speaker, position):
                 wanted.add(question.key if position is None else f"{position}/{question.key}")
     assert {problem.path for problem in problems} == wanted
     assert all(isinstance(problem, AnswerProblem) and problem.code == "missing" for problem in problems)

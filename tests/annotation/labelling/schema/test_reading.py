@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from annotation.labelling import schema
-from annotation.labelling.schema import Problem, SchemaErrors
+from annotation.labelling.schema.errors import InvalidSchema, SchemaProblem
+from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.schema.writing import content_sha256
 
 TEXT = {"en": "Q", "zh": "问"}
 
@@ -26,9 +27,9 @@ def question(key: Any = "q", **more: Any) -> dict[str, Any]:
     return {name: value for name, value in (made | more).items() if value is not ...}
 
 
-def problems_of(*questions: Any) -> list[Problem]:
-    with pytest.raises(SchemaErrors) as refused:
-        schema.read({"questions": list(questions)})
+def problems_of(*questions: Any) -> list[SchemaProblem]:
+    with pytest.raises(InvalidSchema) as refused:
+        read_schema({"questions": list(questions)})
     return refused.value.problems
 
 
@@ -136,12 +137,12 @@ def test_a_set_option_must_be_offered_to_everybody_asked() -> None:
     options = [option(0, speakers=["customer"]), option(1)]
     asked = question("p", scope="utterance", options=options, sets=[{"when": IN_Q, "value": 0}])
     assert only_problem(question(), asked) == "questions[1].sets[0].value"
-    schema.read({"questions": [question(), asked | {"speakers": ["customer"]}]})
+    read_schema({"questions": [question(), asked | {"speakers": ["customer"]}]})
 
 
 def test_options_that_never_meet_may_share_a_key() -> None:
     options = [option("C", key="1", speakers=["customer"]), option("H", key="1", speakers=["helpdesk"])]
-    schema.read({"questions": [question(scope="utterance", options=options)]})
+    read_schema({"questions": [question(scope="utterance", options=options)]})
     assert only_problem(question(scope="utterance", options=[*options, option("N", key="1")]))
 
 
@@ -150,12 +151,12 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_conditions_are_nested_twelve_deep_at_most() -> None:
-    schema.read({"questions": [question(), question("p", when=nested(12))]})
+    read_schema({"questions": [question(), question("p", when=nested(12))]})
     assert "nested" in problems_of(question(), question("p", when=nested(13)))[0].message
 
 
 def test_two_hundred_questions_at_most() -> None:
-    schema.read({"questions": [question(f"q{n}") for n in range(200)]})
+    read_schema({"questions": [question(f"q{n}") for n in range(200)]})
     assert only_problem(*[question(f"q{n}") for n in range(201)]) == "questions"
 
 
@@ -163,8 +164,8 @@ def test_two_hundred_questions_at_most() -> None:
     "content", [None, [], "questions", 5, {}, {"questions": {}}, {"questions": []}, {"questions": [5]}]
 )
 def test_what_is_no_schema_at_all(content: Any) -> None:
-    with pytest.raises(SchemaErrors):
-        schema.read(content)
+    with pytest.raises(InvalidSchema):
+        read_schema(content)
 
 
 def test_everything_wrong_is_said_at_once_but_not_without_end() -> None:
@@ -179,9 +180,9 @@ def test_in_chinese() -> None:
 
 
 def test_equal_content_has_one_sum_however_it_is_written() -> None:
-    plain = schema.read({"questions": [question()]})
-    wordy = schema.read(
+    plain = read_schema({"questions": [question()]})
+    wordy = read_schema(
         {"questions": [dict(reversed(question(required=True, agree=True, when=None).items()))]}
     )
-    assert plain.sha256 == wordy.sha256 == schema.sha256_of(plain.content)
-    assert plain.sha256 != schema.read({"questions": [question(required=False)]}).sha256
+    assert plain.sha256 == wordy.sha256 == content_sha256(plain.content)
+    assert plain.sha256 != read_schema({"questions": [question(required=False)]}).sha256

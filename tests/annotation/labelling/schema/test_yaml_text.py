@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.labelling import schema as schemas
-from annotation.labelling.schema import Problem, SchemaErrors, read, read_yaml, to_yaml
+from annotation.labelling.schema.answers import check_answers
+from annotation.labelling.schema.errors import InvalidSchema, SchemaProblem
+from annotation.labelling.schema.questions import Scope
+from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.schema.yaml_text import read_yaml, to_yaml
 from annotation.project_setup.presets import PRESETS
 from tests.annotation.labelling.schema import generated
 
@@ -33,16 +36,16 @@ words = st.text(
 texts = st.builds(lambda en, zh: {"en": f"{en}.", "zh": f"{zh}。"}, words, words)
 
 
-def problems_of(text: str) -> list[Problem]:
-    with pytest.raises(SchemaErrors) as refused:
+def problems_of(text: str) -> list[SchemaProblem]:
+    with pytest.raises(InvalidSchema) as refused:
         read_yaml(text)
     return refused.value.problems
 
 
-def faults_of(text: str) -> list[Problem]:
+def faults_of(text: str) -> list[SchemaProblem]:
     try:
         read_yaml(text)
-    except SchemaErrors as errors:
+    except InvalidSchema as errors:
         return errors.problems
     return []
 
@@ -52,8 +55,8 @@ def faults_of(text: str) -> list[Problem]:
 def test_any_schema_survives_being_written_and_read(seed: int, first: Any, second: Any) -> None:
     content = generated.content(Random(seed))
     content["questions"][0] |= {"text": first, "guideline": second}
-    schema = read(content)
-    assert read(schema.content) == schema
+    schema = read_schema(content)
+    assert read_schema(schema.content) == schema
     again = read_yaml(to_yaml(schema))
     assert (again, again.sha256) == (schema, schema.sha256)
     assert to_yaml(again) == to_yaml(schema)
@@ -61,7 +64,7 @@ def test_any_schema_survives_being_written_and_read(seed: int, first: Any, secon
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.schema])
 def test_presets_survive_too(name: str) -> None:
-    schema = read(PRESETS[name].schema or {})
+    schema = read_schema(PRESETS[name].schema or {})
     assert read_yaml(to_yaml(schema)) == schema
 
 
@@ -166,15 +169,15 @@ def _asks(question: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_hostile_schema_is_read_written_and_answered_quickly() -> None:
     started = time.monotonic()
-    schema = read(hostile())
+    schema = read_schema(hostile())
     text = to_yaml(schema)
     assert read_yaml(text) == schema
     assert len(text) < 200_000
     speakers = ["customer", "helpdesk"] * 100
     sent = {
-        "dialogue": {one.key: 3 for one in schema.questions if one.scope is schemas.Scope.DIALOGUE},
+        "dialogue": {one.key: 3 for one in schema.questions if one.scope is Scope.DIALOGUE},
         "utterances": {str(n): {"q1": 5} for n in range(200)},
     }
-    _answers, problems = schemas.check_answers(schema, sent, speakers, complete=True)
+    _answers, problems = check_answers(schema, sent, speakers, complete=True)
     assert problems
     assert time.monotonic() - started < AT_ONCE

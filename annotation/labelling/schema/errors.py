@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """path: "questions[2].options[0].text.zh"; line: of the YAML text, from 1; None where there was no text."""
 
     path: str
@@ -25,10 +25,10 @@ class Problem:
         return asdict(self)
 
 
-class SchemaErrors(Exception):
+class InvalidSchema(Exception):
     """A schema that cannot be taken; every problem that was found, at most MOST_PROBLEMS, in the order of the text."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SchemaProblem]) -> None:
         super().__init__("; ".join(str(problem) for problem in problems[:3]))
         self.problems = list(problems[:MOST_PROBLEMS])
 
@@ -39,16 +39,16 @@ def shown(path: Path) -> str:
     return "".join(parts).removeprefix(".")
 
 
-class Found:
+class ProblemCollector:
     """Collects problems while a schema is read. lines: where each path of a YAML text stands."""
 
     def __init__(self, lines: dict[Path, int] | None = None) -> None:
         self.lines = lines
-        self.problems: list[Problem] = []
+        self.problems: list[SchemaProblem] = []
 
     def add(self, path: Path, message: str, remedy: str = "") -> None:
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(shown(path), self.line_of(path), message, remedy))
+            self.problems.append(SchemaProblem(shown(path), self.line_of(path), message, remedy))
 
     def line_of(self, path: Path) -> int | None:
         """Of what is missing, the line of what should contain it."""
@@ -60,4 +60,4 @@ class Found:
 
     def raise_any(self) -> None:
         if self.problems:
-            raise SchemaErrors(sorted(self.problems, key=lambda one: one.line or 0))
+            raise InvalidSchema(sorted(self.problems, key=lambda one: one.line or 0))
