@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from accounts.models import ApiToken, Scope, Theme, User
 from accounts.rest.person import person
-from accounts.selectors import token_of, tokens_of
+from accounts.selectors import token_for, tokens_for
 from accounts.services import (
     DEFAULT_TOKEN_DAYS,
     MAX_TOKEN_DAYS,
@@ -20,8 +20,8 @@ from accounts.services import (
     revoke_token,
     set_preferences,
 )
-from common.rest.pagination import NewestFirst, page_of
-from common.rest.serializers import Strict, checked
+from common.rest.pagination import NewestFirst, paginated_response
+from common.rest.serializers import StrictSerializer, validated_input
 
 TAG = ["Account"]
 BIGGEST_ID = 2**63 - 1
@@ -42,7 +42,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
         return [Scope(one) for one in token.scopes] if isinstance(token, ApiToken) else None
 
 
-class PreferencesInput(Strict):
+class PreferencesInput(StrictSerializer):
     display_name = serializers.CharField(required=False, allow_blank=True, max_length=80)
     language = serializers.ChoiceField(
         required=False, allow_blank=True, choices=settings.LANGUAGES, help_text="Empty: as the browser."
@@ -51,7 +51,7 @@ class PreferencesInput(Strict):
     submit_on_enter = serializers.BooleanField(required=False)
 
 
-class TokenInput(Strict):
+class TokenInput(StrictSerializer):
     id = serializers.UUIDField(
         help_text="Made by the client. A second send finds the first token and, while it is unused, a new value."
     )
@@ -104,7 +104,7 @@ class MeView(APIView):
     @extend_schema(tags=TAG, operation_id="me_update", request=PreferencesInput, responses=MeSerializer)
     def patch(self, request: Request) -> Response:
         """Change your own preferences."""
-        set_preferences(user=person(request), **checked(PreferencesInput, request))
+        set_preferences(user=person(request), **validated_input(PreferencesInput, request))
         return Response(shown(request))
 
 
@@ -114,12 +114,12 @@ class TokensView(APIView):
     @extend_schema(tags=TAG, operation_id="tokens_list", responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Your tokens, the revoked ones too, newest first."""
-        return page_of(self, request, tokens_of(person(request)), TokenSerializer)
+        return paginated_response(self, request, tokens_for(person(request)), TokenSerializer)
 
     @extend_schema(tags=TAG, operation_id="tokens_create", request=TokenInput, responses={201: TokenMade})
     def post(self, request: Request) -> Response:
         """Make a token. Codes: not_allowed (more than the asking token has), too_many_tokens, token_in_use."""
-        sent = checked(TokenInput, request)
+        sent = validated_input(TokenInput, request)
         by = request.auth if isinstance(request.auth, ApiToken) else None
         token, plain = create_token(user=person(request), request_id=sent.pop("id"), by=by, **sent)
         return Response(TokenMade(token, context={"plain": plain}).data, status=status.HTTP_201_CREATED)
@@ -129,14 +129,14 @@ class TokenView(APIView):
     @extend_schema(tags=TAG, operation_id="tokens_read", responses=TokenSerializer)
     def get(self, request: Request, pk: int) -> Response:
         """One of your tokens."""
-        return Response(TokenSerializer(token_of(person(request), pk)).data)
+        return Response(TokenSerializer(token_for(person(request), pk)).data)
 
     @extend_schema(tags=TAG, operation_id="tokens_revoke", responses={200: TokenSerializer})
     def delete(self, request: Request, pk: int) -> Response:
         """Revoke it: programs that use it are refused at once. It stays in the list, revoked."""
-        token = token_of(person(request), pk)
+        token = token_for(person(request), pk)
         revoke_token(user=person(request), token_id=token.pk)
-        return Response(TokenSerializer(token_of(person(request), pk)).data)
+        return Response(TokenSerializer(token_for(person(request), pk)).data)
 
 
 urlpatterns = [

@@ -7,12 +7,12 @@ from accounts.models import ApiToken, User
 from common.refusals import NotFound
 
 
-def tokens_of(user: User) -> QuerySet[ApiToken]:
+def tokens_for(user: User) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(user=user)
 
 
-def token_of(user: User, token_id: int) -> ApiToken:
-    token = tokens_of(user).filter(pk=token_id).first()
+def token_for(user: User, token_id: int) -> ApiToken:
+    token = tokens_for(user).filter(pk=token_id).first()
     if token is None:
         raise NotFound(_("You have no such token."))
     return token

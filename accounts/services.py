@@ -251,7 +251,7 @@ def _cleaned(user: User) -> None:
         raise Invalid(" ".join(texts), field=field) from error
 
 
-def person_named(who: str) -> User:
+def find_person(who: str) -> User:
     """The person with this sign-in name or e-mail address, whichever case it is written in."""
     name = who.strip()
     exact = User.objects.filter(username=name, is_active=True, imported=False).first()

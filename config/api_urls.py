@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from common.rest.unknown import UnknownAddress
+from common.rest.unknown_address import UnknownAddressView
 
 v1 = [
     path("", include("accounts.api")),
@@ -31,5 +31,5 @@ urlpatterns = [
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
-    re_path(r"", UnknownAddress.as_view()),
+    re_path(r"", UnknownAddressView.as_view()),
 ]

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from common.refusals import Refusal
 from common.rest.parsers import too_large
-from common.rest.problems import CONTENT_TYPE, body_of
+from common.rest.problems import CONTENT_TYPE, problem_body
 from dialogues.services import uploads
 
 Scope = MutableMapping[str, Any]
@@ -98,7 +98,7 @@ def _announced(scope: Scope) -> int:
 
 
 async def _refuse(refusal: Refusal, send: Send) -> None:
-    body = json.dumps(body_of(refusal), ensure_ascii=False).encode()
+    body = json.dumps(problem_body(refusal), ensure_ascii=False).encode()
     headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", str(len(body)).encode())]
     # What was not read cannot be told from a next request.
     headers.append((b"connection", b"close"))

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import CursorPagination, NewestByTime, page_of
+from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import checked, checked_query
+from common.rest.serializers import validated_input, validated_query
 from common.rest.streams import StreamedText
 from dialogues import serializers as shapes
 from dialogues.parsing import FORMATS
@@ -78,7 +78,7 @@ class ImportsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's imports, newest first."""
         project = project_for(person(request), slug, Capability.IMPORT)
-        return page_of(self, request, imports_of(project), shapes.ImportSerializer)
+        return paginated_response(self, request, imports_of(project), shapes.ImportSerializer)
 
     @extend_schema(
         tags=IMPORTS,
@@ -109,8 +109,8 @@ class ImportsView(APIView):
     def _sent(self, request: Request) -> tuple[Any, dict[str, Any]]:
         if (request.content_type or "").partition(";")[0].strip() == RAW:
             sent = cast(dict[str, Any], request.data)  # without a body there is nothing to parse
-            return sent.get("file", io.BytesIO()), checked_query(shapes.ImportQuery, request)
-        form = checked(shapes.ImportForm, request)
+            return sent.get("file", io.BytesIO()), validated_query(shapes.ImportQuery, request)
+        form = validated_input(shapes.ImportForm, request)
         return form.pop("file"), form
 
 
@@ -129,7 +129,7 @@ class ImportErrorsView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> Response:
         """The refused rows in the order of the file, the first 100,000 of them."""
-        return page_of(
+        return paginated_response(
             self, request, refused_rows_of(import_for(person(request), pk)), shapes.RefusedRowSerializer
         )
 
@@ -155,8 +155,8 @@ class DialoguesView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's dialogues in the order in which they came."""
         project = project_for(person(request), slug, Capability.READ_DIALOGUES)
-        rows = dialogues_of(project, **checked_query(shapes.DialogueFilters, request))
-        return page_of(self, request, rows.select_related("project"), shapes.DialogueSerializer)
+        rows = dialogues_of(project, **validated_query(shapes.DialogueFilters, request))
+        return paginated_response(self, request, rows.select_related("project"), shapes.DialogueSerializer)
 
 
 class DialogueView(APIView):

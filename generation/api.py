@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 from accounts.models import Scope
 from accounts.rest.person import person
-from common.rest.pagination import CursorPagination, page_of
-from common.rest.serializers import checked
+from common.rest.pagination import CursorPagination, paginated_response
+from common.rest.serializers import validated_input
 from generation import generators, services
 from generation.selectors import generator_for, generators_for, request_for
 from generation.serializers import (
@@ -53,7 +53,7 @@ class GeneratorsView(APIView):
     @extend_schema(tags=MODELS, operation_id="generators_list", responses=GeneratorSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The models that projects can choose among, for people who configure a project."""
-        return page_of(self, request, generators_for(person(request)), GeneratorSerializer)
+        return paginated_response(self, request, generators_for(person(request)), GeneratorSerializer)
 
     @extend_schema(
         tags=MODELS,
@@ -64,7 +64,7 @@ class GeneratorsView(APIView):
     def post(self, request: Request) -> Response:
         """Add a model. Codes: invalid (an option), name_taken."""
         generators_for(person(request))
-        made = generators.create_generator(actor=person(request), **checked(GeneratorInput, request))
+        made = generators.create_generator(actor=person(request), **validated_input(GeneratorInput, request))
         return Response(GeneratorSerializer(made).data, status=status.HTTP_201_CREATED)
 
 
@@ -80,7 +80,7 @@ class GeneratorView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         """Change where its replies come from. Code: invalid (an option)."""
         row = generator_for(person(request), slug)
-        sent = checked(GeneratorChange, request)
+        sent = validated_input(GeneratorChange, request)
         changed = generators.change_generator(actor=person(request), generator=row, **sent)
         return Response(GeneratorSerializer(changed).data)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.selectors import describe
 
@@ -47,7 +47,7 @@ class GeneratorSerializer(serializers.ModelSerializer[Generator]):
         fields = ["slug", "backend", "options", "created_at"]
 
 
-class GeneratorChange(Strict):
+class GeneratorChange(StrictSerializer):
     backend = serializers.ChoiceField(choices=BackendKind.choices, required=False)
     options = serializers.DictField(
         required=False,
@@ -56,7 +56,7 @@ class GeneratorChange(Strict):
     )
 
 
-class GeneratorInput(Strict):
+class GeneratorInput(StrictSerializer):
     slug = serializers.SlugField(
         max_length=80, help_text="Its name; the same one sent again changes nothing."
     )

@@ -11,10 +11,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
-from common.rest.serializers import checked_query
+from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.serializers import validated_query
 from jobs.models import Job, JobState
-from jobs.selectors import job_for, job_to_steer, jobs_of
+from jobs.selectors import job_for, job_to_manage, jobs_of
 from jobs.services import cancel_job, retry_job
 from projects.selectors import project_for
 
@@ -52,8 +52,8 @@ class JobsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's jobs, newest first."""
         user = person(request)
-        jobs = jobs_of(user, project_for(user, slug), **checked_query(JobFilters, request))
-        return page_of(self, request, jobs, JobSerializer)
+        jobs = jobs_of(user, project_for(user, slug), **validated_query(JobFilters, request))
+        return paginated_response(self, request, jobs, JobSerializer)
 
 
 class JobView(APIView):
@@ -67,7 +67,7 @@ class CancelView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_cancel", request=None, responses={200: JobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask it to stop; a running one stops at its next safe point. Safe to repeat."""
-        job = cancel_job(job=job_to_steer(person(request), pk), actor=person(request))
+        job = cancel_job(job=job_to_manage(person(request), pk), actor=person(request))
         return Response(JobSerializer(job).data)
 
 
@@ -75,7 +75,7 @@ class RetryView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_retry", request=None, responses={200: JobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Put a failed or cancelled job back into the queue. Code: illegal_move (it is done)."""
-        job = retry_job(job=job_to_steer(person(request), pk), actor=person(request))
+        job = retry_job(job=job_to_manage(person(request), pk), actor=person(request))
         return Response(JobSerializer(job).data)
 
 

@@ -43,17 +43,17 @@ class Progress:
         self._job.total, self._job.unit, self._job.done = total, unit, 0
         self._write()
 
-    def at(self, done: int) -> None:
+    def report(self, done: int) -> None:
         """Report `done` units. Raises JobCancelled or JobLost, so call it where it is safe to stop."""
         self._job.done = done
         if self._clock() - self._written >= WRITE_EVERY:
             self._write()
 
-    def check(self) -> None:
+    def heartbeat(self) -> None:
         """Heartbeat now, whatever the clock says."""
         self._write()
 
-    def interrupt(self) -> None:
+    def stop_if_worker_ends(self) -> None:
         """Raises JobInterrupted once the worker is to end. For long work that can go on where it was."""
         if worker_is_ending.is_set():
             raise JobInterrupted

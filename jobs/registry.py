@@ -46,6 +46,6 @@ def work_for(kind: str) -> Work:
     return work
 
 
-def needed_for(kind: str) -> Capability:
+def capability_for(kind: str) -> Capability:
     """What a person needs to steer jobs of this kind; to configure the project where it is of another release."""
     return _KINDS[kind].needs if kind in _KINDS else Capability.CONFIGURE

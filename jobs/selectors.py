@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.refusals import NotAllowed, NotFound
 from jobs.models import Job, Worker
-from jobs.registry import needed_for
+from jobs.registry import capability_for
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
@@ -27,11 +27,11 @@ def job_for(user: User, job_id: UUID) -> Job:
     return job
 
 
-def job_to_steer(user: User, job_id: UUID) -> Job:
+def job_to_manage(user: User, job_id: UUID) -> Job:
     """The job, for members who may start one of its kind. Raises NotFound, NotAllowed."""
     job = job_for(user, job_id)
     if job.project is not None:
-        project_for(user, job.project.slug, needed_for(job.kind))
+        project_for(user, job.project.slug, capability_for(job.kind))
     return job
 
 

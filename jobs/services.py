@@ -192,7 +192,7 @@ def _give_up(job: Job) -> None:
         _fail(job, error, remedy)
 
 
-def beat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:
+def record_heartbeat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:
     """Report a worker alive; called every few seconds by a thread of the worker."""
     Worker.objects.update_or_create(
         name=name,

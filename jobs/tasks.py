@@ -41,7 +41,7 @@ def _start_beating(sender: Any, **_: Any) -> None:
 def _keep_beating(queues: list[str]) -> None:
     while not worker_is_ending.is_set():
         try:
-            services.beat(name=worker_name(), queues=queues, details=details)
+            services.record_heartbeat(name=worker_name(), queues=queues, details=details)
         except Exception:  # the database may be restarting; the next beat tries again
             close_old_connections()
         worker_is_ending.wait(BEAT_EVERY)

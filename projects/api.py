@@ -10,16 +10,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from accounts.services import person_named
-from common.rest.pagination import CursorPagination, NewestFirst, page_of
-from common.rest.serializers import Strict, checked, checked_query
+from accounts.services import find_person
+from common.rest.pagination import CursorPagination, NewestFirst, paginated_response
+from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from projects import services
 from projects.models import DialogueLanguage, Event, Membership, Project, Role
 from projects.roles import Capability
 from projects.selectors import (
     capabilities_of,
     events_of,
-    member_named,
+    find_member,
     members_of,
     memberships_by_project,
     project_for,
@@ -57,10 +57,10 @@ class ProjectSerializer(ProjectShort):
         return sorted(self.context["capabilities"])
 
     def get_version(self, project: Project) -> str:
-        return services.version_of(project)
+        return services.project_version(project)
 
 
-class ProjectInput(Strict):
+class ProjectInput(StrictSerializer):
     title = serializers.CharField(required=False, max_length=200)
     description = serializers.CharField(required=False, allow_blank=True, max_length=services.MAX_TEXT)
     language = serializers.ChoiceField(required=False, choices=DialogueLanguage.choices)
@@ -87,7 +87,7 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         fields = ["username", "shown_name", "email", "roles", "joined_at"]
 
 
-class RolesInput(Strict):
+class RolesInput(StrictSerializer):
     roles = serializers.ListField(
         child=serializers.ChoiceField(choices=Role.choices), allow_empty=False, max_length=len(Role)
     )
@@ -184,7 +184,7 @@ class ProjectView(APIView):
         """Change title, description, language, guidelines; archive or restore. Code: changed_meanwhile."""
         user = person(request)
         project = project_for(user, slug, Capability.CONFIGURE)
-        changes = checked(ProjectInput, request)
+        changes = validated_input(ProjectInput, request)
         archived, version = changes.pop("archived", None), changes.pop("version", None)
         project = services.update_project(project=project, actor=user, changes=changes, version=version)
         if archived is not None:
@@ -200,7 +200,7 @@ class MembersView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Who takes part, in which roles."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        return page_of(self, request, members_of(project), MemberSerializer)
+        return paginated_response(self, request, members_of(project), MemberSerializer)
 
     @extend_schema(
         tags=MEMBERS,
@@ -211,9 +211,9 @@ class MembersView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Give somebody who has an account these roles; 200 when they were a member before. Code: ambiguous_person."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = checked(MemberInput, request)
+        sent = validated_input(MemberInput, request)
         change = services.set_member(
-            project=project, actor=person(request), user=person_named(sent["who"]), roles=sent["roles"]
+            project=project, actor=person(request), user=find_person(sent["who"]), roles=sent["roles"]
         )
         member = members_of(project).get(user=change.user)
         code = status.HTTP_201_CREATED if change.is_new else status.HTTP_200_OK
@@ -230,7 +230,7 @@ class InvitationsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Make an account with a one-time password. Codes: username_taken, email_taken, password_is_own."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = checked(InvitationInput, request)
+        sent = validated_input(InvitationInput, request)
         user, plain = services.invite_person(
             project=project, actor=person(request), invitation_id=sent.pop("id"), **sent
         )
@@ -244,9 +244,9 @@ class MemberView(APIView):
     def put(self, request: Request, slug: str, username: str) -> Response:
         """Give somebody exactly these roles, adding them where they are no member. Code: last_manager."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = checked(RolesInput, request)
+        sent = validated_input(RolesInput, request)
         change = services.set_member(
-            project=project, actor=person(request), user=person_named(username), roles=sent["roles"]
+            project=project, actor=person(request), user=find_person(username), roles=sent["roles"]
         )
         return Response(RolesChange(described(change)).data)
 
@@ -255,7 +255,7 @@ class MemberView(APIView):
         """End the membership; the person's work stays. Code: last_manager."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         change = services.remove_member(
-            project=project, actor=person(request), user=member_named(project, username)
+            project=project, actor=person(request), user=find_member(project, username)
         )
         return Response(RolesChange(described(change)).data)
 
@@ -276,10 +276,10 @@ class EventsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """What happened in the project and who did it, newest first."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        filters = checked_query(EventFilters, request)
+        filters = validated_query(EventFilters, request)
         if "actor" in filters:
             filters["actor__username"] = filters.pop("actor")
-        return page_of(self, request, events_of(project, **filters), EventSerializer)
+        return paginated_response(self, request, events_of(project, **filters), EventSerializer)
 
 
 urlpatterns = [

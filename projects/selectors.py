@@ -17,10 +17,10 @@ def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
     roles = (
         Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
     )
-    return capabilities_with(user, roles)
+    return capabilities_of_roles(user, roles)
 
 
-def capabilities_with(user: User, roles: Iterable[str]) -> frozenset[Capability]:
+def capabilities_of_roles(user: User, roles: Iterable[str]) -> frozenset[Capability]:
     """What `user` may do where these are the person's roles."""
     granted = frozenset[Capability]().union(*(CAPABILITIES.get(role, frozenset()) for role in roles))
     return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
@@ -56,7 +56,7 @@ def groups_of(project: Project) -> list[str]:
     return list(rows.values_list("group", flat=True).distinct())
 
 
-def member_named(project: Project, username: str) -> User:
+def find_member(project: Project, username: str) -> User:
     """A member by sign-in name."""
     row = Membership.objects.filter(project=project, user__username=username).select_related("user").first()
     if row is None:

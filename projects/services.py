@@ -25,7 +25,7 @@ LONGEST_GROUP = 40
 INVITATION = "projects.invitation"
 
 
-def version_of(project: Project) -> str:
+def project_version(project: Project) -> str:
     """Changes with every edit: a form sends back the one it was filled with, and a stale one is refused."""
     values = json.dumps([getattr(project, name) for name in EDITABLE], ensure_ascii=False)
     return hashlib.sha256(values.encode()).hexdigest()[:16]
@@ -45,12 +45,12 @@ def update_project(
     changed = [name for name, value in changes.items() if getattr(stored, name) != value]
     if not changed:
         return stored
-    if version is not None and version != version_of(stored):
+    if version is not None and version != project_version(stored):
         raise Refusal(
             "changed_meanwhile",
             _("Somebody else has changed this project since you opened it."),
             _("Look at the present values, then send yours again."),
-            details={"version": version_of(stored)},
+            details={"version": project_version(stored)},
         )
     before = {name: getattr(stored, name) for name in changed}
     for name in changed:

@@ -12,7 +12,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from accounts.rest.permissions import ScopedAccess, scope_for
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 
 # HTTP status → name in the document, what it means.
 PROBLEMS = {
@@ -72,9 +72,9 @@ class ProblemSchema(AutoSchema):
         self, serializer: Any, direction: Literal["request", "response"]
     ) -> dict[str, Any]:
         shape: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
-        if isinstance(serializer, Strict):
+        if isinstance(serializer, StrictSerializer):
             shape["additionalProperties"] = False
-            if shape.get("description") == getdoc(Strict):
+            if shape.get("description") == getdoc(StrictSerializer):
                 del shape["description"]
         return shape
 

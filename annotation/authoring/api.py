@@ -27,7 +27,7 @@ from annotation.tasks.services import assignment as holding
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound
 from common.rest.pagination import CursorPagination
-from common.rest.serializers import checked
+from common.rest.serializers import validated_input
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -85,7 +85,7 @@ class AssignmentsView(APIView):
         """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
         project = authoring_project(person(request), slug)
         claimed = claim_next_task(
-            annotator=person(request), project=project, **checked(shapes.ClaimInput, request)
+            annotator=person(request), project=project, **validated_input(shapes.ClaimInput, request)
         )
         return Response(full(own(request, claimed.pk)), status=status.HTTP_201_CREATED)
 
@@ -105,7 +105,7 @@ class DraftView(APIView):
     )
     def put(self, request: Request, pk: int) -> Response:
         """Keep unsent words. Code: draft_conflict, with the newer `draft`."""
-        sent = {"candidate_set": None, "source": None} | checked(shapes.DraftInput, request)
+        sent = {"candidate_set": None, "source": None} | validated_input(shapes.DraftInput, request)
         draft = drafts.save_draft(annotator=person(request), assignment_id=pk, **sent)
         return Response(shapes.DraftSerializer(draft).data)
 
@@ -122,7 +122,7 @@ class TurnsView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Send an utterance. 200 when this id was stored before. Codes: out_of_order, written_elsewhere, lease_gone,
         not_writable, invalid."""
-        sent = turns.SentTurn(**checked(shapes.TurnInput, request))
+        sent = turns.SentTurn(**validated_input(shapes.TurnInput, request))
         outcome = turns.submit_turn(annotator=person(request), assignment_id=pk, sent=sent)
         body = {
             "turn": shapes.TurnSerializer(outcome.turn).data,
@@ -141,7 +141,7 @@ class UndoView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Take the last turn back. Code: not_last."""
         outcome = turns.undo_turn(
-            annotator=person(request), assignment_id=pk, **checked(shapes.UndoInput, request)
+            annotator=person(request), assignment_id=pk, **validated_input(shapes.UndoInput, request)
         )
         body = {
             "removed": outcome.turn.pk,
@@ -164,7 +164,7 @@ class CandidatesView(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """The present turn's candidate set number `ordinal`. Codes: too_many_sets, opening."""
-        wanted = checked(shapes.CandidatesInput, request)
+        wanted = validated_input(shapes.CandidatesInput, request)
         made = turns.new_candidates(annotator=person(request), assignment_id=pk, **wanted)
         return Response(shapes.of_request(made))
 
@@ -178,7 +178,7 @@ class AheadView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Tell that a draft rests, so that its candidates can be generated ahead."""
         turns.generate_ahead(
-            annotator=person(request), assignment_id=pk, **checked(shapes.AheadInput, request)
+            annotator=person(request), assignment_id=pk, **validated_input(shapes.AheadInput, request)
         )
         return Response(status=status.HTTP_202_ACCEPTED)
 
@@ -203,7 +203,7 @@ class RestoreView(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Bring back what a reset removed. Code: written_since."""
-        wanted: list[UUID] = checked(shapes.RestoreInput, request)["turn_ids"]
+        wanted: list[UUID] = validated_input(shapes.RestoreInput, request)["turn_ids"]
         turns.restore_turns(annotator=person(request), assignment_id=pk, turn_ids=wanted)
         return Response(full(own(request, pk)))
 
@@ -217,7 +217,7 @@ class ActionView(APIView):
     tells_today: ClassVar[bool] = False
 
     def act(self, request: Request, pk: int) -> Response:
-        sent = checked(shapes.ReasonInput, request) if self.takes_reason else {}
+        sent = validated_input(shapes.ReasonInput, request) if self.takes_reason else {}
         type(self).service(annotator=person(request), assignment_id=pk, **sent)
         row = assignment_for(person(request), pk)
         today = {"today": asdict(today_of(person(request), row.project))} if self.tells_today else {}
@@ -257,7 +257,9 @@ class PlanView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Add dialogues to be written."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        made = plan_dialogues(project=project, actor=person(request), **checked(shapes.PlanInput, request))
+        made = plan_dialogues(
+            project=project, actor=person(request), **validated_input(shapes.PlanInput, request)
+        )
         return Response({"made": made}, status=status.HTTP_201_CREATED)
 
 

@@ -15,20 +15,20 @@ from annotation.tasks.serializers import (
     TraceEntry,
     UtteranceSerializer,
 )
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 from generation.models import CandidateRequest
 from generation.serializers import CandidateRequestSerializer as CandidateRequestSerializer
 
 
-class ClaimInput(Strict):
+class ClaimInput(StrictSerializer):
     claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
 
 
-class ReasonInput(Strict):
+class ReasonInput(StrictSerializer):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2000)
 
 
-class SourceFields(Strict):
+class SourceFields(StrictSerializer):
     position = serializers.IntegerField(min_value=0, max_value=100_000)
     candidate_set = serializers.IntegerField(
         allow_null=True, required=False, min_value=1, max_value=BIGGEST_ID
@@ -55,23 +55,23 @@ class TurnInput(SourceFields):
     trace = serializers.ListField(child=TraceEntry(), required=False, max_length=500)
 
 
-class UndoInput(Strict):
+class UndoInput(StrictSerializer):
     turn_id = serializers.UUIDField()
 
 
-class RestoreInput(Strict):
+class RestoreInput(StrictSerializer):
     turn_ids = serializers.ListField(child=serializers.UUIDField(), allow_empty=False, max_length=1000)
 
 
-class CandidatesInput(Strict):
+class CandidatesInput(StrictSerializer):
     ordinal = serializers.IntegerField(min_value=0, max_value=1000)
 
 
-class AheadInput(Strict):
+class AheadInput(StrictSerializer):
     text = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=MAX_DRAFT)
 
 
-class PlanInput(Strict):
+class PlanInput(StrictSerializer):
     plan_id = serializers.UUIDField(help_text="Made by the client; a second send adds nothing.")
     count = serializers.IntegerField(min_value=1, max_value=100_000)
     priority = serializers.IntegerField(required=False, min_value=-1000, max_value=1000, default=0)

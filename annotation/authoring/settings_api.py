@@ -10,7 +10,7 @@ from accounts.rest.person import person
 from annotation.authoring.models import AuthoringSettings
 from annotation.authoring.selectors.settings import authoring_of
 from annotation.authoring.services.settings import EDITABLE, update_authoring
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 from generation.selectors import servable_generators
 from projects import api as projects_api
 from projects.roles import Capability
@@ -37,7 +37,7 @@ class AuthoringSerializer(serializers.ModelSerializer[AuthoringSettings]):
         fields = EDITABLE
 
 
-class AuthoringInput(Strict, AuthoringSerializer):
+class AuthoringInput(StrictSerializer, AuthoringSerializer):
     pass
 
 

@@ -28,7 +28,7 @@ from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round
 from common.refusals import NotFound
 from common.rest.pagination import CursorPagination, NewestFirst
-from common.rest.serializers import checked, checked_query
+from common.rest.serializers import validated_input, validated_query
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -49,7 +49,7 @@ class BatchesView(APIView):
         """Cut what is in no batch into batches. Codes: nothing_to_cut, wrong_protocol."""
         user = person(request)
         project = labelling_project(user, slug, MANAGES)
-        sent = checked(shapes.CutInput, request)
+        sent = validated_input(shapes.CutInput, request)
         made = batches.cut_batches(project=project, actor=user, cut_id=sent.pop("id"), **sent)
         return Response({"batches": shapes.BatchMade(made, many=True).data}, status=status.HTTP_201_CREATED)
 
@@ -68,7 +68,7 @@ class PlanView(APIView):
         """Change what is sent of the plan; samples that are drawn keep theirs."""
         user = person(request)
         project = labelling_project(user, slug, MANAGES)
-        sent = checked(managing.PlanInput, request)
+        sent = validated_input(managing.PlanInput, request)
         plan = update_batch_plan(project=project, actor=user, changes=sent)
         return Response(managing.PlanShape(plan).data)
 
@@ -93,7 +93,7 @@ class RoundsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Every round of every batch, the newest first."""
         project = selectors.batched_project(person(request), slug)
-        wanted = checked_query(shapes.RoundFilters, request)
+        wanted = validated_query(shapes.RoundFilters, request)
         if "batch" in wanted:
             wanted["batch__number"] = wanted.pop("batch")
         pages = self.pagination_class()
@@ -141,7 +141,7 @@ class UnsealView(StepView):
     """Open a sealed round for corrections, before a sample is drawn. Code: in_review."""
 
     def step(self, request: Request, user: User, row: Round) -> None:
-        sent = checked(shapes.WhyInput, request)
+        sent = validated_input(shapes.WhyInput, request)
         batches.unseal_round(actor=user, round_id=row.pk, reason=sent["reason"])
 
 
@@ -150,7 +150,7 @@ class GroupView(StepView):
     """Give what is still to be labelled to another group. Code: not_open."""
 
     def step(self, request: Request, user: User, row: Round) -> None:
-        sent = checked(shapes.GroupInput, request)
+        sent = validated_input(shapes.GroupInput, request)
         batches.regroup_round(actor=user, round_id=row.pk, group=sent["group"])
 
 
@@ -161,7 +161,7 @@ class AcceptView(StepView):
     needs = JUDGES
 
     def step(self, request: Request, user: User, row: Round) -> None:
-        sent = checked(shapes.AcceptInput, request)
+        sent = validated_input(shapes.AcceptInput, request)
         sample_review.accept_round(
             controller=user, round_id=row.pk, decision_id=sent["id"], reason=sent.get("reason", "")
         )
@@ -178,7 +178,7 @@ class ReturnView(APIView):
         """
         user = person(request)
         row = selectors.round_for(user, pk, JUDGES)
-        sent = checked(shapes.ReturnInput, request)
+        sent = validated_input(shapes.ReturnInput, request)
         following = sample_review.return_round(
             controller=user, round_id=row.pk, decision_id=sent.pop("id"), **sent
         )
@@ -216,7 +216,7 @@ class SampleView(APIView):
         """Draw the sample of a sealed round. Codes: already_drawn, not_sealed, own_work."""
         user = person(request)
         row = selectors.round_for(user, pk, JUDGES)
-        sent = checked(shapes.DrawInput, request)
+        sent = validated_input(shapes.DrawInput, request)
         sampling.draw_sample(controller=user, round_id=row.pk, sample_id=sent["id"], seed=sent.get("seed"))
         sample = sample_of(row)
         body = shapes.of_sample(sample, selectors.progress_of(user, sample))
@@ -230,7 +230,7 @@ class NextView(APIView):
     def get(self, request: Request, pk: int) -> Response:
         """What you judge next. Others who share the sample are given other dialogues for a while."""
         sample = sample_of(selectors.round_for(person(request), pk, JUDGES))
-        count = checked_query(shapes.NextFilters, request).get("count", 1)
+        count = validated_query(shapes.NextFilters, request).get("count", 1)
         return Response({"items": next_of(person(request), sample, count)})
 
 
@@ -256,7 +256,7 @@ class JudgementsView(APIView):
         """
         user = person(request)
         item = selectors.item_for(user, pk)
-        sent = checked(shapes.JudgementInput, request)
+        sent = validated_input(shapes.JudgementInput, request)
         count, held = sent.pop("next", 0), sent.pop("held", [])
         made = sample_review.judge(controller=user, item_id=pk, sent=SentJudgement(**sent))
         sample = sample_of(item.sample.round)
@@ -297,7 +297,7 @@ class AppealsView(APIView):
         user = person(request)
         rows = selectors.appeals_for(user, project_for(user, slug))
         pages = self.pagination_class()
-        wanted = rows.filter(**checked_query(shapes.AppealFilters, request))
+        wanted = rows.filter(**validated_query(shapes.AppealFilters, request))
         page = cast(list[Appeal], pages.paginate_queryset(wanted, request, view=self) or [])
         return pages.get_paginated_response(of_appeals(page))
 
@@ -315,7 +315,7 @@ class RaiseView(APIView):
         """Dispute a correction. Codes: not_corrected, appealed."""
         user = person(request)
         item = selectors.disputable_item(user, pk)
-        sent = checked(shapes.AppealInput, request)
+        sent = validated_input(shapes.AppealInput, request)
         made = sample_review.raise_appeal(by=user, item_id=pk, appeal_id=sent["id"], reason=sent["reason"])
         [body] = of_appeals([selectors.appeals_for(user, item.sample.round.project).get(pk=made.pk)])
         return Response(body, status=status.HTTP_201_CREATED)
@@ -334,7 +334,7 @@ class SettlementView(APIView):
         project = _project_of_appeal(user, pk)
         if not selectors.appeals_for(user, project).filter(pk=pk).exists():
             raise _missing_appeal()
-        sent = checked(shapes.SettlementInput, request)
+        sent = validated_input(shapes.SettlementInput, request)
         sample_review.settle_appeal(trainer=user, appeal_id=pk, **sent)
         [body] = of_appeals([selectors.appeals_for(user, project).get(pk=pk)])
         return Response(body)

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from annotation.batch_review.models import BatchPlan
 from annotation.batch_review.selectors.boards import Boards
 from annotation.batch_review.services.plan import BATCHES
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 from measures.proportion import Proportion
 
 
@@ -19,7 +19,7 @@ class PlanShape(serializers.ModelSerializer[BatchPlan]):
         fields = BATCHES
 
 
-class PlanInput(Strict, PlanShape):
+class PlanInput(StrictSerializer, PlanShape):
     """Any of them."""
 
     class Meta(PlanShape.Meta):

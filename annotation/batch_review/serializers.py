@@ -14,7 +14,7 @@ from annotation.labelling.serializers import AnswersField, LabelUtteranceSeriali
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from annotation.tasks.serializers import A_DAY_MS, BIGGEST_ID
 from annotation.tasks.services.reasons import MAX_REASON
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 from measures.estimate import Estimate
 from measures.verdict import ClassTally, Decision
 
@@ -25,7 +25,7 @@ BIGGEST_SEED = 2**63 - 1
 MADE = "Made by the client; a second send changes nothing."
 
 
-class CutInput(Strict):
+class CutInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first batches.")
     size = serializers.IntegerField(
         required=False,
@@ -62,15 +62,15 @@ class RoundFilters(serializers.Serializer[Any]):
     group = serializers.CharField(required=False, max_length=40)
 
 
-class WhyInput(Strict):
+class WhyInput(StrictSerializer):
     reason = serializers.CharField(max_length=MAX_REASON)
 
 
-class GroupInput(Strict):
+class GroupInput(StrictSerializer):
     group = serializers.CharField(allow_blank=True, max_length=40, help_text="Empty: anybody.")
 
 
-class DrawInput(Strict):
+class DrawInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the sample.")
     seed = serializers.IntegerField(
         required=False,
@@ -80,12 +80,12 @@ class DrawInput(Strict):
     )
 
 
-class AcceptInput(Strict):
+class AcceptInput(StrictSerializer):
     id = serializers.UUIDField(help_text=MADE)
     reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON)
 
 
-class ReturnInput(Strict):
+class ReturnInput(StrictSerializer):
     id = serializers.UUIDField(help_text=MADE)
     reason = serializers.CharField(max_length=MAX_REASON)
     group = serializers.CharField(
@@ -96,7 +96,7 @@ class ReturnInput(Strict):
     )
 
 
-class JudgementInput(Strict):
+class JudgementInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored judgement.")
     answers = AnswersField(
         required=False,
@@ -120,7 +120,7 @@ class NextFilters(serializers.Serializer[Any]):
     count = serializers.IntegerField(required=False, min_value=1, max_value=5)
 
 
-class AppealInput(Strict):
+class AppealInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored appeal.")
     reason = serializers.CharField(max_length=MAX_REASON)
 
@@ -129,7 +129,7 @@ class AppealFilters(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=AppealState.choices, required=False)
 
 
-class SettlementInput(Strict):
+class SettlementInput(StrictSerializer):
     upheld = serializers.BooleanField(help_text="Whether the label was right.")
     settlement = serializers.CharField(max_length=MAX_REASON, help_text="Why.")
 

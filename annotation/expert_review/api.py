@@ -21,8 +21,8 @@ from annotation.expert_review.selectors import (
 )
 from annotation.expert_review.services import MAX_REASON, Remark
 from annotation.tasks.serializers import BIGGEST_ID, UtteranceSerializer
-from common.rest.pagination import NewestByTime, page_of
-from common.rest.serializers import Strict
+from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.serializers import StrictSerializer
 from dialogues.models import ReviewState
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -30,12 +30,12 @@ from projects.selectors import project_for
 TAG = ["Expert review"]
 
 
-class RemarkSerializer(Strict):
+class RemarkSerializer(StrictSerializer):
     position = serializers.IntegerField(min_value=0, max_value=100_000)
     text = serializers.CharField(max_length=MAX_REASON)
 
 
-class VerdictInput(Strict):
+class VerdictInput(StrictSerializer):
     id = serializers.UUIDField(
         help_text="Of the claim, or made by the client; a second send returns the stored verdict."
     )
@@ -44,7 +44,7 @@ class VerdictInput(Strict):
     remarks = RemarkSerializer(many=True, required=False)
 
 
-class ReviewClaimInput(Strict):
+class ReviewClaimInput(StrictSerializer):
     claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
     skip = serializers.IntegerField(
         required=False,
@@ -94,7 +94,7 @@ class ReviewsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Your own verdicts in the project."""
         project = project_for(person(request), slug, Capability.REVIEW)
-        return page_of(self, request, verdicts_of(person(request), project), ReviewSerializer)
+        return paginated_response(self, request, verdicts_of(person(request), project), ReviewSerializer)
 
     @extend_schema(
         tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue}

@@ -30,7 +30,7 @@ from annotation.tasks.selectors.queue import today_of
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound, Refusal
 from common.rest.pagination import CursorPagination
-from common.rest.serializers import checked
+from common.rest.serializers import validated_input
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -80,7 +80,7 @@ class LabelClaimView(APIView):
         Codes: all_done, all_claimed (with `until`), too_many_open, limit_reached, balance (with `until`).
         """
         project = labelling_project(person(request), slug)
-        wanted = checked(shapes.LabelClaimInput, request)
+        wanted = validated_input(shapes.LabelClaimInput, request)
         claimed = claim_next_task(annotator=person(request), project=project, **wanted)
         return Response(shapes.of_labelling(claimed), status=status.HTTP_201_CREATED)
 
@@ -104,7 +104,7 @@ class LabelDraftView(APIView):
     )
     def put(self, request: Request, pk: int) -> Response:
         """Keep unsent answers. Code: draft_conflict, with the newer `draft`."""
-        sent = {"note": ""} | checked(shapes.LabelDraftInput, request)
+        sent = {"note": ""} | validated_input(shapes.LabelDraftInput, request)
         own_assignment(person(request), pk)
         draft = drafts.save_label_draft(annotator=person(request), assignment_id=pk, **sent)
         return Response({"version": draft.version, "saved_at": draft.saved_at})
@@ -125,7 +125,7 @@ class SubmissionsView(APIView):
         Codes: invalid (with `problems`), too_early (with `seconds_left`), schema_changed, lease_gone, not_writable,
         decided.
         """
-        sent = checked(shapes.SubmissionInput, request)
+        sent = validated_input(shapes.SubmissionInput, request)
         next_claim = sent.pop("next_claim", None)
         done = submissions.submit_labels(
             annotator=person(request), assignment_id=pk, sent=submissions.SentLabels(**sent)
@@ -155,7 +155,7 @@ class SkipView(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Pass the dialogue by, with a reason; it is not offered to you again."""
-        sent = checked(shapes.SkipInput, request)
+        sent = validated_input(shapes.SkipInput, request)
         own_assignment(person(request), pk)
         row = submissions.skip_task(annotator=person(request), assignment_id=pk, reason=sent["reason"])
         body = {
@@ -241,7 +241,7 @@ class DecisionView(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Say what holds, and why. Codes: invalid, not_disputed, already_decided (with `final`), own_work."""
-        sent = checked(shapes.DecisionInput, request)
+        sent = validated_input(shapes.DecisionInput, request)
         dispute_or_404(person(request), pk)
         decided = resolution.decide_dispute(
             trainer=person(request),

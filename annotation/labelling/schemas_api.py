@@ -26,9 +26,8 @@ from annotation.labelling.selectors.schemas import (
 )
 from annotation.labelling.services.schemas import save_schema, use_schema
 from common.refusals import Invalid
-from common.rest.pagination import CursorPagination, page_of
-from common.rest.serializers import Strict
-from common.rest.serializers import checked as checked_input
+from common.rest.pagination import CursorPagination, paginated_response
+from common.rest.serializers import StrictSerializer, validated_input
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -39,7 +38,7 @@ class Newest(CursorPagination):
     ordering = "-version"
 
 
-class QuestionsInput(Strict):
+class QuestionsInput(StrictSerializer):
     content = serializers.JSONField(
         required=False, help_text='{"questions": […]}; see the documentation of schemas.'
     )
@@ -63,7 +62,7 @@ class SchemaInput(QuestionsInput):
     )
 
 
-class VersionInput(Strict):
+class VersionInput(StrictSerializer):
     version = serializers.IntegerField(min_value=1, max_value=NEWEST_VERSION)
 
 
@@ -113,7 +112,7 @@ class SchemasView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The versions, newest first."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        return page_of(self, request, versions_of(project), VersionSerializer)
+        return paginated_response(self, request, versions_of(project), VersionSerializer)
 
     @extend_schema(
         tags=TAG,
@@ -128,7 +127,7 @@ class SchemasView(APIView):
         schema_newer.
         """
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        sent = checked_input(SchemaInput, request)
+        sent = validated_input(SchemaInput, request)
         saved = save_schema(
             project=project,
             actor=person(request),
@@ -158,7 +157,7 @@ class CheckView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Say what is wrong with questions, storing nothing."""
         project_for(person(request), slug, Capability.CONFIGURE)
-        content = _content_of(checked_input(QuestionsInput, request))
+        content = _content_of(validated_input(QuestionsInput, request))
         try:
             schema = read_yaml(content) if isinstance(content, str) else read_schema(content)
         except InvalidSchema as errors:
@@ -201,7 +200,7 @@ class CurrentView(APIView):
     def put(self, request: Request, slug: str) -> Response:
         """Do new work under this version. Code: no_schema."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        version = checked_input(VersionInput, request)["version"]
+        version = validated_input(VersionInput, request)["version"]
         return Response(shown(use_schema(project=project, actor=person(request), version=version)))
 
 

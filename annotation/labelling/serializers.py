@@ -17,7 +17,7 @@ from annotation.labelling.selectors.workbench import (
 from annotation.labelling.services.submissions import MAX_NOTE
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.serializers import A_DAY_MS, TodaySerializer, TraceEntry
-from common.rest.serializers import Strict
+from common.rest.serializers import StrictSerializer
 
 PAGES = [(one.value, one.label) for one in (Stage.LABEL, Stage.CONFIRMATION)]
 BIGGEST_VERSION = 2**31 - 1
@@ -36,14 +36,14 @@ class AnswersField(serializers.JSONField):
         return answers
 
 
-class LabelClaimInput(Strict):
+class LabelClaimInput(StrictSerializer):
     claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
     ahead = serializers.BooleanField(
         required=False, default=False, help_text="Fetched while another is worked on; its time begins later."
     )
 
 
-class LabelDraftInput(Strict):
+class LabelDraftInput(StrictSerializer):
     answers = AnswersField()
     note = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False, max_length=MAX_NOTE)
     version = serializers.IntegerField(
@@ -51,7 +51,7 @@ class LabelDraftInput(Strict):
     )
 
 
-class SubmissionInput(Strict):
+class SubmissionInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored submission.")
     schema = serializers.IntegerField(
         min_value=1, max_value=BIGGEST_VERSION, help_text="The version of the questions that is answered."
@@ -69,12 +69,12 @@ class SubmissionInput(Strict):
     )
 
 
-class SkipInput(Strict):
+class SkipInput(StrictSerializer):
     reason = serializers.CharField(max_length=MAX_NOTE)
     next_claim = serializers.UUIDField(required=False)
 
 
-class DecisionInput(Strict):
+class DecisionInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
     answers = AnswersField()
     reason = serializers.CharField(max_length=MAX_NOTE)

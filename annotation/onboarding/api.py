@@ -28,7 +28,7 @@ from annotation.onboarding.services import admission, threads
 from annotation.onboarding.services.threads import MAX_TEXT
 from annotation.tasks.serializers import BIGGEST_ID
 from common.rest.pagination import CursorPagination
-from common.rest.serializers import Strict, checked, checked_query
+from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -36,7 +36,7 @@ from projects.selectors import project_for
 THREADS, ADMISSION = ["Threads"], ["Admission test"]
 
 
-class ThreadInput(Strict):
+class ThreadInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored thread.")
     dialogue = serializers.IntegerField(min_value=1, max_value=BIGGEST_ID)
     position = serializers.IntegerField(
@@ -45,7 +45,7 @@ class ThreadInput(Strict):
     text = serializers.CharField(max_length=MAX_TEXT)
 
 
-class MessageInput(Strict):
+class MessageInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send stores nothing more.")
     kind = serializers.ChoiceField(choices=MessageKind.choices)
     text = serializers.CharField(max_length=MAX_TEXT)
@@ -110,7 +110,7 @@ class ThreadsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The threads that you may read; annotators: those on dialogues that they hold or labelled, nameless."""
         user, project = person(request), project_for(person(request), slug)
-        rows = selectors.threads_of(user, project, **checked_query(ThreadFilters, request))
+        rows = selectors.threads_of(user, project, **validated_query(ThreadFilters, request))
         pages = self.pagination_class()
         page = pages.paginate_queryset(rows, request, view=self) or []
         return pages.get_paginated_response(of_threads(user, project, page))
@@ -121,7 +121,7 @@ class ThreadsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Ask about a dialogue, or one of its utterances."""
         user, project = person(request), project_for(person(request), slug)
-        sent = checked(ThreadInput, request)
+        sent = validated_input(ThreadInput, request)
         row = threads.ask(
             asker=user,
             project=project,
@@ -141,16 +141,16 @@ class MessagesView(APIView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Answer, ask further (which reopens), or decide (trainers)."""
-        sent = checked(MessageInput, request)
+        sent = validated_input(MessageInput, request)
         row = threads.reply(author=person(request), thread_id=pk, message_id=sent.pop("id"), **sent)
         return Response(of_threads(person(request), row.project, [row])[0], status=status.HTTP_201_CREATED)
 
 
-class TryInput(Strict):
+class TryInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first try.")
 
 
-class TryAnswersInput(Strict):
+class TryAnswersInput(StrictSerializer):
     answers = AnswersField()
 
 
@@ -212,7 +212,9 @@ class TriesView(APIView):
         """Begin a try, or go on with the running one. Codes: not_tested, admitted, no_tries."""
         user = person(request)
         project = project_for(user, slug, Capability.ANNOTATE)
-        row = admission.start_try(annotator=user, project=project, try_id=checked(TryInput, request)["id"])
+        row = admission.start_try(
+            annotator=user, project=project, try_id=validated_input(TryInput, request)["id"]
+        )
         return Response(of_try(row), status=status.HTTP_201_CREATED)
 
 
@@ -231,7 +233,7 @@ class TryAnswerView(APIView):
     )
     def post(self, request: Request, pk: UUID, place: int) -> Response:
         """Answer one dialogue; the first answers stay. Codes: invalid (with `problems`), try_over."""
-        sent = checked(TryAnswersInput, request)
+        sent = validated_input(TryAnswersInput, request)
         admission.answer_item(annotator=person(request), try_id=pk, place=place, answers=sent["answers"])
         return Response(of_try(tests.try_for(person(request), pk)))
 

@@ -12,13 +12,13 @@ from annotation.authoring.settings_api import AuthoringView
 from annotation.project_setup.presets import PRESETS
 from annotation.project_setup.services import create_project
 from common.refusals import NotAllowed
-from common.rest.serializers import Strict, checked
+from common.rest.serializers import StrictSerializer, validated_input
 from projects import api as projects_api
 from projects.models import DialogueLanguage
 from projects.selectors import may_create_projects
 
 
-class NewProjectInput(Strict):
+class NewProjectInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first project.")
     slug = serializers.RegexField(
         r"^[a-z0-9][a-z0-9_-]*$",
@@ -40,7 +40,7 @@ class ProjectsView(projects_api.ProjectsView):
     )
     def post(self, request: Request) -> Response:
         """Make a project and become its manager. Codes: slug_taken, not_allowed (for managers of a project)."""
-        user, sent = person(request), checked(NewProjectInput, request)
+        user, sent = person(request), validated_input(NewProjectInput, request)
         if not may_create_projects(user):
             raise NotAllowed(
                 _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")

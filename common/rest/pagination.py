@@ -82,7 +82,7 @@ def _key(queryset: "QuerySet[Any]", ordering: str | tuple[str, ...]) -> "Field[A
     return field
 
 
-def page_of(
+def paginated_response(
     view: Any,
     request: Request,
     rows: "QuerySet[Any]",

@@ -42,7 +42,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     refusal = _as_refusal(error)
     if refusal is not None:
         set_rollback()
-        body = body_of(refusal)
+        body = problem_body(refusal)
         answer = Response(body, status=refusal.status, content_type=CONTENT_TYPE)
         if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
             answer["Retry-After"] = str(RETRY_AFTER)
@@ -75,8 +75,8 @@ def _as_refusal(error: Exception) -> Refusal | None:
 def _of_rest_framework(error: exceptions.APIException) -> Response:
     set_rollback()
     if isinstance(error, exceptions.ValidationError):
-        return problem(400, "invalid", _("The request has errors."), errors=error.detail)
-    response = problem(error.status_code, str(error.get_codes()), str(error.detail))
+        return problem_response(400, "invalid", _("The request has errors."), errors=error.detail)
+    response = problem_response(error.status_code, str(error.get_codes()), str(error.detail))
     if wait := getattr(error, "wait", None):
         response["Retry-After"] = str(int(wait) + 1)
     if challenge := getattr(error, "auth_header", None):
@@ -84,11 +84,11 @@ def _of_rest_framework(error: exceptions.APIException) -> Response:
     return response
 
 
-def problem(status: int, code: str, detail: str, **more: Any) -> Response:
+def problem_response(status: int, code: str, detail: str, **more: Any) -> Response:
     return Response(_body(status, code, detail, more), status=status, content_type=CONTENT_TYPE)
 
 
-def body_of(refusal: Refusal) -> dict[str, Any]:
+def problem_body(refusal: Refusal) -> dict[str, Any]:
     facts = {"remedy": str(refusal.remedy), **refusal.details}
     return _body(refusal.status, refusal.code, str(refusal.message), facts)
 
@@ -99,7 +99,7 @@ def _body(status: int, code: str, detail: str, facts: Mapping[str, Any]) -> dict
     return {**told, **head, "code": code, "detail": detail}
 
 
-def problem_outside(request: HttpRequest, status: int) -> JsonResponse | None:
+def problem_for_uncaught_error(request: HttpRequest, status: int) -> JsonResponse | None:
     """For an error of an /api/ address that no view caught; None for the pages' addresses."""
     if not request.path.startswith("/api/"):
         return None

@@ -19,7 +19,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type,
 PAGING = {"cursor", "page_size"}
 
 
-class Strict(serializers.Serializer[Any]):
+class StrictSerializer(serializers.Serializer[Any]):
     """Input: unknown keys are refused, since a mistyped one would be ignored in silence."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -51,14 +51,14 @@ def _fits(field: serializers.Field[Any, Any, Any, Any], value: Any) -> bool:
     return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
 
 
-def checked(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+def validated_input(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     """What was sent, checked; raises the answer that names every field that is wrong."""
     sent = shape(data=request.data)
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)
 
 
-def checked_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+def validated_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     """The query's filters, checked; empty ones are left out, and unknown ones refused: they would filter nothing."""
     known = set(shape().fields)
     if unknown := sorted(set(request.query_params) - known - PAGING):

@@ -23,7 +23,7 @@ from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identif
 from dialogues.services import uploads
 from dialogues.services.refused import RefusedRows
 from dialogues.services.storing import misfit, store_batch
-from jobs.garbage import collecting_when_asked
+from jobs.garbage_collection import manual_garbage_collection
 from jobs.models import Job, JobState
 from jobs.progress import Progress
 from jobs.services import start_job
@@ -137,10 +137,10 @@ def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
         )
     progress.start(total=job.parameters["size"], unit="bytes")
     if done := _stored_before(job):
-        progress.at(job.parameters["size"])
+        progress.report(job.parameters["size"])
         return asdict(done)
     try:
-        with collecting_when_asked():
+        with manual_garbage_collection():
             report, broken = _check(job, progress)
             _store(job, progress, report, broken)
     except Refusal:
@@ -209,7 +209,7 @@ def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
                     raise _unreadable(error, report)
                 if result.external_id:
                     broken.add(result.external_id)
-            progress.at(reader.position // 2)
+            progress.report(reader.position // 2)
     if (report.refused and job.parameters["on_error"] == "stop") or not report.dialogues:
         raise _refused(report)
     return report, frozenset(broken)
@@ -250,7 +250,7 @@ def _store(job: Job, progress: Progress, report: Report, broken: frozenset[str])
             report.utterances += stored.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
-            progress.at((job.parameters["size"] + reader.position) // 2)
+            progress.report((job.parameters["size"] + reader.position) // 2)
     report.dialogues = report.stored + report.already_there
 
 

@@ -5,13 +5,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from common.rest.problems import problem_outside
+from common.rest.problems import problem_for_uncaught_error
 from frontend.preferences import THEME_COOKIE
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     page = HttpResponse(render_to_string("errors/400.html", plain_context(request)), status=400)
-    return problem_outside(request, 400) or page
+    return problem_for_uncaught_error(request, 400) or page
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -32,7 +32,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def server_error(request: HttpRequest) -> HttpResponse:
     """Rendered without the database, the session or the person: any of them may be what is broken."""
     page = HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
-    return problem_outside(request, 500) or page
+    return problem_for_uncaught_error(request, 500) or page
 
 
 def plain_context(request: HttpRequest) -> dict[str, str]:

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
+from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import Strict, checked
+from common.rest.serializers import StrictSerializer, validated_input
 from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import JobState
@@ -65,7 +65,7 @@ def number_field(about: str) -> serializers.IntegerField:
     return serializers.IntegerField(min_value=0, max_value=LARGEST, default=0, help_text=about)
 
 
-class ExportInput(Strict):
+class ExportInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first export.")
     format = serializers.ChoiceField(choices=Shape.choices)
     file_type = serializers.ChoiceField(choices=FileType.choices, default=FileType.JSONL)
@@ -197,7 +197,7 @@ class ExportsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's exports, newest first."""
         project = project_for(person(request), slug, Capability.EXPORT)
-        return page_of(self, request, exports_of(project), ExportSerializer)
+        return paginated_response(self, request, exports_of(project), ExportSerializer)
 
     @extend_schema(
         tags=TAG, operation_id="exports_start", request=ExportInput, responses={202: ExportSerializer}
@@ -208,7 +208,7 @@ class ExportsView(APIView):
         Code: submission_used.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
-        sent = checked(ExportInput, request)
+        sent = validated_input(ExportInput, request)
         if sent["snapshot"]:
             sent["snapshot"] = snapshot_for(person(request), sent["snapshot"])
         made = start_export(export_id=sent.pop("id"), project=project, actor=person(request), **sent)

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
-from common.rest.serializers import Strict, checked
+from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.serializers import StrictSerializer, validated_input
 from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import Job, JobState
@@ -29,7 +29,7 @@ from projects.selectors import project_for
 TAG = ["Snapshots"]
 
 
-class SnapshotInput(Strict):
+class SnapshotInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first snapshot.")
     name = serializers.CharField(
         max_length=NAME_CHARS,
@@ -130,7 +130,7 @@ class SnapshotFull(SnapshotSerializer):
         return [one.text() for one in shortages_of(snapshot.card)]
 
 
-class PushInput(Strict):
+class PushInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first job.")
     repo_id = serializers.CharField(max_length=200, help_text="owner/name, as the Hub calls it.")
     private = serializers.BooleanField(default=True, help_text="Of a repository that is made.")
@@ -149,7 +149,7 @@ class SnapshotsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's snapshots, newest first."""
         project = project_for(person(request), slug, Capability.EXPORT)
-        return page_of(self, request, snapshots_of(project), SnapshotSerializer)
+        return paginated_response(self, request, snapshots_of(project), SnapshotSerializer)
 
     @extend_schema(
         tags=TAG, operation_id="snapshots_take", request=SnapshotInput, responses={202: SnapshotFull}
@@ -160,7 +160,7 @@ class SnapshotsView(APIView):
         Codes: nothing_to_take, wrong_protocol, submission_used.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
-        sent = checked(SnapshotInput, request)
+        sent = validated_input(SnapshotInput, request)
         made = take_snapshot(snapshot_id=sent.pop("id"), project=project, actor=person(request), **sent)
         return Response(SnapshotFull(made).data, status=status.HTTP_202_ACCEPTED)
 
@@ -207,7 +207,7 @@ class SnapshotPushView(APIView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Push it to a Hub with the worker's HF_TOKEN; follow the job. Codes: not_ready, file_gone, submission_used."""
-        snapshot, sent = snapshot_for(person(request), pk), checked(PushInput, request)
+        snapshot, sent = snapshot_for(person(request), pk), validated_input(PushInput, request)
         job = push_snapshot(push_id=sent.pop("id"), snapshot=snapshot, actor=person(request), **sent)
         return Response(PushJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
-from common.rest.serializers import Strict, checked
+from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.serializers import StrictSerializer, validated_input
 from dialogues.models import Split
 from jobs.models import JobState
 from preference.data.selectors.snapshots import snapshot_for
@@ -43,7 +43,7 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
         ]  # fmt: skip
 
 
-class EvaluationInput(Strict):
+class EvaluationInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first evaluation.")
     snapshot = serializers.UUIDField()
     model = serializers.CharField(
@@ -73,7 +73,7 @@ class ModelEvaluationsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The evaluations of one model, newest first."""
         model = model_for(person(request), slug)
-        return page_of(self, request, evaluations_of(model.project, model), EvaluationSerializer)
+        return paginated_response(self, request, evaluations_of(model.project, model), EvaluationSerializer)
 
 
 class EvaluationsView(APIView):
@@ -83,7 +83,7 @@ class EvaluationsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's evaluations, newest first."""
         project = project_for(person(request), slug, Capability.TRAIN)
-        return page_of(self, request, evaluations_of(project), EvaluationSerializer)
+        return paginated_response(self, request, evaluations_of(project), EvaluationSerializer)
 
     @extend_schema(
         tags=TAG,
@@ -98,7 +98,7 @@ class EvaluationsView(APIView):
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = {"model": "", **checked(EvaluationInput, request)}
+        sent = {"model": "", **validated_input(EvaluationInput, request)}
         snapshot = snapshot_for(user, sent.pop("snapshot"))
         row = start_evaluation(
             evaluation_id=sent.pop("id"), project=project, actor=user, snapshot=snapshot, **sent

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
+from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import Strict, checked
+from common.rest.serializers import StrictSerializer, validated_input
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.models import lineage_of, model_for, models_of, promotions_of
 from preference.registry.services.promotion import LONGEST_REASON, promote_model, roll_back
@@ -49,7 +49,7 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
         ]  # fmt: skip
 
 
-class ModelInput(Strict):
+class ModelInput(StrictSerializer):
     slug = serializers.RegexField(
         r"^[a-z0-9][a-z0-9_-]*$", required=False, max_length=80, help_text="Small letters, digits, - and _."
     )
@@ -85,7 +85,7 @@ class PromotionSerializer(serializers.ModelSerializer[Promotion]):
         fields = ["id", "project", "before", "after", "undoes", "actor", "reason", "created_at"]
 
 
-class RollBackInput(Strict):
+class RollBackInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first promotion.")
     expected_current = serializers.CharField(
         allow_null=True, max_length=80, help_text="The model that you saw in use; null: the server's own."
@@ -104,7 +104,7 @@ class ModelsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The models that were trained in the project, newest first."""
         project = project_for(person(request), slug, Capability.TRAIN)
-        return page_of(self, request, models_of(project), ModelSerializer)
+        return paginated_response(self, request, models_of(project), ModelSerializer)
 
 
 class ModelView(APIView):
@@ -117,7 +117,9 @@ class ModelView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         """Rename it or change its note. Code: name_taken."""
         model = model_for(person(request), slug)
-        changed = update_model(model=model, actor=person(request), changes=checked(ModelInput, request))
+        changed = update_model(
+            model=model, actor=person(request), changes=validated_input(ModelInput, request)
+        )
         return Response(ModelSerializer(model_for(person(request), changed.slug)).data)
 
     @extend_schema(tags=TAG, operation_id="models_remove_files", responses={200: ModelSerializer})
@@ -142,7 +144,7 @@ class PromotionsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """How the project's model changed, newest first."""
         project = project_for(person(request), slug, Capability.TRAIN)
-        return page_of(self, request, promotions_of(project), PromotionSerializer)
+        return paginated_response(self, request, promotions_of(project), PromotionSerializer)
 
     @extend_schema(
         tags=TAG,
@@ -158,7 +160,7 @@ class PromotionsView(APIView):
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = checked(PromotionInput, request)
+        sent = validated_input(PromotionInput, request)
         model = model_for(user, sent.pop("model"))
         made = promote_model(promotion_id=sent.pop("id"), model=model, project=project, actor=user, **sent)
         return Response(PromotionSerializer(made).data, status=status.HTTP_201_CREATED)
@@ -175,7 +177,7 @@ class RollBackView(APIView):
         """Go back to the model before the newest promotion. Codes: nothing_to_undo, and those of promoting."""
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = checked(RollBackInput, request)
+        sent = validated_input(RollBackInput, request)
         made = roll_back(promotion_id=sent.pop("id"), project=project, actor=user, **sent)
         return Response(PromotionSerializer(made).data, status=status.HTTP_201_CREATED)
 

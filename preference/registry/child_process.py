@@ -104,8 +104,8 @@ def follow(
 def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
     """What asks the job to stop, if anything does. A database that restarts stops nothing."""
     try:
-        progress.at(done())
-        progress.interrupt()
+        progress.report(done())
+        progress.stop_if_worker_ends()
     except (JobCancelled, JobInterrupted, JobLost) as stop:
         return stop
     except (DatabaseError, InterfaceError):
@@ -135,7 +135,7 @@ def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
     kill_at = time.monotonic() + ORPHAN_SECONDS
     give_up_at = kill_at + ORPHAN_SECONDS + 5
     while _is_locked(folder / lock):
-        progress.check()
+        progress.heartbeat()
         if time.monotonic() > kill_at:
             kill_orphan(folder)
         if time.monotonic() > give_up_at:

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import NewestByTime, page_of
+from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import Strict, checked, checked_query
+from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from common.rest.streams import StreamedFile
 from jobs.models import JobState
 from preference.data.selectors.snapshots import snapshot_for
@@ -33,7 +33,7 @@ GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
 LARGEST_SEED = 2**31 - 1
 
 
-class TrainingInput(Strict):
+class TrainingInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first training.")
     snapshot = serializers.UUIDField(help_text="A finished snapshot of the project.")
     model = serializers.CharField(
@@ -136,7 +136,7 @@ class TrainingsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's trainings, newest first."""
         project = project_for(person(request), slug, Capability.TRAIN)
-        return page_of(self, request, runs_of(project), TrainingSerializer)
+        return paginated_response(self, request, runs_of(project), TrainingSerializer)
 
     @extend_schema(
         tags=TAG,
@@ -152,7 +152,7 @@ class TrainingsView(APIView):
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = checked(TrainingInput, request)
+        sent = validated_input(TrainingInput, request)
         snapshot = snapshot_for(user, sent.pop("snapshot"))
         run = start_training(run_id=sent.pop("id"), project=project, actor=user, snapshot=snapshot, **sent)
         return Response(TrainingSerializer(run_for(user, run.pk)).data, status=status.HTTP_202_ACCEPTED)
@@ -186,7 +186,7 @@ class CurveView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> Response:
         """The loss by step. Code: files_gone."""
-        query = checked_query(CurveQuery, request)
+        query = validated_query(CurveQuery, request)
         return Response(CurveSerializer(asdict(curve_of(run_for(person(request), pk), **query))).data)
 
 

@@ -151,7 +151,7 @@ def _trained(folder: Path, job: Job, progress: Progress) -> Trained:
         config=config,
         metrics=Tail(folder / CURVE).look(),
         files=files_in(model),
-        sha256=sha256_of(model, lambda: progress.at(job.done)),
+        sha256=sha256_of(model, lambda: progress.report(job.done)),
         **_tried(folder, job, progress),
     )
 

@@ -17,8 +17,8 @@ from accounts.services import (
     MAX_LIVE_TOKENS,
     create_token,
     create_user,
+    find_person,
     one_time_password,
-    person_named,
     renew_one_time_password,
     revoke_token,
     set_preferences,
@@ -110,28 +110,28 @@ def test_nobody_elses_own_password_can_be_replaced(ann: User) -> None:
 
 @pytest.mark.parametrize("who", ["ann", " ann ", "ANN", "ann@example.org", "Ann@Example.Org"])
 def test_people_are_found_by_name_or_address(ann: User, who: str) -> None:
-    assert person_named(who) == ann
+    assert find_person(who) == ann
 
 
 @pytest.mark.parametrize("who", ["", "anna", "@", "ann@example.com"])
 def test_somebody_unknown_is_not_found(ann: User, who: str) -> None:
     with pytest.raises(NotFound):
-        person_named(who)
+        find_person(who)
 
 
 def test_two_people_with_one_address_have_to_be_named_exactly(ann: User) -> None:
     User.objects.create(username="ann2", email="ann@example.org")
     with pytest.raises(Refusal) as refused:
-        person_named("ann@example.org")
+        find_person("ann@example.org")
     assert refused.value.code == "ambiguous_person"
-    assert person_named("ann") == ann
+    assert find_person("ann") == ann
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"imported": True}])
 def test_who_cannot_sign_in_is_not_found(ann: User, change: dict[str, bool]) -> None:
     User.objects.filter(pk=ann.pk).update(**change)
     with pytest.raises(NotFound):
-        person_named("ann")
+        find_person("ann")
 
 
 def test_the_same_request_makes_one_token_and_its_last_value_works(ann: User) -> None:

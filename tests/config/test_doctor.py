@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from config import doctor
 from config.doctor import Finding
 from generation.models import BackendKind, Generator
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from preference.registry.services.registry import remove_model
 from projects.models import Project
 from tests.disks import disk_of
@@ -62,7 +62,7 @@ def test_lines_for_people_say_the_remedy() -> None:
 
 @pytest.mark.django_db
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
-    beat(name="w1", queues=["default"], details={})
+    record_heartbeat(name="w1", queues=["default"], details={})
     served, candidates, training = doctor.workers()
     assert [one.state for one in (served, candidates, training)] == ["ok", "problem", "problem"]
     assert "-Q gpu" in candidates.remedy

@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from config.health import QUEUES
-from jobs.services import beat
+from jobs.services import record_heartbeat
 
 CHECKOUT = Path(__file__).parent.parent.parent
 ASK = """
@@ -42,11 +42,11 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
 
 @pytest.mark.django_db
 def test_who_requires_workers_waits_for_every_queue(client: Client) -> None:
-    beat(name="w1", queues=["default"], details={})
+    record_heartbeat(name="w1", queues=["default"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
-    beat(name="w2", queues=["gpu"], details={})
+    record_heartbeat(name="w2", queues=["gpu"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
-    beat(name="w3", queues=["training"], details={})
+    record_heartbeat(name="w3", queues=["training"], details={})
     response = client.get("/readyz?workers=required")
     assert response.status_code == 200
     assert set(response.json().values()) == {"ok"}

@@ -9,7 +9,7 @@ from generation.models import Generator
 from generation.protocol import BackendError
 from generation.selectors import workers_holding
 from jobs import tasks as heartbeat
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from projects.models import Project
 from tests.asking import ask, dialogue_in, scripted
 from tests.generation.odd_backends import CLOSING, Closing
@@ -82,7 +82,7 @@ def test_a_model_that_cannot_be_used_is_tried_again(db: None) -> None:
 def test_a_worker_says_what_it_holds(db: None) -> None:
     one, two = local("one"), local("two")
     loaded.preload(one.pk)
-    beat(name="w-1", queues=["gpu"], details=heartbeat.details)
+    record_heartbeat(name="w-1", queues=["gpu"], details=heartbeat.details)
     assert heartbeat.details["models"] == ["closing@one"]
     assert workers_holding(one) == {"w-1": "closing@one"}
     assert workers_holding(two) == {}

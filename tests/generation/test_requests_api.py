@@ -11,7 +11,7 @@ from annotation.authoring.services.turns import Outcome
 from annotation.tasks.models.work import Assignment
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from tests.asking import forget_messages
 
 Writes = Callable[..., Outcome]
@@ -43,7 +43,7 @@ def test_ann_sees_that_nobody_generates(client: Client, ann: User, request_of_an
 
 
 def test_ann_sees_her_candidates(client: Client, ann: User, request_of_ann: CandidateRequest) -> None:
-    beat(name="worker-1", queues=["gpu"], details={})
+    record_heartbeat(name="worker-1", queues=["gpu"], details={})
     drain("worker-1")
     client.force_login(ann)
     told = read(client, request_of_ann)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from jobs.models import Job, JobState, Worker
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from projects.models import Project
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +73,7 @@ def test_a_waiting_job_says_when_no_worker_is_alive(erics_browser: Client, job: 
     Worker.objects.all().delete()
     Job.objects.update(state=JobState.QUEUED)
     assert "No worker is running" in text_of(erics_browser.get(page(job)))
-    beat(name="w", queues=["default"], details={})
+    record_heartbeat(name="w", queues=["default"], details={})
     assert "No worker is running" not in text_of(erics_browser.get(page(job)))
 
 

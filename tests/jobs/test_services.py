@@ -136,8 +136,8 @@ def test_a_worker_that_is_to_end_puts_its_job_back(works: dict[str, Any]) -> Non
     def interrupted(job: Job, progress: Progress) -> dict[str, Any]:
         progress.start(total=10, unit="steps")
         worker_is_ending.set()
-        progress.at(4)
-        progress.interrupt()
+        progress.report(4)
+        progress.stop_if_worker_ends()
         return {}
 
     works["do"] = interrupted
@@ -162,7 +162,7 @@ def test_a_job_is_sent_to_the_queue_that_it_names() -> None:
 def test_a_worker_that_was_believed_dead_changes_nothing_when_it_comes_back(works: dict[str, Any]) -> None:
     def dies(job: Job, progress: Progress) -> dict[str, Any]:
         Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)  # the reaper
-        progress.check()
+        progress.heartbeat()
         return {"by": "the lost worker"}
 
     works["do"] = dies

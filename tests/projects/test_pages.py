@@ -13,11 +13,11 @@ from annotation.authoring.services.settings import update_authoring
 from annotation.tasks.models.work import Assignment, Task
 from frontend.ui.markdown import to_html
 from generation.models import BackendKind, Generator
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from projects.models import Event, Membership, Project, Role
 from projects.roles import Capability
 from projects.selectors import capabilities_of
-from projects.services import update_project, version_of
+from projects.services import project_version, update_project
 from tests.conftest import Joins
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def text_of(response: Any) -> str:
 
 def sent(project: Project, **changes: str) -> dict[str, str]:
     names = ("title", "description", "language", "guidelines_en", "guidelines_zh")
-    return {name: getattr(project, name) for name in names} | {"version": version_of(project)} | changes
+    return {name: getattr(project, name) for name in names} | {"version": project_version(project)} | changes
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -92,7 +92,7 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
 
 
 def test_what_is_there_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
-    beat(name="worker", queues=["gpu", "default"], details={})
+    record_heartbeat(name="worker", queues=["gpu", "default"], details={})
     html = text_of(maras_browser.get(reverse("project", args=["chit-chat"])))
     assert "Before people can work well" not in html
     assert "0 of 3 dialogues finished" in html

@@ -15,12 +15,12 @@ from projects.selectors import capabilities_of, projects_for
 from projects.services import (
     archive_project,
     invite_person,
+    project_version,
     remove_member,
     renew_invitation,
     restore_project,
     set_member,
     update_project,
-    version_of,
 )
 from tests.conftest import Joins
 
@@ -50,7 +50,7 @@ def test_the_same_change_again_is_no_event(project: Project, mara: User) -> None
 
 
 def test_nobody_overwrites_what_they_have_not_seen(project: Project, mara: User) -> None:
-    seen = version_of(project)
+    seen = project_version(project)
     update_project(project=project, actor=mara, changes={"title": "First"}, version=seen)
     with pytest.raises(Refusal) as refused:
         update_project(project=project, actor=mara, changes={"title": "Second"}, version=seen)

@@ -43,7 +43,7 @@ def store_statistics(*, project: Project, progress: Progress | None = None) -> L
         if progress and not done:
             progress.start(total=total, unit="steps")
         elif progress:
-            progress.at(done)
+            progress.report(done)
 
     numbers = compute_numbers(project, told)
     return LabelStatistics.objects.update_or_create(

@@ -31,7 +31,7 @@ from common.refusals import NotAllowed, Refusal
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from projects.models import Membership, Project, Protocol
 from projects.roles import Capability
-from projects.selectors import capabilities_of, capabilities_with
+from projects.selectors import capabilities_of, capabilities_of_roles
 from projects.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def check_still_annotates(assignment: Assignment, roles: Iterable[str] | None = 
 def _may_annotate(person: User, project: Project, roles: Iterable[str] | None) -> bool:
     if project.archived_at is not None:
         return False
-    known = capabilities_of(person, project) if roles is None else capabilities_with(person, roles)
+    known = capabilities_of(person, project) if roles is None else capabilities_of_roles(person, roles)
     return Capability.ANNOTATE in known
 
 

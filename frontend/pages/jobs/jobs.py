@@ -20,8 +20,8 @@ from common.refusals import NotFound
 from frontend.pages import signed_in
 from frontend.templatetags.jobs import job_title
 from jobs.models import LIVE_STATES, Job, JobState
-from jobs.registry import needed_for
-from jobs.selectors import job_for, job_to_steer, jobs_of, served_queues
+from jobs.registry import capability_for
+from jobs.selectors import job_for, job_to_manage, jobs_of, served_queues
 from jobs.services import cancel_job, retry_job
 from projects.selectors import capabilities_of, project_for
 
@@ -135,7 +135,7 @@ PAGES = {"training": "training_run"}
 
 def may_open(user: User, job: Job) -> bool:
     """Whether the person's roles open the page of what the job made."""
-    return job.project is None or needed_for(job.kind) in capabilities_of(user, job.project)
+    return job.project is None or capability_for(job.kind) in capabilities_of(user, job.project)
 
 
 def result_url(job: Job) -> str:
@@ -156,7 +156,7 @@ def result_url(job: Job) -> str:
 @login_required
 def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     user = signed_in(request)
-    job = cancel_job(job=_in_project(job_to_steer(user, job_id), slug), actor=user)
+    job = cancel_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
     if job.state in LIVE_STATES:
         messages.success(request, _("It stops at the next place where nothing is left half-done."))
     return redirect("job", slug, job_id)
@@ -166,7 +166,7 @@ def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
 @login_required
 def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     user = signed_in(request)
-    retry_job(job=_in_project(job_to_steer(user, job_id), slug), actor=user)
+    retry_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
     messages.success(request, _("It is in the queue again."))
     return redirect("job", slug, job_id)
 

@@ -34,7 +34,7 @@ from frontend.ui.labels import in_language, words_of
 from frontend.ui.paging import keyset_page, number_in
 from projects.models import Project
 from projects.roles import Capability
-from projects.selectors import member_named
+from projects.selectors import find_member
 
 CANDIDATES_SHOWN = 10
 GOLD_SHOWN = 200
@@ -215,7 +215,7 @@ def grant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     """Another try, or admission by hand with a reason."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    annotator = member_named(project, username)
+    annotator = find_member(project, username)
     if "reason" in request.POST:
         reason = request.POST["reason"]
         services.admit(trainer=user, project=project, annotator=annotator, reason=reason)

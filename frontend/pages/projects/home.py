@@ -17,7 +17,7 @@ from frontend.pages.projects.project_steps import Shown, next_steps
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
 from projects.selectors import (
-    capabilities_with,
+    capabilities_of_roles,
     may_create_projects,
     memberships_by_project,
     projects_for,
@@ -48,7 +48,7 @@ def cards(user: User, projects: Sequence[Project]) -> list[Card]:
         Card(
             project,
             [str(Role(role).label) for role in roles.get(project.pk, [])],
-            next_steps(project, capabilities_with(user, roles.get(project.pk, [])), seen[project.pk]),
+            next_steps(project, capabilities_of_roles(user, roles.get(project.pk, [])), seen[project.pk]),
         )
         for project in projects
     ]

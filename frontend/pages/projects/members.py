@@ -16,13 +16,13 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 from django_htmx.http import trigger_client_event
 
-from accounts.services import ONE_TIME_PASSWORD_DAYS, person_named
+from accounts.services import ONE_TIME_PASSWORD_DAYS, find_person
 from common.refusals import Refusal
 from frontend.pages import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
-from projects.selectors import groups_of, member_named, members_of, project_for
+from projects.selectors import find_member, groups_of, members_of, project_for
 from projects.services import (
     LONGEST_GROUP,
     Change,
@@ -122,7 +122,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
             change = set_member(
                 project=project,
                 actor=signed_in(request),
-                user=person_named(form.cleaned_data["who"]),
+                user=find_person(form.cleaned_data["who"]),
                 roles=form.cleaned_data["roles"],
             )
         except Refusal as refusal:
@@ -166,7 +166,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     """Another one-time password for somebody who has not chosen a password yet."""
     project = _project(request, slug)
-    user = member_named(project, username)
+    user = find_member(project, username)
     plain = renew_invitation(project=project, actor=signed_in(request), user=user)
     return _render(request, project, made=user, plain=plain, days=ONE_TIME_PASSWORD_DAYS)
 
@@ -186,7 +186,7 @@ def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse
         change = set_member(
             project=project,
             actor=signed_in(request),
-            user=person_named(username),
+            user=find_person(username),
             roles=form.cleaned_data.get("roles", []),
         )
     except Refusal as refusal:
@@ -199,9 +199,7 @@ def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse
 def remove(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     project = _project(request, slug)
     try:
-        change = remove_member(
-            project=project, actor=signed_in(request), user=member_named(project, username)
-        )
+        change = remove_member(project=project, actor=signed_in(request), user=find_member(project, username))
     except Refusal as refusal:
         return _refused(request, project, username, refusal)
     return _changed(request, project, change)
@@ -226,7 +224,7 @@ def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse
         set_group(
             project=project,
             actor=signed_in(request),
-            user=member_named(project, username),
+            user=find_member(project, username),
             group=request.POST.get("group", ""),
         )
     except Refusal as refusal:

@@ -34,7 +34,7 @@ from generation.selectors import servable_generators
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of, project_for
-from projects.services import archive_project, restore_project, update_project, version_of
+from projects.services import archive_project, project_version, restore_project, update_project
 
 
 class ProjectForm(forms.Form):
@@ -142,7 +142,7 @@ def settings_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _values(project: Project) -> dict[str, str]:
     names = ("title", "description", "language", "guidelines_en", "guidelines_zh")
-    return {name: getattr(project, name) for name in names} | {"version": version_of(project)}
+    return {name: getattr(project, name) for name in names} | {"version": project_version(project)}
 
 
 def _stored(request: HttpRequest, form: ProjectForm, project: Project) -> bool:

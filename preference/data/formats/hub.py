@@ -36,12 +36,12 @@ def carry_out_push(job: Job, progress: Progress) -> Pushed:
     progress.start(total=3, unit="files")
     with _refusals(repo_id, token), tempfile.TemporaryDirectory() as scratch:
         parts = _as_parquet(snapshot, Path(scratch))
-        progress.at(1)
+        progress.report(1)
         _push_files(folder, repo_id, private=private, token=token, message=snapshot.name)
-        progress.at(2)
+        progress.report(2)
         loaded = datasets.load_dataset("parquet", data_files=parts, cache_dir=scratch)
         made = loaded.push_to_hub(repo_id, private=private, token=token, commit_message=snapshot.name)
-    progress.at(3)
+    progress.report(3)
     return _remember(snapshot, made, repo_id, private=private)
 
 

@@ -31,7 +31,7 @@ def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
         file_type=export.file_type,
         draws=Draws.of(export.draws),
     )
-    progress.check()
+    progress.heartbeat()
     export.path = str(target.relative_to(exports_root()))
     export.bytes, export.manifest = manifest.bytes, manifest.as_json()
     export.save(update_fields=["path", "bytes", "manifest"])

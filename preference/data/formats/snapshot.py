@@ -53,7 +53,7 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
     partial.mkdir()
     try:
         facts = _write(snapshot, selection, partial, progress)
-        progress.check()
+        progress.heartbeat()
         for path in partial.iterdir():
             path.chmod(0o444)
         partial.rename(root / name)
@@ -101,7 +101,7 @@ def _write_dialogues(selection: Selection, file: Counted, counts: CardCounts, pr
                 file.put(encode(row))
                 counts.add(dialogue, row)
         done += len(page)
-        progress.at(done)
+        progress.report(done)
     if not file.bytes:
         raise nothing_to_take()
 

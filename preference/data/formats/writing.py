@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 import orjson
 from django.utils import timezone
 
-from jobs.garbage import collecting_when_asked
+from jobs.garbage_collection import manual_garbage_collection
 from preference.data.formats import ExportFormat, Row
 from preference.data.formats.replies import Drawn
 from preference.data.models.exports import FileType
@@ -151,7 +151,7 @@ def export(
     file, dialogues = Counted(out), 0
     writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
     source.left_out.clear()
-    with collecting_when_asked():
+    with manual_garbage_collection():
         for page in source.pages():
             for row in _rows(format, source, page, drawn):
                 writer.write(row)

@@ -18,7 +18,7 @@ from accounts.models import User
 from dialogues.models import Dialogue
 from dialogues.parsing import FORMATS
 from jobs.models import Job, JobState
-from jobs.services import beat, run_job
+from jobs.services import record_heartbeat, run_job
 from projects.models import Project
 from tests.disks import files_up_to
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
@@ -161,7 +161,7 @@ def test_a_waiting_import_says_that_no_worker_is_there(send: Send, erics_browser
     send(lines(spoken("a")))
     job = Job.objects.get()
     assert "No worker is running" in page_of(erics_browser, job)
-    beat(name="w", queues=["default"], details={})
+    record_heartbeat(name="w", queues=["default"], details={})
     assert "No worker is running" not in page_of(erics_browser, job)
 
 

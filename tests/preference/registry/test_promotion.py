@@ -10,7 +10,7 @@ from accounts.models import User
 from annotation.authoring.services.settings import update_authoring
 from annotation.project_setup.services import create_project
 from generation.models import Generator
-from jobs.services import beat
+from jobs.services import record_heartbeat
 from preference.registry.files import folder_of_model
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.models import current_model, promotions_of
@@ -217,17 +217,19 @@ def test_a_model_that_failed_its_check_is_refused_with_the_cause(
 
 
 def test_a_model_is_loaded_before_anybody_is_served_by_it(project: Project, first: RegisteredModel) -> None:
-    beat(name="worker-1", queues=["gpu"], details={"models": [], "generators": {}})
+    record_heartbeat(name="worker-1", queues=["gpu"], details={"models": [], "generators": {}})
     with refused("still_loading"):
         promote(first, None)
     assert name_of(project) is None
-    beat(name="worker-1", queues=["gpu"], details={"generators": {generator_of(first).slug: first.version}})
+    record_heartbeat(
+        name="worker-1", queues=["gpu"], details={"generators": {generator_of(first).slug: first.version}}
+    )
     promote(first, None)
     assert name_of(project) == first.slug
 
 
 def test_a_renamed_model_is_known_by_its_version(project: Project, first: RegisteredModel) -> None:
-    beat(
+    record_heartbeat(
         name="worker-1",
         queues=["gpu"],
         details={"models": [first.version], "generators": {"old-name": first.version}},

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collecting_when_asked() -> Iterator[None]:
+def manual_garbage_collection() -> Iterator[None]:
     """Rows hold no cycles, and while many are alive every look for some walks over all: a fifth of
     an import, a quarter of an export.
 

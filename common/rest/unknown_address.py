@@ -6,7 +6,7 @@ from rest_framework.views import APIView
 from common.refusals import NotFound
 
 
-class UnknownAddress(APIView):
+class UnknownAddressView(APIView):
     """Whatever is below /api/ and nothing: a problem instead of a page. Reads no token, since it tells nothing."""
 
     authentication_classes = ()

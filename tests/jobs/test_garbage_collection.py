@@ -3,18 +3,18 @@
 import gc
 from contextlib import suppress
 
-from jobs.garbage import collecting_when_asked
+from jobs.garbage_collection import manual_garbage_collection
 
 
 def test_nobody_looks_for_garbage_meanwhile_and_everybody_does_afterwards() -> None:
-    with suppress(ValueError), collecting_when_asked():
+    with suppress(ValueError), manual_garbage_collection():
         assert not gc.isenabled()
         raise ValueError
     assert gc.isenabled()
 
 
 def test_what_was_off_before_stays_off() -> None:
-    with collecting_when_asked():
-        with collecting_when_asked():
+    with manual_garbage_collection():
+        with manual_garbage_collection():
             pass
         assert not gc.isenabled()
