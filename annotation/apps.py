@@ -28,7 +28,7 @@ class AnnotationConfig(AppConfig):
         from jobs.registry import register
         from projects.roles import Capability
 
-        work = "annotation.labelling.services.statistics.carry_out_statistics"
+        work = "annotation.labelling.services.statistics.run_statistics_job"
         register("agreement", work, needs=Capability.READ_STATISTICS)
         CHECKS.append(check_import)
         STORED_WITH.append(follow_import)
@@ -42,17 +42,17 @@ class AnnotationConfig(AppConfig):
 
 def check_import(project: "Project", parsed: "ParsedDialogue") -> "RowError | None":
     """Say why the annotations of an imported dialogue do not fit the project; None if they do."""
-    from annotation.labelling.services.imported_labels import misfit
+    from annotation.labelling.services.imported_labels import annotation_error
 
-    return misfit(project, parsed)
+    return annotation_error(project, parsed)
 
 
 def follow_import(project: "Project", new: "Sequence[tuple[Dialogue, ParsedDialogue]]") -> None:
     """Store the labels of imported dialogues that have annotations; make tasks of the others."""
     from annotation.labelling.services.imported_labels import store_labels
-    from annotation.labelling.services.planning import plan_new
+    from annotation.labelling.services.planning import plan_imported_dialogues
 
-    plan_new(project, store_labels(project, new))
+    plan_imported_dialogues(project, store_labels(project, new))
 
 
 def check_admission(annotator: "User", project: "Project") -> "Refusal | None":

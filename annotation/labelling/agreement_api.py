@@ -13,12 +13,12 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from annotation.labelling.selectors.agreement import agreement_by_question
 from annotation.labelling.selectors.helpdesk import (
-    collection_of,
     labelled_dialogues,
-    longest_dialogue,
+    longest_dialogue_length,
+    nugget_collection,
     scores_by_dialogue,
 )
-from annotation.labelling.selectors.statistics import labelling_of, latest_statistics
+from annotation.labelling.selectors.statistics import check_labelling_protocol, latest_statistics
 from common.rest.pagination import CursorPagination
 from measures.helpdesk import ALPHA
 from projects.roles import Capability
@@ -47,7 +47,7 @@ class AgreementView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Question to measure to estimate, as `manage.py agreement --json`; a large project takes seconds."""
         project = project_for(person(request), slug, Capability.READ_STATISTICS)
-        labelling_of(project)
+        check_labelling_protocol(project)
         latest = latest_statistics(project)
         if latest.row and latest.is_current:
             return Response({one["name"]: one["measures"] for one in latest.row.numbers["questions"]})
@@ -101,16 +101,16 @@ class UCHView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """A page of `manage.py uch --json`, in the order of the dialogues. Code: invalid (no nugget types)."""
         project = project_for(person(request), slug, Capability.READ_STATISTICS)
-        labelling_of(project)
+        check_labelling_protocol(project)
         query = UCHQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         asked = query.validated_data
         pages = CursorPagination()
         page = pages.paginate_queryset(labelled_dialogues(project), request, view=self) or []
-        collection = collection_of(project, asked["position"], [dialogue.pk for dialogue in page])
+        collection = nugget_collection(project, asked["position"], [dialogue.pk for dialogue in page])
         patience = asked.get("patience")
         scores = collection.score(
-            patience=longest_dialogue(project) if patience is None else patience, alpha=asked["alpha"]
+            patience=longest_dialogue_length(project) if patience is None else patience, alpha=asked["alpha"]
         )
         return Response(
             {

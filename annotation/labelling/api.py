@@ -13,14 +13,14 @@ from rest_framework.views import APIView
 
 from accounts.models import Scope, User
 from accounts.rest.person import person
-from annotation.labelling import serializers as shapes
+from annotation.labelling import serializers
 from annotation.labelling.selectors.disputes import dispute_for
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import (
-    disputes_in,
-    history_of,
-    submissions_of,
-    to_confirm,
+    assignments_to_confirm,
+    disputed_tasks,
+    final_label_history,
+    live_submissions,
     utterances_in,
 )
 from annotation.labelling.services import drafts, resolution, submissions
@@ -53,7 +53,7 @@ def ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]
         claimed = claim_next_task(annotator=user, project=project, claim_id=claim_id, ahead=True)
     except Refusal as refusal:
         return {"next": None, "nothing": _why(refusal)}
-    return {"next": shapes.of_labelling(claimed), "nothing": None}
+    return {"next": serializers.serialize_assignment(claimed), "nothing": None}
 
 
 def _why(refusal: Refusal) -> dict[str, Any]:
@@ -71,8 +71,8 @@ class LabelClaimView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="labelling_claim",
-        request=shapes.LabelClaimInput,
-        responses={201: shapes.LabellingAssignment},
+        request=serializers.LabelClaimInput,
+        responses={201: serializers.LabellingAssignment},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next dialogue.
@@ -80,17 +80,17 @@ class LabelClaimView(APIView):
         Codes: all_done, all_claimed (with `until`), too_many_open, limit_reached, balance (with `until`).
         """
         project = labelling_project(person(request), slug)
-        wanted = validated_input(shapes.LabelClaimInput, request)
+        wanted = validated_input(serializers.LabelClaimInput, request)
         claimed = claim_next_task(annotator=person(request), project=project, **wanted)
-        return Response(shapes.of_labelling(claimed), status=status.HTTP_201_CREATED)
+        return Response(serializers.serialize_assignment(claimed), status=status.HTTP_201_CREATED)
 
 
 class LabellingView(APIView):
-    @extend_schema(tags=TAG, operation_id="labelling_read", responses=shapes.LabellingAssignment)
+    @extend_schema(tags=TAG, operation_id="labelling_read", responses=serializers.LabellingAssignment)
     def get(self, request: Request, pk: int) -> Response:
         """Your own dialogue with draft and answers. It counts as shown from the first time on."""
         row = own_assignment(person(request), pk)
-        return Response(shapes.of_labelling(submissions.serve(assignment=row)))
+        return Response(serializers.serialize_assignment(submissions.serve(assignment=row)))
 
 
 class LabelDraftView(APIView):
@@ -99,12 +99,12 @@ class LabelDraftView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="label_drafts_save",
-        request=shapes.LabelDraftInput,
-        responses=shapes.DraftSaved,
+        request=serializers.LabelDraftInput,
+        responses=serializers.DraftSaved,
     )
     def put(self, request: Request, pk: int) -> Response:
         """Keep unsent answers. Code: draft_conflict, with the newer `draft`."""
-        sent = {"note": ""} | validated_input(shapes.LabelDraftInput, request)
+        sent = {"note": ""} | validated_input(serializers.LabelDraftInput, request)
         own_assignment(person(request), pk)
         draft = drafts.save_label_draft(annotator=person(request), assignment_id=pk, **sent)
         return Response({"version": draft.version, "saved_at": draft.saved_at})
@@ -116,8 +116,8 @@ class SubmissionsView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="labels_submit",
-        request=shapes.SubmissionInput,
-        responses={201: shapes.LabelsStored, 200: shapes.LabelsStored},
+        request=serializers.SubmissionInput,
+        responses={201: serializers.LabelsStored, 200: serializers.LabelsStored},
     )
     def post(self, request: Request, pk: int) -> Response:
         """Send answers, a correction, or a confirmation. 200 when this id was stored before.
@@ -125,7 +125,7 @@ class SubmissionsView(APIView):
         Codes: invalid (with `problems`), too_early (with `seconds_left`), schema_changed, lease_gone, not_writable,
         decided.
         """
-        sent = validated_input(shapes.SubmissionInput, request)
+        sent = validated_input(serializers.SubmissionInput, request)
         next_claim = sent.pop("next_claim", None)
         done = submissions.submit_labels(
             annotator=person(request), assignment_id=pk, sent=submissions.SentLabels(**sent)
@@ -133,9 +133,9 @@ class SubmissionsView(APIView):
         assignment = done.submission.assignment
         assignment.task = done.task
         body = {
-            "submission": shapes.of_stored(done.submission),
+            "submission": serializers.serialize_stored_submission(done.submission),
             "task_state": done.task.state,
-            "assignment": shapes.of_short(assignment),
+            "assignment": serializers.serialize_assignment_summary(assignment),
             **ahead(person(request), assignment.project, next_claim),
             "today": _today(person(request), assignment.project),
         }
@@ -151,15 +151,15 @@ class SkipView(APIView):
     write_scope = Scope.ANNOTATE
 
     @extend_schema(
-        tags=TAG, operation_id="labelling_skip", request=shapes.SkipInput, responses=shapes.Skipped
+        tags=TAG, operation_id="labelling_skip", request=serializers.SkipInput, responses=serializers.Skipped
     )
     def post(self, request: Request, pk: int) -> Response:
         """Pass the dialogue by, with a reason; it is not offered to you again."""
-        sent = validated_input(shapes.SkipInput, request)
+        sent = validated_input(serializers.SkipInput, request)
         own_assignment(person(request), pk)
         row = submissions.skip_task(annotator=person(request), assignment_id=pk, reason=sent["reason"])
         body = {
-            "assignment": shapes.of_short(row),
+            "assignment": serializers.serialize_assignment_summary(row),
             **ahead(person(request), row.project, sent.get("next_claim")),
         }
         return Response(body)
@@ -172,40 +172,42 @@ class NewestSubmissions(CursorPagination):
 class MineView(APIView):
     pagination_class = NewestSubmissions
 
-    @extend_schema(tags=TAG, operation_id="labelling_mine", responses=shapes.MineSerializer(many=True))
+    @extend_schema(tags=TAG, operation_id="labelling_mine", responses=serializers.MineSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Your own submissions, newest first, each with what became of its dialogue."""
         project = labelling_project(person(request), slug)
         pages = self.pagination_class()
-        rows = pages.paginate_queryset(submissions_of(person(request), project), request, view=self) or []
-        return pages.get_paginated_response([shapes.of_mine(row) for row in rows])
+        rows = pages.paginate_queryset(live_submissions(person(request), project), request, view=self) or []
+        return pages.get_paginated_response(
+            [serializers.serialize_submission_with_outcome(row) for row in rows]
+        )
 
 
 class ConfirmationsView(APIView):
     pagination_class = CursorPagination
 
     @extend_schema(
-        tags=TAG, operation_id="confirmations_list", responses=shapes.LabelAssignmentShort(many=True)
+        tags=TAG, operation_id="confirmations_list", responses=serializers.LabelAssignmentShort(many=True)
     )
     def get(self, request: Request, slug: str) -> Response:
         """Dialogues that you and another person answered differently: look at both answers, confirm or change yours."""
         project = labelling_project(person(request), slug)
         pages = self.pagination_class()
-        waiting = to_confirm(person(request), project).select_related("project")
+        waiting = assignments_to_confirm(person(request), project).select_related("project")
         rows = cast(list[Assignment], pages.paginate_queryset(waiting, request, view=self) or [])
-        return pages.get_paginated_response([shapes.of_short(row) for row in rows])
+        return pages.get_paginated_response([serializers.serialize_assignment_summary(row) for row in rows])
 
 
 class DisputesView(APIView):
     pagination_class = CursorPagination
 
-    @extend_schema(tags=TAG, operation_id="disputes_list", responses=shapes.DisputeShort(many=True))
+    @extend_schema(tags=TAG, operation_id="disputes_list", responses=serializers.DisputeShort(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Dialogues that a trainer has to decide."""
         project = labelling_project(person(request), slug, Capability.DECIDE)
         pages = self.pagination_class()
-        rows = cast(list[Task], pages.paginate_queryset(disputes_in(project), request, view=self) or [])
-        return pages.get_paginated_response([shapes.of_dispute(row) for row in rows])
+        rows = cast(list[Task], pages.paginate_queryset(disputed_tasks(project), request, view=self) or [])
+        return pages.get_paginated_response([serializers.serialize_dispute(row) for row in rows])
 
 
 def dispute_or_404(user: User, pk: int) -> Task:
@@ -218,17 +220,17 @@ def dispute_or_404(user: User, pk: int) -> Task:
 
 
 class DisputeView(APIView):
-    @extend_schema(tags=TAG, operation_id="disputes_read", responses=shapes.DisputeFull)
+    @extend_schema(tags=TAG, operation_id="disputes_read", responses=serializers.DisputeFull)
     def get(self, request: Request, pk: int) -> Response:
         """The dialogue, everybody's answers and notes, and what was decided before."""
         task = dispute_or_404(person(request), pk)
         answered = task.answered  # type: ignore[attr-defined]  # prefetched
         body = {
-            **shapes.of_dispute(task),
+            **serializers.serialize_dispute(task),
             "state": task.state,
             "utterances": utterances_in(cast(int, task.dialogue_id)),
-            "answers": [shapes.of_answered(one) for one in answered],
-            "history": shapes.FinalSerializer(history_of(task), many=True).data,
+            "answers": [serializers.serialize_person_answers(one) for one in answered],
+            "history": serializers.FinalSerializer(final_label_history(task), many=True).data,
         }
         return Response(body)
 
@@ -237,11 +239,14 @@ class DecisionView(APIView):
     write_scope = Scope.ANNOTATE
 
     @extend_schema(
-        tags=TAG, operation_id="disputes_decide", request=shapes.DecisionInput, responses=shapes.DisputeShort
+        tags=TAG,
+        operation_id="disputes_decide",
+        request=serializers.DecisionInput,
+        responses=serializers.DisputeShort,
     )
     def post(self, request: Request, pk: int) -> Response:
         """Say what holds, and why. Codes: invalid, not_disputed, already_decided (with `final`), own_work."""
-        sent = validated_input(shapes.DecisionInput, request)
+        sent = validated_input(serializers.DecisionInput, request)
         dispute_or_404(person(request), pk)
         decided = resolution.decide_dispute(
             trainer=person(request),
@@ -251,7 +256,7 @@ class DecisionView(APIView):
             reason=sent["reason"],
             replaces=sent.get("replaces"),
         )
-        return Response(shapes.of_dispute(decided))
+        return Response(serializers.serialize_dispute(decided))
 
 
 urlpatterns = [

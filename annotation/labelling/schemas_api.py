@@ -20,9 +20,9 @@ from annotation.labelling.schema.yaml_text import MAX_TEXT, parse_yaml, read_yam
 from annotation.labelling.selectors.schemas import (
     NEWEST_VERSION,
     current_schema,
-    schema_of,
-    version_named,
-    versions_of,
+    get_schema_version,
+    load_schema,
+    schema_versions,
 )
 from annotation.labelling.services.schemas import save_schema, use_schema
 from common.refusals import Invalid
@@ -102,7 +102,7 @@ class CheckedSerializer(serializers.Serializer[Any]):
 
 
 def shown(row: Schema) -> dict[str, Any]:
-    return {"version": row.version, "sha256": row.sha256, "content": schema_of(row).content}
+    return {"version": row.version, "sha256": row.sha256, "content": load_schema(row).content}
 
 
 class SchemasView(APIView):
@@ -112,7 +112,7 @@ class SchemasView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The versions, newest first."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        return paginated_response(self, request, versions_of(project), VersionSerializer)
+        return paginated_response(self, request, schema_versions(project), VersionSerializer)
 
     @extend_schema(
         tags=TAG,
@@ -182,7 +182,7 @@ class SchemaView(APIView):
     )
     def get(self, request: Request, slug: str, version: int) -> HttpResponseBase:
         """One version's questions. Send its ETag as If-None-Match to be told that they are still the same."""
-        row = version_named(project_for(person(request), slug), min(version, NEWEST_VERSION))
+        row = get_schema_version(project_for(person(request), slug), min(version, NEWEST_VERSION))
         etag = f'"{row.sha256}"'
         answer = Response(shown(row), headers={"ETag": etag, "Cache-Control": "private, no-cache"})
         return get_conditional_response(request._request, etag=etag, response=answer) or answer
@@ -194,7 +194,7 @@ class CurrentView(APIView):
         """The questions that new work is done under."""
         project = project_for(person(request), slug)
         row = current_schema(project)
-        return Response(shown(row if row else version_named(project, 1)))
+        return Response(shown(row if row else get_schema_version(project, 1)))
 
     @extend_schema(tags=TAG, operation_id="schemas_use", request=VersionInput, responses=SchemaSerializer)
     def put(self, request: Request, slug: str) -> Response:

@@ -8,9 +8,9 @@ from rest_framework import serializers
 
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, Submission
 from annotation.labelling.selectors.workbench import (
-    confirmation_of,
+    confirmation_for,
     is_decided,
-    own_submission,
+    live_submission,
     seconds_left,
     utterances_in,
 )
@@ -223,12 +223,12 @@ class DisputeFull(DisputeShort):
     history = FinalSerializer(many=True)
 
 
-def stage_of(row: Assignment) -> str:
+def requested_stage(row: Assignment) -> str:
     confirms = row.task.state == TaskState.CONFIRMING and row.state == AssignmentState.SUBMITTED
     return Stage.CONFIRMATION if confirms else Stage.LABEL
 
 
-def of_short(row: Assignment) -> dict[str, Any]:
+def serialize_assignment_summary(row: Assignment) -> dict[str, Any]:
     return {
         "id": row.pk,
         "project": row.project.slug,
@@ -236,18 +236,18 @@ def of_short(row: Assignment) -> dict[str, Any]:
         "lease_until": row.lease_until,
         "touched_at": row.touched_at,
         "task_state": row.task.state,
-        "stage": stage_of(row),
+        "stage": requested_stage(row),
     }
 
 
-def of_labelling(row: Assignment) -> dict[str, Any]:
+def serialize_assignment(row: Assignment) -> dict[str, Any]:
     """Everything that the workbench needs to show the dialogue."""
     settings, draft = row.project.labelling, getattr(row, "label_draft", None)
     is_sent = row.state == AssignmentState.SUBMITTED
-    submission = own_submission(row) if is_sent else None
-    confirmation = confirmation_of(row)
+    submission = live_submission(row) if is_sent else None
+    confirmation = confirmation_for(row)
     return {
-        **of_short(row),
+        **serialize_assignment_summary(row),
         "served_at": row.served_at,
         "seconds_left": seconds_left(row),
         "min_seconds": settings.min_seconds,
@@ -265,14 +265,14 @@ def of_labelling(row: Assignment) -> dict[str, Any]:
             "version": draft.version,
             "saved_at": draft.saved_at,
         },
-        "submission": submission and of_own(submission),
+        "submission": submission and serialize_own_submission(submission),
         "is_decided": is_sent and is_decided(row.task),
         "others": confirmation.others,
         "differences": confirmation.differences,
     }
 
 
-def of_own(submission: Submission) -> dict[str, Any]:
+def serialize_own_submission(submission: Submission) -> dict[str, Any]:
     return {
         "id": submission.pk,
         "revision": submission.revision,
@@ -283,7 +283,7 @@ def of_own(submission: Submission) -> dict[str, Any]:
     }
 
 
-def of_stored(submission: Submission) -> dict[str, Any]:
+def serialize_stored_submission(submission: Submission) -> dict[str, Any]:
     return {
         "id": submission.pk,
         "revision": submission.revision,
@@ -292,7 +292,7 @@ def of_stored(submission: Submission) -> dict[str, Any]:
     }
 
 
-def of_mine(submission: Submission) -> dict[str, Any]:
+def serialize_submission_with_outcome(submission: Submission) -> dict[str, Any]:
     finals: list[FinalLabel] = submission.task.live_finals  # type: ignore[attr-defined]  # prefetched
     final = finals[0] if finals else None
     return {
@@ -309,7 +309,7 @@ def of_mine(submission: Submission) -> dict[str, Any]:
     }
 
 
-def of_dispute(task: Task) -> dict[str, Any]:
+def serialize_dispute(task: Task) -> dict[str, Any]:
     return {
         "task": task.pk,
         "dialogue": task.dialogue_id,
@@ -318,7 +318,7 @@ def of_dispute(task: Task) -> dict[str, Any]:
     }
 
 
-def of_answered(submission: Submission) -> dict[str, Any]:
+def serialize_person_answers(submission: Submission) -> dict[str, Any]:
     return {
         "annotator": submission.annotator.username,
         "schema": submission.schema.version,

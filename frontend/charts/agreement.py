@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
-from annotation.labelling.selectors.ratings import Asked
+from annotation.labelling.selectors.ratings import RatedQuestion
 from frontend.charts import plots
 from frontend.charts.answer import Answer, Cell
 from frontend.charts.plots import Mark
@@ -217,7 +217,7 @@ def course(told: Told, question: dict[str, Any]) -> Answer:
 
 
 def confusion_answer(
-    told: Told, asked: Asked, counts: Sequence[Sequence[int]], people: list[int] | None
+    told: Told, asked: RatedQuestion, counts: Sequence[Sequence[int]], people: list[int] | None
 ) -> Answer:
     """counts: rows of the first rater, columns of the second; of all pairs, each counted both ways."""
     values = [str(value) for value in asked.categories]

@@ -16,8 +16,8 @@ from annotation.labelling.schema.questions import (
     QuestionSchema,
     Scope,
 )
-from annotation.labelling.selectors.dialogue_labels import Answered, DialogueLabels
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.dialogue_labels import DialogueLabels, PersonAnswers
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.services.final_answers import answered_paths, value_at
 
 MOST_CHANGES = 12  # of a revision
@@ -121,7 +121,7 @@ def _majority(labels: DialogueLabels) -> str:
     return _("The majority")
 
 
-def name_of(one: Answered) -> str:
+def name_of(one: PersonAnswers) -> str:
     if one.is_own:
         return _("You")
     return one.name or _("Annotator %(n)d") % {"n": one.number}
@@ -208,8 +208,8 @@ class LabelsInWords:
         values = [value_at(one.now.answers, path) for one in self.labels.people]
         return values[0] if values and not _differ(values) else None
 
-    def _person(self, one: Answered) -> Person:
-        schema = schema_of(one.now.schema)
+    def _person(self, one: PersonAnswers) -> Person:
+        schema = load_schema(one.now.schema)
         given = one.now.answers["dialogue"]
         answers = [
             (in_language(question.text), words_of(question, given[question.key]))
@@ -244,7 +244,7 @@ def _colour(options: Sequence[Option], option: Option) -> str:
 
 def _revision(row: Submission, newer: Submission) -> Revision:
     """What was answered before, where the next revision says something else."""
-    questions = schema_of(row.schema).by_key
+    questions = load_schema(row.schema).by_key
     changes = []
     for path in answered_paths([], [row.answers, newer.answers]):
         place, _slash, key = path.rpartition("/")

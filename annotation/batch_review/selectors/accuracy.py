@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, Judgement, SampleItem
 from annotation.batch_review.selectors.batches import is_same, with_judgements
 from annotation.labelling.models.labels import Submission
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.rounds import Round, RoundState
 from projects.models import Project
 
@@ -54,7 +54,7 @@ def corrected(user: User, items: Sequence[SampleItem]) -> list[Corrected]:
         if judged is None or item.task_id not in own:
             continue
         right = item.final.answers if one.is_upheld else judged.answers
-        was_right = is_same(schema_of(item.final.schema), item.sample.question, own[item.task_id], right)
+        was_right = is_same(load_schema(item.final.schema), item.sample.question, own[item.task_id], right)
         found.append(
             Corrected(item, own[item.task_id], right, judged.reason, was_right, one.is_right is False)
         )

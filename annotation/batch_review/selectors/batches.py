@@ -15,7 +15,7 @@ from annotation.batch_review.models import Appeal, AppealState, BatchPlan, Judge
 from annotation.labelling.models.labels import FinalLabel, Submission
 from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.schema.questions import Kind, Question, QuestionSchema, Scope
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task, TaskState
 from measures.acceptance import (
@@ -44,7 +44,7 @@ def plan_of(project: Project) -> BatchPlan:
 def checkable(project: Project) -> list[Question]:
     """The questions that accuracy can be about: of the dialogue, compared, with classes for answers."""
     row = current_schema(project)
-    asked = schema_of(row).of_scope(Scope.DIALOGUE) if row else ()
+    asked = load_schema(row).of_scope(Scope.DIALOGUE) if row else ()
     return [one for one in asked if one.agree and one.kind in (Kind.CHOICE, Kind.SCALE)]
 
 
@@ -299,7 +299,7 @@ def agreed_of(drawn: Sequence[Drawn]) -> Proportion:
     """Of the dialogues that two controllers judged, those of which both say the same."""
     twice = [(one.item, one.judgements) for one in drawn if len(one.judgements) == 2]
     same = [
-        is_same(schema_of(item.final.schema), item.sample.question, said[0].answers, said[1].answers)
+        is_same(load_schema(item.final.schema), item.sample.question, said[0].answers, said[1].answers)
         for item, said in twice
     ]
     return proportion(sum(same), len(same))

@@ -15,7 +15,7 @@ from annotation.batch_review.selectors.batches import Standing, figures_of, is_s
 from annotation.batch_review.services.batches import locked_round, open_next, withdraw
 from annotation.labelling.models.labels import FinalLabel, Submission
 from annotation.labelling.schema.answers import Answers, check_answers
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
 from annotation.tasks.services.reasons import checked_reason
@@ -65,7 +65,7 @@ def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
         item=item,
         controller=controller,
         number=number,
-        is_right=is_same(schema_of(item.final.schema), item.sample.question, item.final.answers, answers),
+        is_right=is_same(load_schema(item.final.schema), item.sample.question, item.final.answers, answers),
         answers=answers,
         reason=checked_reason(sent.reason),
         active_ms=sent.active_ms,
@@ -112,7 +112,7 @@ def _free_number(sample: Sample, live: list[Judgement]) -> int:
 
 
 def _answers(item: SampleItem, sent: SentJudgement, *, is_corrected: bool) -> Answers:
-    schema, question = schema_of(item.final.schema), item.sample.question
+    schema, question = load_schema(item.final.schema), item.sample.question
     if sent.answers is None:
         if item.sample.is_blind and not is_corrected:
             raise Refusal(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labelling.schema.questions import Kind
-from annotation.labelling.selectors.ratings import Table, rating_tables
+from annotation.labelling.selectors.ratings import RatingTable, rating_tables
 from measures.agreement import Level, fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
 from measures.bootstrap import Floats, Ints
 from measures.estimate import Estimate
@@ -26,20 +26,20 @@ class QuestionAgreement:
     measures: dict[str, Estimate]
 
 
-def agreement_of(project: Project) -> list[QuestionAgreement]:
+def project_agreement(project: Project) -> list[QuestionAgreement]:
     """One entry a question, in the schema's order."""
-    return [agreement_on(table) for table in rating_tables(project)]
+    return [table_agreement(table) for table in rating_tables(project)]
 
 
 def agreement_by_question(project: Project) -> dict[str, dict[str, dict[str, float | int | None]]]:
     """{question: {measure: {"value", "low", "high", "n"}}}."""
     return {
         one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
-        for one in agreement_of(project)
+        for one in project_agreement(project)
     }
 
 
-def agreement_on(table: Table) -> QuestionAgreement:
+def table_agreement(table: RatingTable) -> QuestionAgreement:
     ratings, kind = table.merged(), table.asked.question.kind
     measures = _of_slider(ratings) if kind is Kind.SLIDER else _of_options(ratings, kind)
     return QuestionAgreement(table.asked.name, len(ratings.raters), len(ratings.item), measures)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema, Submission
 from annotation.labelling.selectors.visibility import hidden_labels
-from annotation.labelling.selectors.workbench import history_of
+from annotation.labelling.selectors.workbench import final_label_history
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue
 from projects.roles import Capability
@@ -24,7 +24,7 @@ LABEL_STATES = [
 ]
 
 
-def in_label_state(rows: QuerySet[Dialogue], state: str) -> QuerySet[Dialogue]:
+def filter_by_label_state(rows: QuerySet[Dialogue], state: str) -> QuerySet[Dialogue]:
     """Those of the dialogues whose labels are so far; one of LABEL_STATES."""
     tasks = Task.objects.filter(dialogue=OuterRef("pk")).exclude(state=TaskState.WITHDRAWN)
     return rows.filter(~Exists(tasks) if state == UNPLANNED else Exists(tasks.filter(state=state)))
@@ -39,7 +39,7 @@ def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PersonAnswers:
     """What one person answered: the present answers, and the revisions before them, the newest first.
 
     number: among the dialogue's people, from 1. name: empty where the reader may not know it.
@@ -64,7 +64,7 @@ class DialogueLabels:
     task: Task
     final: FinalLabel | None
     before: list[FinalLabel]
-    people: list[Answered]
+    people: list[PersonAnswers]
     withheld: int
     schema: Schema | None
     names_people: bool
@@ -75,7 +75,7 @@ class DialogueLabels:
         return bool(self.people) and all(one.is_imported for one in self.people)
 
 
-def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> DialogueLabels | None:
+def dialogue_labels(user: User, dialogue: Dialogue, granted: Set[Capability]) -> DialogueLabels | None:
     """A few queries; None for a dialogue that is no task.
 
     Who labels here sees others' answers only when nobody answers any more: before that they would not be independent.
@@ -95,7 +95,7 @@ def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> Dialo
     is_settled = task.state in (TaskState.FINAL, TaskState.DISPUTED)
     sees_all = Capability.READ_DIALOGUES in granted and (is_settled or Capability.ANNOTATE not in granted)
     seen = [one for one in people if sees_all or one.is_own]
-    history = list(history_of(task))
+    history = list(final_label_history(task))
     final = next((one for one in history if one.superseded_at is None), None)
     newest = max((one.now for one in seen), key=lambda one: one.stored_at, default=None)
     return DialogueLabels(
@@ -109,13 +109,13 @@ def labels_of(user: User, dialogue: Dialogue, granted: Set[Capability]) -> Dialo
     )
 
 
-def _people(rows: list[Submission], user: User, *, names: bool) -> list[Answered]:
+def _people(rows: list[Submission], user: User, *, names: bool) -> list[PersonAnswers]:
     by_assignment: dict[int, list[Submission]] = {}
     for row in rows:
         by_assignment.setdefault(row.assignment_id, []).append(row)
     live = [each for each in by_assignment.values() if each[0].superseded_at is None]
     return [
-        Answered(
+        PersonAnswers(
             number=number,
             name=each[0].annotator.shown_name if names else "",
             is_own=each[0].annotator_id == user.pk,
@@ -127,7 +127,7 @@ def _people(rows: list[Submission], user: User, *, names: bool) -> list[Answered
     ]
 
 
-def labelled_by(user: User, dialogue: Dialogue) -> bool:
+def has_labelled(user: User, dialogue: Dialogue) -> bool:
     """Whether the person has sent labels for it: then they may read it again."""
     rows = Assignment.objects.filter(dialogue=dialogue, annotator=user, state=AssignmentState.SUBMITTED)
     return rows.exists()

@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import Stage, Submission
 from annotation.labelling.schema.answers import differing_paths
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from projects.models import Project
@@ -23,7 +23,7 @@ MOST_PATHS = 12  # a dialogue's differing answers that are spelled out
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DifferingQuestion:
     """One question of a dialogue and how the answers spread: [(value, count, names)], most frequent first."""
 
     path: str
@@ -33,25 +33,25 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DisagreementCase:
     task: Task
     skips: int
     gold: int | None
-    differing: list[Differing]
+    differing: list[DifferingQuestion]
     more: int
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CasePage:
     """after: where the next page begins, "" on the last one."""
 
-    cases: list[Case]
+    cases: list[DisagreementCase]
     after: str
 
 
-def disagreed(
+def most_disagreed(
     project: Project, *, reader: User, question: str = "", after: str = "", names: bool = False
-) -> Page:
+) -> CasePage:
     """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at.
 
     Without those whose labels the reader must not see yet: they may be the one to judge them blind.
@@ -62,14 +62,14 @@ def disagreed(
     rows = rows.order_by("-disagreement", "-id")
     wanted = LOOKED_AT if question else SHOWN
     tasks = list(_with_answers(rows)[: wanted + 1])
-    cases: list[Case] = []
+    cases: list[DisagreementCase] = []
     for n, task in enumerate(tasks[:wanted]):
         differing = _differing(task, names=names)
         if not question or any(one.question == question for one in differing):
             cases.append(_case(task, differing))
         if len(cases) == SHOWN or n == wanted - 1:
-            return Page(cases, _key(task) if n + 1 < len(tasks) else "")
-    return Page(cases, "")
+            return CasePage(cases, _key(task) if n + 1 < len(tasks) else "")
+    return CasePage(cases, "")
 
 
 def _key(task: Task) -> str:
@@ -104,21 +104,23 @@ def _skips() -> QuerySet[Any]:
     return released.values("task").annotate(n=Count("pk")).values("n")
 
 
-def _case(task: Any, differing: Sequence[Differing]) -> Case:
+def _case(task: Any, differing: Sequence[DifferingQuestion]) -> DisagreementCase:
     more = max(0, len(differing) - MOST_PATHS)
-    return Case(task, task.skips, task.gold_id, list(differing[:MOST_PATHS]), more)
+    return DisagreementCase(task, task.skips, task.gold_id, list(differing[:MOST_PATHS]), more)
 
 
-def _differing(task: Any, *, names: bool) -> list[Differing]:
+def _differing(task: Any, *, names: bool) -> list[DifferingQuestion]:
     """Of each person's last independent answers, those that are not all the same."""
-    return differing_in(list({one.annotator_id: one for one in task.independent}.values()), names=names)
+    return differing_questions(
+        list({one.annotator_id: one for one in task.independent}.values()), names=names
+    )
 
 
-def differing_in(answered: Sequence[Submission], *, names: bool) -> list[Differing]:
+def differing_questions(answered: Sequence[Submission], *, names: bool) -> list[DifferingQuestion]:
     """Where people's answers are not all the same, and who gave which."""
     if len(answered) < 2:
         return []
-    schema, paths = schema_of(answered[-1].schema), dict[str, None]()
+    schema, paths = load_schema(answered[-1].schema), dict[str, None]()
     for other in answered[1:]:
         paths |= dict.fromkeys(differing_paths(schema, answered[0].answers, other.answers))
     return [_spread(path, answered, names) for path in paths]
@@ -130,7 +132,7 @@ def value_at(answers: Mapping[str, Any], path: str) -> Any:
     return part.get(key)
 
 
-def _spread(path: str, answered: Sequence[Submission], names: bool) -> Differing:
+def _spread(path: str, answered: Sequence[Submission], names: bool) -> DifferingQuestion:
     counts: Counter[str] = Counter()
     values: dict[str, Any] = {}
     people: dict[str, list[str]] = {}
@@ -141,7 +143,7 @@ def _spread(path: str, answered: Sequence[Submission], names: bool) -> Differing
         people.setdefault(repr(value), []).append(one.annotator.shown_name if names else "")
     position, _slash, key = path.rpartition("/")
     spread = [(values[at], n, [name for name in people[at] if name]) for at, n in counts.most_common()]
-    return Differing(path, key, int(position) if position else None, spread)
+    return DifferingQuestion(path, key, int(position) if position else None, spread)
 
 
 def most_skipped(project: Project, most: int = 10) -> list[tuple[int, int, Any]]:

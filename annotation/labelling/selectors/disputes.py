@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
-from annotation.labelling.selectors.disagreement import MOST_PATHS, Differing, differing_in
+from annotation.labelling.selectors.disagreement import MOST_PATHS, DifferingQuestion, differing_questions
 from annotation.labelling.selectors.visibility import hidden_labels
-from annotation.labelling.selectors.workbench import disputes_in
+from annotation.labelling.selectors.workbench import disputed_tasks
 from annotation.tasks.models.work import Task, TaskState
 from common.refusals import NotAllowed
 from projects.models import Project
@@ -24,7 +24,7 @@ class Dispute:
     task: Task
     since: datetime | None
     is_own: bool
-    differing: list[Differing]
+    differing: list[DifferingQuestion]
     more: int
 
 
@@ -32,7 +32,7 @@ def disputes_for(trainer: User, project: Project) -> QuerySet[Task]:
     """The most disagreed first, with `since` and `is_own`."""
     live = Submission.objects.filter(task=OuterRef("pk"), superseded_at=None)
     newest = live.order_by().values("task").annotate(at=Max("stored_at"))
-    return disputes_in(project).annotate(since=Subquery(newest.values("at")), is_own=_labelled_by(trainer))
+    return disputed_tasks(project).annotate(since=Subquery(newest.values("at")), is_own=_labelled_by(trainer))
 
 
 def _labelled_by(trainer: User) -> Exists:
@@ -60,20 +60,20 @@ def with_answers(rows: QuerySet[Task]) -> QuerySet[Task]:
     return rows.prefetch_related(Prefetch("submissions", live.order_by("assignment_id"), to_attr="answered"))
 
 
-def spelled(rows: list[Task]) -> list[Dispute]:
+def describe_disputes(rows: list[Task]) -> list[Dispute]:
     """Rows of `with_answers(disputes_for(…))` with who differs on what; the first MOST_PATHS of each."""
     return [_spelled(cast(Any, row)) for row in rows]
 
 
 def _spelled(task: Any) -> Dispute:
-    differing = differing_in(task.answered, names=True)
+    differing = differing_questions(task.answered, names=True)
     more = max(0, len(differing) - MOST_PATHS)
     return Dispute(task, task.since, task.is_own, differing[:MOST_PATHS], more)
 
 
 def next_dispute(trainer: User, project: Project, after: Task | None = None) -> Task | None:
     """The next one that the trainer may decide, in the order of the list; from its beginning again at the end."""
-    rows = disputes_in(project).filter(~_labelled_by(trainer))
+    rows = disputed_tasks(project).filter(~_labelled_by(trainer))
     if after is None:
         return rows.first()
     rows = rows.exclude(pk=after.pk)
@@ -88,7 +88,7 @@ def _behind(task: Task) -> Q:
     return same | Q(disagreement__lt=task.disagreement)
 
 
-def decided_lately(project: Project, most: int = 10) -> list[FinalLabel]:
+def recent_decisions(project: Project, most: int = 10) -> list[FinalLabel]:
     """What trainers decided last, so that a slip can be put right."""
     rows = FinalLabel.objects.filter(project=project, origin=LabelOrigin.DECIDED, superseded_at=None)
     return list(rows.select_related("dialogue", "decided_by").order_by("-decided_at")[:most])

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.questions import Nugget, Question, Scope
 from annotation.labelling.selectors.ratings import independent_submissions
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from common.refusals import Invalid
 from dialogues.models import Dialogue, Utterance
 from measures.helpdesk import CUSTOMER, HELPDESK, NAN, Position
@@ -49,14 +49,14 @@ class NuggetQuestion:
 def nugget_question(project: Project) -> NuggetQuestion | None:
     """The first utterance question whose options are nugget types; the customer is who may have a trigger."""
     row = project.labelling.schema
-    for question in schema_of(row).of_scope(Scope.UTTERANCE) if row else ():
+    for question in load_schema(row).of_scope(Scope.UTTERANCE) if row else ():
         triggers = [option for option in question.options if option.nugget is Nugget.TRIGGER]
         if triggers:
             return NuggetQuestion(question, frozenset(triggers[0].speakers) or frozenset({CUSTOMER}))
     return None
 
 
-def longest_dialogue(project: Project) -> int:
+def longest_dialogue_length(project: Project) -> int:
     """L by default: characters of the project's longest dialogue, at least 1."""
     lengths = Dialogue.objects.filter(project=project).annotate(length=Sum(Length("utterances__text")))
     return lengths.aggregate(longest=Max("length"))["longest"] or 1
@@ -68,7 +68,7 @@ def labelled_dialogues(project: Project) -> QuerySet[Dialogue]:
     return Dialogue.objects.filter(Exists(own), project=project).order_by("id")
 
 
-def collection_of(
+def nugget_collection(
     project: Project, position: Position = "start", dialogues: Sequence[int] | None = None
 ) -> Collection:
     """The nuggets of every dialogue that somebody labelled, or of these, in the order of the dialogues.

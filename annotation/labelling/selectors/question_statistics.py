@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from annotation.labelling.schema.questions import Question
-from annotation.labelling.selectors.agreement import agreement_on, by_item
-from annotation.labelling.selectors.ratings import NUMBERED, Table
+from annotation.labelling.selectors.agreement import by_item, table_agreement
+from annotation.labelling.selectors.ratings import NUMBERED, RatingTable
 from measures.agreement import percent_agreement
 from measures.bootstrap import Ints
 from measures.icc import icc
@@ -20,13 +20,13 @@ EPOCH: Final = date(1970, 1, 1)
 DAYS, WEEKS = 60, 420
 
 
-def question_statistics(table: Table) -> dict[str, Any]:
+def question_statistics(table: RatingTable) -> dict[str, Any]:
     """Everything about one question as plain JSON.
 
     {"name", "kind", "speaker", "raters", "ratings", "measures", "people", "scale", "unit", "course"}; see the functions
     below. "scale" is None for questions whose answers are no numbers.
     """
-    question, agreement = table.asked.question, agreement_on(table)
+    question, agreement = table.asked.question, table_agreement(table)
     numbered = is_numbered(question)
     return {
         "name": agreement.name,
@@ -44,7 +44,7 @@ def is_numbered(question: Question) -> bool:
     return question.kind in NUMBERED
 
 
-def _people(table: Table, *, numbered: bool) -> list[dict[str, Any]]:
+def _people(table: RatingTable, *, numbered: bool) -> list[dict[str, Any]]:
     """One a rater: {"id", "n", "agrees", "pairs"}, of numbers also {"mean", "sd", "bias"}.
 
     agrees: share of the pairs with others' ratings of the same items that are equal, None without such pairs.
@@ -90,7 +90,7 @@ def _scale(ratings: Ratings) -> dict[str, Any]:
     }
 
 
-def _course(table: Table) -> dict[str, Any]:
+def _course(table: RatingTable) -> dict[str, Any]:
     """Percent agreement of the items whose last rating came in each period, oldest first, gaps included.
 
     {"unit": "day" | "week" | "month", "course": [{"start", "value", "low", "high", "n"}]}

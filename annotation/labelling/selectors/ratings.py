@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 
 from annotation.labelling.models.labels import Stage, Submission
 from annotation.labelling.schema.questions import Kind, Option, Question, QuestionSchema, Scope
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import TaskState
 from measures.bootstrap import Ints
 from measures.ratings import Ratings
@@ -28,7 +28,7 @@ NUMBERED = frozenset({Kind.SCALE, Kind.SLIDER})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RatedQuestion:
     """What one table rests on. name: "A", "nugget/customer" where options differ by speaker, "reasons=incomplete" for
     one option of several.
 
@@ -47,10 +47,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class RatingTable:
     """Ratings of one question. An item is a dialogue's id, or an utterance's; day: shape (ratings,), since 1970."""
 
-    asked: Asked
+    asked: RatedQuestion
     ratings: Ratings
     day: Ints
 
@@ -78,13 +78,13 @@ def independent_submissions(project: Project) -> QuerySet[Submission]:
     return rows.exclude(task__state=TaskState.WITHDRAWN).order_by()
 
 
-def questions_asked(project: Project) -> list[Asked]:
+def rated_questions(project: Project) -> list[RatedQuestion]:
     """What can be compared, in the order of the questions of the project's schema."""
     row = project.labelling.schema
-    return list(_asked(schema_of(row))) if row else []
+    return list(_asked(load_schema(row))) if row else []
 
 
-def _asked(schema: QuestionSchema) -> Iterator[Asked]:
+def _asked(schema: QuestionSchema) -> Iterator[RatedQuestion]:
     for question in schema.questions:
         if question.kind in RATED:
             speakers = sorted({name for option in question.options for name in option.speakers})
@@ -92,16 +92,16 @@ def _asked(schema: QuestionSchema) -> Iterator[Asked]:
                 yield from _of_speaker(question, speaker)
 
 
-def _of_speaker(question: Question, speaker: str | None) -> Iterator[Asked]:
+def _of_speaker(question: Question, speaker: str | None) -> Iterator[RatedQuestion]:
     name = f"{question.key}/{speaker}" if speaker else question.key
     options = question.options_for(speaker)
     if question.kind is Kind.CHOICES:
         for option in options:
-            yield Asked(f"{name}={option.value}", question, speaker, option, (0, 1))
+            yield RatedQuestion(f"{name}={option.value}", question, speaker, option, (0, 1))
     else:
         values = [option.value for option in options]
         ordered = sorted(values) if question.kind is Kind.SCALE else values
-        yield Asked(name, question, speaker, None, tuple(ordered))
+        yield RatedQuestion(name, question, speaker, None, tuple(ordered))
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------
@@ -133,12 +133,12 @@ CODES = {
 }
 
 
-def table_of(
+def rating_table(
     project: Project,
-    asked: Asked,
+    asked: RatedQuestion,
     dialogues: Sequence[int] | None = None,
     people: Sequence[int] | None = None,
-) -> Table:
+) -> RatingTable:
     """The ratings of one question, of all dialogues and people or of these; one query.
 
     Answers to another version of the schema count where the question still has the option.
@@ -159,11 +159,11 @@ def table_of(
     items, item = np.unique(item, return_inverse=True)
     raters, rater = np.unique(rater, return_inverse=True)
     whole = Ratings(tuple(items.tolist()), tuple(raters.tolist()), categories, item, rater, codes)
-    return Table(asked, whole, day)
+    return RatingTable(asked, whole, day)
 
 
 def _parameters(
-    project: Project, asked: Asked, dialogues: Sequence[int] | None, people: Sequence[int] | None
+    project: Project, asked: RatedQuestion, dialogues: Sequence[int] | None, people: Sequence[int] | None
 ) -> dict[str, Any]:
     return {
         "project": project.pk,
@@ -177,6 +177,6 @@ def _parameters(
     }
 
 
-def rating_tables(project: Project) -> Iterator[Table]:
+def rating_tables(project: Project) -> Iterator[RatingTable]:
     """The table of every question, one after the other."""
-    return (table_of(project, asked) for asked in questions_asked(project))
+    return (rating_table(project, asked) for asked in rated_questions(project))

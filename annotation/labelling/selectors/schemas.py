@@ -15,7 +15,7 @@ CACHED = 64
 _KNOWN: dict[str, QuestionSchema] = {}
 
 
-def schema_of(row: Schema) -> QuestionSchema:
+def load_schema(row: Schema) -> QuestionSchema:
     """The questions of a version, read once per process."""
     if (known := _KNOWN.get(row.sha256)) is None:
         known = _KNOWN[row.sha256] = read_schema(row.content)
@@ -24,7 +24,7 @@ def schema_of(row: Schema) -> QuestionSchema:
     return known
 
 
-def versions_of(project: Project) -> QuerySet[Schema]:
+def schema_versions(project: Project) -> QuerySet[Schema]:
     """Newest first, with who made it and `answered`: how many submissions answer it now."""
     live = Submission.objects.filter(schema=OuterRef("pk"), superseded_at=None).order_by()
     counted = live.values("schema").annotate(n=Count("pk")).values("n")
@@ -32,12 +32,12 @@ def versions_of(project: Project) -> QuerySet[Schema]:
     return rows.annotate(answered=Coalesce(Subquery(counted), 0)).order_by("-version")
 
 
-def answers_of(row: Schema) -> int:
+def count_answers(row: Schema) -> int:
     """How many submissions answer this version now."""
     return Submission.objects.filter(schema=row, superseded_at=None).count()
 
 
-def version_named(project: Project, version: int) -> Schema:
+def get_schema_version(project: Project, version: int) -> Schema:
     row = Schema.objects.filter(project=project, version=version).select_related("created_by").first()
     if row is None:
         raise NotFound(

@@ -9,14 +9,14 @@ from django.utils.translation import gettext as _
 from annotation.labelling.models.labels import FinalLabel, LabellingSettings, Submission
 from annotation.labelling.models.statistics import LabelStatistics
 from annotation.labelling.selectors.question_statistics import question_statistics
-from annotation.labelling.selectors.ratings import questions_asked, table_of
+from annotation.labelling.selectors.ratings import rated_questions, rating_table
 from annotation.labelling.selectors.uch_statistics import STEPS, uch_statistics
 from annotation.labelling.selectors.workload import final_labels, work_by_annotator
 from common.refusals import NotFound
 from jobs.models import Job
 from projects.models import Project, Protocol
 
-KIND = "agreement"
+JOB_KIND = "agreement"
 AT_ONCE = 2000  # submissions that are computed while somebody waits for the page
 
 
@@ -30,7 +30,7 @@ class Numbers(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class DataExtent:
     """What there is to compute from."""
 
     schema: int | None
@@ -39,16 +39,16 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Latest:
+class LatestStatistics:
     """The stored numbers, what there is now, and the job that computes them anew, if one lives or failed last."""
 
     row: LabelStatistics | None
-    now: Extent
+    now: DataExtent
     job: Job | None
 
     @property
     def is_current(self) -> bool:
-        return self.row is not None and extent_of_row(self.row) == self.now
+        return self.row is not None and stored_extent(self.row) == self.now
 
     @property
     def came_since(self) -> int:
@@ -59,7 +59,7 @@ class Latest:
         return self.now.submissions < AT_ONCE
 
 
-def labelling_of(project: Project) -> LabellingSettings:
+def check_labelling_protocol(project: Project) -> LabellingSettings:
     """Raises NotFound for a project of another protocol."""
     if project.protocol != Protocol.LABELLING:
         raise NotFound(
@@ -69,30 +69,30 @@ def labelling_of(project: Project) -> LabellingSettings:
     return project.labelling
 
 
-def extent_of(project: Project) -> Extent:
-    return Extent(
+def current_extent(project: Project) -> DataExtent:
+    return DataExtent(
         project.labelling.schema_id,
         Submission.objects.filter(project=project).count(),
         FinalLabel.objects.filter(project=project, superseded_at=None).count(),
     )
 
 
-def extent_of_row(row: LabelStatistics) -> Extent:
-    return Extent(row.schema_id, row.submissions, row.final_labels)
+def stored_extent(row: LabelStatistics) -> DataExtent:
+    return DataExtent(row.schema_id, row.submissions, row.final_labels)
 
 
-def latest_statistics(project: Project) -> Latest:
+def latest_statistics(project: Project) -> LatestStatistics:
     """Four queries."""
     row = LabelStatistics.objects.filter(project=project, computed_at__isnull=False).first()
-    job = Job.objects.filter(project=project, kind=KIND).order_by("-created_at", "-pk").first()
-    return Latest(row, extent_of(project), job)
+    job = Job.objects.filter(project=project, kind=JOB_KIND).order_by("-created_at", "-pk").first()
+    return LatestStatistics(row, current_extent(project), job)
 
 
 def compute_numbers(
     project: Project, told: Callable[[int, int], object] = lambda done, total: None
 ) -> Numbers:
     """told: called with the steps done and all steps, where it is safe to stop."""
-    asked = questions_asked(project)
+    asked = rated_questions(project)
     total, done = len(asked) + 2 + STEPS, 0
 
     def went_on() -> None:
@@ -103,7 +103,7 @@ def compute_numbers(
     told(0, total)
     tables, questions = [], []
     for one in asked:
-        tables.append(table_of(project, one))
+        tables.append(rating_table(project, one))
         questions.append(question_statistics(tables[-1]))
         went_on()
     finals = final_labels(project)

@@ -9,9 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from annotation.labelling.schema.questions import Scope
-from annotation.labelling.selectors.helpdesk import annotated_dialogues, longest_dialogue, nugget_question
+from annotation.labelling.selectors.helpdesk import (
+    annotated_dialogues,
+    longest_dialogue_length,
+    nugget_question,
+)
 from annotation.labelling.selectors.question_statistics import is_numbered
-from annotation.labelling.selectors.ratings import Table
+from annotation.labelling.selectors.ratings import RatingTable
 from measures.correlation import kendall
 from measures.helpdesk import ALPHA
 from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect, tau_with_ratings
@@ -26,7 +30,7 @@ STEPS: Final = 2 + len(PATIENCES) + len(ALPHAS)  # how often `uch_statistics` te
 
 
 def uch_statistics(
-    project: Project, tables: Sequence[Table], told: Callable[[], object] = lambda: None
+    project: Project, tables: Sequence[RatingTable], told: Callable[[], object] = lambda: None
 ) -> dict[str, Any] | None:
     """Plain JSON, or None where the schema asks for no nuggets. tables: the ratings of the project's questions.
 
@@ -39,7 +43,7 @@ def uch_statistics(
     held = list(annotated_dialogues(project, asked))
     collection = collect(one for _key, one in held)
     told()
-    patience = longest_dialogue(project)
+    patience = longest_dialogue_length(project)
     scores = collection.score(patience=patience)
     ratings = {
         table.asked.name: mean_z(table, [key for key, _one in held])
@@ -83,7 +87,7 @@ def uch_statistics(
     }
 
 
-def mean_z(table: Table, dialogues: Sequence[int]) -> list[float | None]:
+def mean_z(table: RatingTable, dialogues: Sequence[int]) -> list[float | None]:
     """Mean z-score of each dialogue; None for one without, or whose raters never vary."""
     means = z_scores(table.ratings).item_means()
     return [means.get(dialogue) for dialogue in dialogues]

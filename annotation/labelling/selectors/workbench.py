@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, Submission
 from annotation.labelling.schema.answers import differing_paths
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue, Utterance
 from projects.models import Project
@@ -47,7 +47,7 @@ def utterances_by_dialogue(dialogues: Iterable[int]) -> dict[int, list[dict[str,
     return said
 
 
-def own_submission(assignment: Assignment) -> Submission | None:
+def live_submission(assignment: Assignment) -> Submission | None:
     """What the person sent last."""
     return Submission.objects.filter(assignment=assignment, superseded_at=None).first()
 
@@ -67,7 +67,7 @@ class Confirmation:
     differences: list[str]
 
 
-def confirmation_of(assignment: Assignment) -> Confirmation:
+def confirmation_for(assignment: Assignment) -> Confirmation:
     """Empty unless the person has to confirm (DiQAD §4.2): before that nobody is told what others answered, and who
     annotates here no more never."""
     if assignment.task.state != TaskState.CONFIRMING or assignment.state != AssignmentState.SUBMITTED:
@@ -82,7 +82,7 @@ def confirmation_of(assignment: Assignment) -> Confirmation:
         return Confirmation([], [])
     others = [one for one in live if one.assignment_id != assignment.pk]
     Random(assignment.pk).shuffle(others)
-    schema, paths = schema_of(mine.schema), dict[str, None]()
+    schema, paths = load_schema(mine.schema), dict[str, None]()
     for other in others:
         paths |= dict.fromkeys(differing_paths(schema, mine.answers, other.answers))
     return Confirmation([{"answers": one.answers, "note": one.note} for one in others], list(paths))
@@ -97,7 +97,7 @@ def seconds_left(assignment: Assignment) -> float:
     return max(0.0, round(least - (timezone.now() - served).total_seconds(), 1))
 
 
-def submissions_of(user: User, project: Project) -> QuerySet[Submission]:
+def live_submissions(user: User, project: Project) -> QuerySet[Submission]:
     """The person's own live submissions with their dialogue's final label, newest first."""
     finals = Prefetch(
         "task__final_labels", FinalLabel.objects.filter(superseded_at=None), to_attr="live_finals"
@@ -108,22 +108,22 @@ def submissions_of(user: User, project: Project) -> QuerySet[Submission]:
 
 CONFIRMED = Submission.objects.filter(assignment=OuterRef("pk"), superseded_at=None, stage=Stage.CONFIRMATION)
 # Of assignments: those whose answers the person has to confirm or change.
-TO_CONFIRM = ~Exists(CONFIRMED) & Q(state=AssignmentState.SUBMITTED, task__state=TaskState.CONFIRMING)
+NEEDS_CONFIRMATION = ~Exists(CONFIRMED) & Q(state=AssignmentState.SUBMITTED, task__state=TaskState.CONFIRMING)
 
 
-def to_confirm(user: User, project: Project) -> QuerySet[Assignment]:
+def assignments_to_confirm(user: User, project: Project) -> QuerySet[Assignment]:
     """What the person has to confirm or change, oldest first."""
-    rows = Assignment.objects.filter(TO_CONFIRM, annotator=user, project=project)
+    rows = Assignment.objects.filter(NEEDS_CONFIRMATION, annotator=user, project=project)
     return rows.select_related("task", "dialogue").order_by("submitted_at", "id")
 
 
-def disputes_in(project: Project) -> QuerySet[Task]:
+def disputed_tasks(project: Project) -> QuerySet[Task]:
     """Dialogues that a trainer has to decide, the most disagreed first."""
     rows = Task.objects.filter(project=project, state=TaskState.DISPUTED)
     return rows.select_related("dialogue").order_by("-disagreement", "id")
 
 
-def history_of(task: Task) -> QuerySet[FinalLabel]:
+def final_label_history(task: Task) -> QuerySet[FinalLabel]:
     """Its final labels, the present one last."""
     return FinalLabel.objects.filter(task=task).select_related("decided_by", "schema").order_by("id")
 

@@ -8,7 +8,7 @@ from django.db.models import Count, Q, Sum
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
 from annotation.labelling.schema.questions import Scope
 from annotation.labelling.selectors.ratings import INDEPENDENT
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import Task, TaskState
 from generation.percentiles import Percentiles
 from projects.models import Project
@@ -78,7 +78,7 @@ def work_by_annotator(project: Project) -> list[dict[str, Any]]:
 def _against_final(project: Project) -> dict[int, tuple[int, int]]:
     """Compared answers of each person, and how many of them are the final ones."""
     row = project.labelling.schema
-    asked = [question for question in (schema_of(row).questions if row else ()) if question.agree]
+    asked = [question for question in (load_schema(row).questions if row else ()) if question.agree]
     with connection.cursor() as cursor:
         cursor.execute(
             AGAINST_FINAL,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.models.labels import LabelDraft
 from annotation.labelling.schema.answers import check_answers
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.submissions import MAX_NOTE
 from annotation.tasks.models.work import AssignmentState
@@ -36,7 +36,7 @@ def save_label_draft(
     if assignment.state != AssignmentState.SUBMITTED:
         hold(assignment)
     known, _problems = check_answers(
-        schema_of(row), answers, speakers_in(assignment.dialogue_id), complete=False
+        load_schema(row), answers, speakers_in(assignment.dialogue_id), complete=False
     )
     draft, _created = LabelDraft.objects.get_or_create(assignment=assignment)
     note = note.replace("\0", "")[:MAX_NOTE]

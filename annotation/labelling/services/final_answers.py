@@ -11,7 +11,7 @@ from measures.voting import majority, median_vote
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedAnswers:
     """undecided: paths without a value, as "quality" or "3/nugget"; unanimous: nobody differed on a compared one."""
 
     answers: Answers
@@ -19,12 +19,14 @@ class Merged:
     unanimous: bool
 
 
-def merged(schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Merged:
+def merge_agreeing(
+    schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]]
+) -> MergedAnswers:
     """Of people who agree on every compared path: that, and of the others what all say, or the union of several."""
-    return vote(schema, compared, answers, Ties.TRAINER)
+    return vote_by_question(schema, compared, answers, Ties.TRAINER)
 
 
-def agreed(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Merged:
+def unanimous_answers(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> MergedAnswers:
     """Only what all say; undecided are the compared paths on which they differ."""
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, counted = [], set(compared)
@@ -33,13 +35,13 @@ def agreed(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> Mer
         if any(value != first for value in others):
             undecided += [path] if path in counted else []
         elif first is not None:
-            put(result, path, first)
-    return Merged(result, undecided, not undecided)
+            set_value(result, path, first)
+    return MergedAnswers(result, undecided, not undecided)
 
 
-def vote(
+def vote_by_question(
     schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]], ties: str
-) -> Merged:
+) -> MergedAnswers:
     """By path the value that more people gave than any other; without one the median, where ties say so."""
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, unanimous = [], True
@@ -57,8 +59,8 @@ def vote(
             if not decided:
                 undecided.append(path)
         if value is not None:
-            put(result, path, value)
-    return Merged(result, undecided, unanimous)
+            set_value(result, path, value)
+    return MergedAnswers(result, undecided, unanimous)
 
 
 def value_at(answers: Mapping[str, Any], path: str) -> Any:
@@ -68,7 +70,7 @@ def value_at(answers: Mapping[str, Any], path: str) -> Any:
     return scope.get(key)
 
 
-def put(answers: Answers, path: str, value: Any) -> None:
+def set_value(answers: Answers, path: str, value: Any) -> None:
     place, _slash, key = path.rpartition("/")
     scope = answers["utterances"].setdefault(place, {}) if place else answers["dialogue"]
     scope[key] = value

@@ -12,9 +12,9 @@ from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabellingSettings, Schema, Stage, Submission
 from annotation.labelling.schema.answers import AnswerProblem, Answers, check_answers, compared_paths
 from annotation.labelling.schema.questions import Kind, Nugget, Question, QuestionSchema, Scope
-from annotation.labelling.selectors.schemas import schema_of
-from annotation.labelling.services.planning import place_of
-from annotation.labelling.services.resolution import Settled, settle
+from annotation.labelling.selectors.schemas import load_schema
+from annotation.labelling.services.planning import queue_place
+from annotation.labelling.services.resolution import Outcome, resolve_answers
 from annotation.labelling.services.schemas import mark_used
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue
@@ -53,7 +53,7 @@ class Imported:
     answers: list[Answers]
 
 
-def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
+def annotation_error(project: Project, parsed: ParsedDialogue) -> RowError | None:
     """Why the annotations of a dialogue do not fit the project's questions; None where they do, or are none."""
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
@@ -63,7 +63,7 @@ def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
             check_annotations(annotations, len(parsed.utterances))
         except BadRow as problem:
             return problem.at(parsed.line, external_id=parsed.external_id)
-    for place, (_known, problems) in enumerate(_checked(schema_of(settings.schema), parsed)):
+    for place, (_known, problems) in enumerate(_checked(load_schema(settings.schema), parsed)):
         if problems:
             path = f"annotations[{place}].{problems[0].path}"
             params = {"path": path, "detail": problems[0].message}
@@ -146,7 +146,7 @@ def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return [dialogue for dialogue, _parsed in new]
-    schema = schema_of(settings.schema)
+    schema = load_schema(settings.schema)
     labelled, bare = [], []
     for dialogue, parsed in new:
         if answers := [answers for answers, _problems in _checked(schema, parsed)]:
@@ -179,7 +179,7 @@ class _Rows:
     tasks: list[int]
     assignments: list[list[int]]
     people: list[User]
-    settled: list[Settled]
+    settled: list[Outcome]
     now: str
 
 
@@ -194,7 +194,10 @@ def _store(
         tasks,
         [[next(free) for _answers in one.answers] for one in labelled],
         imported_annotators(settings.project, max(len(one.answers) for one in labelled)),
-        [settle(settings, schema, compared_paths(schema, one.speakers), one.answers) for one in labelled],
+        [
+            resolve_answers(settings, schema, compared_paths(schema, one.speakers), one.answers)
+            for one in labelled
+        ],
         timezone.now().isoformat(),
     )
     copy_rows(Task, TASK_COLUMNS, _tasks(settings, labelled, rows))
@@ -207,7 +210,7 @@ def _tasks(settings: LabellingSettings, labelled: Sequence[Imported], rows: _Row
     for id, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
         # Imported annotators cannot be asked again: where they differ, a trainer decides.
         state = TaskState.DISPUTED if result.state == TaskState.CONFIRMING else result.state
-        place = place_of(settings, one.dialogue.pk)
+        place = queue_place(settings, one.dialogue.pk)
         about = (settings.project_id, one.dialogue.pk, len(one.answers), 0, 0, place, "")
         yield id, *about, state.value, result.disagreement, rows.now
 

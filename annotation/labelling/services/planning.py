@@ -63,7 +63,7 @@ def plan_labelling(
     return made
 
 
-def plan_new(project: Project, dialogues: Sequence[Dialogue]) -> None:
+def plan_imported_dialogues(project: Project, dialogues: Sequence[Dialogue]) -> None:
     """Imported dialogues of a labelling project become tasks, where it is set so; inside the import's transaction."""
     settings = LabellingSettings.objects.filter(project=project).first()
     if settings is not None and settings.plan_imported:
@@ -83,7 +83,7 @@ def _make_tasks(
                 open_slots=overlap,
                 group=group,
                 priority=priority,
-                place=place_of(settings, dialogue),
+                place=queue_place(settings, dialogue),
             )
             for dialogue in dialogues
         ),
@@ -94,7 +94,7 @@ def _make_tasks(
     return len(dialogues)
 
 
-def place_of(settings: LabellingSettings, dialogue: int) -> int:
+def queue_place(settings: LabellingSettings, dialogue: int) -> int:
     """Where the dialogue stands: by its id as imported, or drawn from the id, so that it is the same every time."""
     if settings.order == Order.GIVEN:
         return dialogue % PRIORITY_STEP

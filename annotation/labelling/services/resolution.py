@@ -24,9 +24,14 @@ from annotation.labelling.models.labels import (
 )
 from annotation.labelling.schema.answers import check_answers, compared_paths, count_differing_pairs
 from annotation.labelling.schema.questions import QuestionSchema
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
-from annotation.labelling.services.final_answers import Merged, agreed, merged, vote
+from annotation.labelling.services.final_answers import (
+    MergedAnswers,
+    merge_agreeing,
+    unanimous_answers,
+    vote_by_question,
+)
 from annotation.labelling.services.submission_sql import LIVE
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import TASK_MOVES, Task, TaskState
@@ -51,7 +56,7 @@ def resolve_task(
     answers = [one.answers for one in live]
     compared = compared_paths(schema, speakers)
     confirmed = [one.stage == Stage.CONFIRMATION for one in live]
-    settled = settle(settings, schema, compared, answers)
+    settled = resolve_answers(settings, schema, compared, answers)
     if all(one.stage == Stage.LABEL for one in live) and settled.disagreement is not None:
         task.disagreement = settled.disagreement
         task.save(update_fields=["disagreement"])
@@ -63,39 +68,41 @@ def resolve_task(
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Outcome:
     """What independent answers of all people make of a task; final and origin are None where nothing is decided."""
 
     state: TaskState
     disagreement: float | None
     origin: LabelOrigin | None = None
-    final: Merged | None = None
+    final: MergedAnswers | None = None
 
 
-def settle(
+def resolve_answers(
     settings: LabellingSettings,
     schema: QuestionSchema,
     compared: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
-) -> Settled:
+) -> Outcome:
     """The outcome of answers that nobody has confirmed, by the project's resolution."""
-    apart, alone = disagreement(schema, answers, len(compared)), len(answers) == 1
+    apart, alone = disagreement_share(schema, answers, len(compared)), len(answers) == 1
     if settings.resolution == Resolution.COLLECT:
-        final = vote(schema, compared, answers, Ties.TRAINER)
-        return Settled(TaskState.FINAL, apart, LabelOrigin.COLLECTED, final)
+        final = vote_by_question(schema, compared, answers, Ties.TRAINER)
+        return Outcome(TaskState.FINAL, apart, LabelOrigin.COLLECTED, final)
     if settings.resolution == Resolution.MAJORITY:
-        final = vote(schema, compared, answers, settings.ties)
+        final = vote_by_question(schema, compared, answers, settings.ties)
         if final.undecided:
-            return Settled(TaskState.DISPUTED, apart)
+            return Outcome(TaskState.DISPUTED, apart)
         agreed = LabelOrigin.UNANIMOUS if final.unanimous else LabelOrigin.MAJORITY
-        return Settled(TaskState.FINAL, apart, LabelOrigin.SINGLE if alone else agreed, final)
+        return Outcome(TaskState.FINAL, apart, LabelOrigin.SINGLE if alone else agreed, final)
     if apart:
-        return Settled(TaskState.CONFIRMING, apart)
+        return Outcome(TaskState.CONFIRMING, apart)
     origin = LabelOrigin.SINGLE if alone else LabelOrigin.UNANIMOUS
-    return Settled(TaskState.FINAL, apart, origin, merged(schema, compared, answers))
+    return Outcome(TaskState.FINAL, apart, origin, merge_agreeing(schema, compared, answers))
 
 
-def disagreement(schema: QuestionSchema, answers: Sequence[Mapping[str, Any]], compared: int) -> float | None:
+def disagreement_share(
+    schema: QuestionSchema, answers: Sequence[Mapping[str, Any]], compared: int
+) -> float | None:
     """Share of the compared answers that differ, over all pairs of people; None for one person."""
     pairs = comb(len(answers), 2)
     if not pairs or not compared:
@@ -119,7 +126,13 @@ def _move(task: Task, to: TaskState, actor: User | None = None, reason: str = ""
 
 
 def _conclude(
-    task: Task, row: Schema, origin: LabelOrigin, result: Merged, *, by: User | None = None, reason: str = ""
+    task: Task,
+    row: Schema,
+    origin: LabelOrigin,
+    result: MergedAnswers,
+    *,
+    by: User | None = None,
+    reason: str = "",
 ) -> None:
     _supersede(task)
     FinalLabel.objects.create(
@@ -135,10 +148,10 @@ def _conclude(
     )
     _move(task, TaskState.FINAL, by, reason)
     if task.round_id is not None:
-        on_final(task.round_id)
+        notify_final_label(task.round_id)
 
 
-def on_final(round_id: int) -> None:
+def notify_final_label(round_id: int) -> None:
     """A batch waits for one dialogue less: where it was the last one, the batch is sealed, after this commit."""
     # robust: what was submitted is stored, whatever becomes of the seal; the page offers it again.
     for follow in AFTER_FINAL_LABEL:
@@ -164,12 +177,12 @@ def check_not_sealed(task: Task) -> None:
         )
 
 
-def proposal(
+def propose_decision(
     settings: LabellingSettings,
     schema: QuestionSchema,
     speakers: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
-) -> Merged:
+) -> MergedAnswers:
     """What a trainer's decision begins with: what all agree on, and where majorities count, what those say.
 
     Answers to an earlier version of the questions are read as far as they still fit.
@@ -177,8 +190,8 @@ def proposal(
     read = [check_answers(schema, one, speakers, complete=False)[0] for one in answers]
     compared = compared_paths(schema, speakers)
     if settings.resolution == Resolution.MAJORITY:
-        return vote(schema, compared, read, settings.ties)
-    return agreed(compared, read)
+        return vote_by_question(schema, compared, read, settings.ties)
+    return unanimous_answers(compared, read)
 
 
 @transaction.atomic
@@ -209,11 +222,11 @@ def decide_dispute(
         return task
     reason = checked_reason(reason)
     row = _check_decision(task, trainer, reason, replaces)
-    known, problems = check_answers(schema_of(row), answers, speakers_in(task.dialogue_id), complete=True)
+    known, problems = check_answers(load_schema(row), answers, speakers_in(task.dialogue_id), complete=True)
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)
-    _conclude(task, row, LabelOrigin.DECIDED, Merged(known, [], True), by=trainer, reason=reason)
+    _conclude(task, row, LabelOrigin.DECIDED, MergedAnswers(known, [], True), by=trainer, reason=reason)
     Event.objects.create(
         project=task.project,
         subject_type=DECISION,

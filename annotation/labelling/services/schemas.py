@@ -17,7 +17,7 @@ from annotation.labelling.schema.errors import InvalidSchema
 from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.schema.yaml_text import read_yaml
-from annotation.labelling.selectors.schemas import newest_version, version_named
+from annotation.labelling.selectors.schemas import get_schema_version, newest_version
 from annotation.tasks.models.work import Assignment
 from common.refusals import Invalid, Refusal
 from projects.models import Event, Project, Protocol
@@ -27,22 +27,22 @@ SAVE = "annotation.schema_save"
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedSchema:
     """is_new: a version was added or its questions replaced; False where nothing changed."""
 
     row: Schema
     is_new: bool
 
 
-def checked(content: Mapping[str, Any] | str) -> QuestionSchema:
+def validate_schema(content: Mapping[str, Any] | str) -> QuestionSchema:
     """The schema that content or YAML describes; raises Invalid with `details["problems"]`. Stores nothing."""
     try:
         return read_yaml(content) if isinstance(content, str) else read_schema(content)
     except InvalidSchema as errors:
-        raise refusal_of(errors) from errors
+        raise schema_refusal(errors) from errors
 
 
-def refusal_of(errors: InvalidSchema) -> Invalid:
+def schema_refusal(errors: InvalidSchema) -> Invalid:
     first, count = errors.problems[0], len(errors.problems)
     where = (
         _("Line %(line)d: ") % {"line": first.line} if first.line else f"{first.path}: " * bool(first.path)
@@ -62,24 +62,24 @@ def save_schema(
     save_id: UUID,
     use: bool = True,
     based_on: str = "",
-) -> Saved:
+) -> SavedSchema:
     """Store questions as the newest version: the next one, or in place of the newest where that is not in use.
 
     content: as data, or as YAML. use: new work is done under it from now on. The same save_id again returns the first
     result; questions equal to the newest version's make no other one. based_on: the sum of the newest version that the
     writer knew; where somebody saved another one since, "schema_newer" is raised.
     """
-    schema = checked(content)
+    schema = validate_schema(content)
     settings = _locked_settings(project)
     if again := _saved_before(project, save_id):
-        return Saved(again, is_new=False)
+        return SavedSchema(again, is_new=False)
     newest = newest_version(project)
     if newest is not None and based_on and newest.sha256 not in (based_on, schema.sha256):
         raise _newer(newest)
     if newest is not None and newest.sha256 == schema.sha256:
-        saved = Saved(newest, is_new=False)
+        saved = SavedSchema(newest, is_new=False)
     else:
-        saved = Saved(_store(project, actor, schema, newest), is_new=True)
+        saved = SavedSchema(_store(project, actor, schema, newest), is_new=True)
     Event.objects.create(
         project=project,
         subject_type=SAVE,
@@ -126,7 +126,7 @@ def _saved_before(project: Project, save_id: UUID) -> Schema | None:
         return None
     if event.project_id != project.pk:
         raise Refusal("id_in_use", _("This id belongs to another save."), _("Use a new one."))
-    return version_named(project, event.data["version"])
+    return get_schema_version(project, event.data["version"])
 
 
 def _store(project: Project, actor: User | None, schema: QuestionSchema, newest: Schema | None) -> Schema:
@@ -153,7 +153,7 @@ def is_replaceable(row: Schema) -> bool:
 def use_schema(*, project: Project, actor: User | None, version: int) -> Schema:
     """Do new work under this version. What was submitted keeps its own. Safe to repeat."""
     settings = _locked_settings(project)
-    row = version_named(project, version)
+    row = get_schema_version(project, version)
     _use(settings, row, actor)
     return row
 

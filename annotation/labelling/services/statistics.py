@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.models.statistics import LabelStatistics
 from annotation.labelling.selectors.statistics import (
-    KIND,
-    Latest,
+    JOB_KIND,
+    LatestStatistics,
     compute_numbers,
-    extent_of,
+    current_extent,
     latest_statistics,
 )
 from common.refusals import Refusal
@@ -24,12 +24,12 @@ from jobs.services import start_job
 from projects.models import Project
 
 
-def current_statistics(*, project: Project) -> Latest:
+def current_statistics(*, project: Project) -> LatestStatistics:
     """The stored numbers; of a small project they are computed first when something changed since."""
     latest = latest_statistics(project)
     if latest.is_current or not latest.is_small or not latest.now.submissions:
         return latest
-    return Latest(store_statistics(project=project), latest.now, latest.job)
+    return LatestStatistics(store_statistics(project=project), latest.now, latest.job)
 
 
 def store_statistics(*, project: Project, progress: Progress | None = None) -> LabelStatistics:
@@ -37,7 +37,7 @@ def store_statistics(*, project: Project, progress: Progress | None = None) -> L
 
     Raises what `progress` raises when the job is to stop.
     """
-    extent, started = extent_of(project), time.monotonic()
+    extent, started = current_extent(project), time.monotonic()
 
     def told(done: int, total: int) -> None:
         if progress and not done:
@@ -68,18 +68,18 @@ def start_statistics(*, job_id: UUID, project: Project, actor: User) -> Job:
     # The row is the lock: two people who ask at one instant get one job.
     LabelStatistics.objects.get_or_create(project=project)
     LabelStatistics.objects.select_for_update().get(project=project)
-    live = Job.objects.filter(project=project, kind=KIND, state__in=LIVE_STATES).first()
+    live = Job.objects.filter(project=project, kind=JOB_KIND, state__in=LIVE_STATES).first()
     if live:
         return live
-    job = start_job(id=job_id, kind=KIND, project=project, actor=actor, parameters={})
-    if job.kind != KIND or job.project_id != project.pk:
+    job = start_job(id=job_id, kind=JOB_KIND, project=project, actor=actor, parameters={})
+    if job.kind != JOB_KIND or job.project_id != project.pk:
         raise Refusal(
             "submission_used", _("This submission was used for something else."), _("Reload and try again.")
         )
     return job
 
 
-def carry_out_statistics(job: Job, progress: Progress) -> dict[str, Any]:
+def run_statistics_job(job: Job, progress: Progress) -> dict[str, Any]:
     """What a worker does. Killed and run again it begins anew and stores once."""
     project = Project.objects.select_related("labelling").get(jobs=job)
     row = store_statistics(project=project, progress=progress)

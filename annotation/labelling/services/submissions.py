@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
 from annotation.labelling.schema.answers import Answers, check_answers
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import is_decided
 from annotation.labelling.services.resolution import check_not_sealed, resolve_task
 from annotation.labelling.services.schemas import mark_used
@@ -82,7 +82,7 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     if not is_revision:
         _finish(assignment, submission)
     settings = assignment.project.labelling
-    resolve_task(task=task, settings=settings, schema=schema_of(row), row=row, speakers=locked.speakers)
+    resolve_task(task=task, settings=settings, schema=load_schema(row), row=row, speakers=locked.speakers)
     return Labelled(submission, task)
 
 
@@ -175,7 +175,7 @@ def _schema_row(assignment: Assignment, version: int) -> Schema:
 
 
 def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> Answers:
-    answers, problems = check_answers(schema_of(row), sent.answers, speakers, complete=True)
+    answers, problems = check_answers(load_schema(row), sent.answers, speakers, complete=True)
     if not problems:
         return answers
     first = problems[0]

@@ -7,7 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.labelling.models.labels import LabellingSettings
-from annotation.labelling.selectors.agreement import QuestionAgreement, agreement_by_question, agreement_of
+from annotation.labelling.selectors.agreement import (
+    QuestionAgreement,
+    agreement_by_question,
+    project_agreement,
+)
 from measures.estimate import Estimate
 
 EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them
@@ -43,7 +47,7 @@ class Command(BaseCommand):
             told = agreement_by_question(settings.project)
             self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
         else:
-            for line in _table(agreement_of(settings.project)):
+            for line in _table(project_agreement(settings.project)):
                 self.stdout.write(line)
 
 

@@ -7,7 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.labelling.models.labels import LabellingSettings
-from annotation.labelling.selectors.helpdesk import collection_of, longest_dialogue, scores_by_dialogue
+from annotation.labelling.selectors.helpdesk import (
+    longest_dialogue_length,
+    nugget_collection,
+    scores_by_dialogue,
+)
 from common.refusals import Refusal
 from measures.helpdesk import ALPHA
 from measures.helpdesk_collection import Collection, Scores
@@ -60,9 +64,9 @@ class Command(BaseCommand):
             raise CommandError(f"There is no labelling project “{options['project']}”.")
         patience = options["patience"]
         if patience is None:
-            patience = longest_dialogue(settings.project)
+            patience = longest_dialogue_length(settings.project)
         try:
-            collection = collection_of(settings.project, options["position"])
+            collection = nugget_collection(settings.project, options["position"])
             scores = collection.score(patience=patience, alpha=options["alpha"])
         except (Refusal, ValueError) as error:
             raise CommandError(str(error)) from error

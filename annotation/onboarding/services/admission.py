@@ -20,10 +20,10 @@ from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import LabellingSettings, Schema
 from annotation.labelling.schema.answers import Answers, check_answers, compared_paths, differing_paths
 from annotation.labelling.selectors.gold import live_gold
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
-from annotation.labelling.services.planning import place_of
-from annotation.labelling.services.resolution import on_final
+from annotation.labelling.services.planning import queue_place
+from annotation.labelling.services.resolution import notify_final_label
 from annotation.labelling.services.schemas import mark_used
 from annotation.onboarding.models import (
     TRY_MOVES,
@@ -154,7 +154,7 @@ def _checked_gold(project: Project, dialogue: Dialogue, answers: Mapping[str, An
 
 
 def _checked(row: Schema, dialogue_id: int, answers: Mapping[str, Any]) -> Answers:
-    known, problems = check_answers(schema_of(row), answers, speakers_in(dialogue_id), complete=True)
+    known, problems = check_answers(load_schema(row), answers, speakers_in(dialogue_id), complete=True)
     if problems:
         named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
         raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)
@@ -184,7 +184,7 @@ def _withhold(project: Project, dialogue: Dialogue) -> tuple[Task, int]:
             dialogue=dialogue,
             overlap=settings.overlap,
             open_slots=0,
-            place=place_of(settings, dialogue.pk),
+            place=queue_place(settings, dialogue.pk),
         )
         return task, settings.overlap
     if Assignment.objects.filter(task=task, state__in=HELD).exists():
@@ -196,7 +196,7 @@ def _withhold(project: Project, dialogue: Dialogue) -> tuple[Task, int]:
     withheld = task.open_slots
     if withheld and task.round_id is not None:  # nobody labels it now, and its batch does not wait for it
         Batch.objects.filter(rounds=task.round_id).update(size=F("size") - 1)
-        on_final(task.round_id)
+        notify_final_label(task.round_id)
         task.round = None
     task.open_slots = 0
     task.save(update_fields=["open_slots", "round"])
@@ -312,7 +312,7 @@ class Graded:
 
 def grade(gold: GoldDialogue, answers: Answers) -> Graded:
     """Compare with the right answers: every compared question that either of the two answers."""
-    schema = schema_of(gold.schema)
+    schema = load_schema(gold.schema)
     wrong = differing_paths(schema, gold.answers, answers)
     paths = compared_paths(schema, speakers_in(gold.dialogue_id))
     asked = [path for path in paths if value_at(gold.answers, path) is not None or path in wrong]

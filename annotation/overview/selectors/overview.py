@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from accounts.models import User
 from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.expert_review.selectors import FOR_EXPERTS
-from annotation.labelling.selectors.workbench import TO_CONFIRM
+from annotation.labelling.selectors.workbench import NEEDS_CONFIRMATION
 from annotation.onboarding.models import Thread, ThreadState
 from annotation.onboarding.selectors.admission import untested
 from annotation.tasks.models.rounds import Round, RoundState
@@ -85,7 +85,7 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             rounds=Count("id"),
             to_judge=Count("id", filter=Q(state__in=[RoundState.SEALED, RoundState.IN_REVIEW])),
         ),
-        _by_project(mine.filter(TO_CONFIRM), to_confirm=Count("id")),
+        _by_project(mine.filter(NEEDS_CONFIRMATION), to_confirm=Count("id")),
         _by_project(Thread.objects.filter(project__in=projects, state=ThreadState.OPEN), asked=Count("id")),
         _by_project(
             Membership.objects.filter(project__in=projects, roles__contains=[Role.ANNOTATOR]),

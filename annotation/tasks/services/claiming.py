@@ -118,7 +118,7 @@ def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> As
         served_at=None if ahead else now,
     )
     ASSIGNMENT.insert(claimed)
-    # Nobody has written answers to it yet: what is told of it (labelling_shapes.of_labelling) need not look for any.
+    # Nobody has written answers to it yet: so serialize_assignment need not look for any.
     Assignment.label_draft.related.set_cached_value(claimed, None)
     return claimed
 

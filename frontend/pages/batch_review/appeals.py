@@ -30,7 +30,7 @@ from annotation.batch_review.selectors.accuracy import (
 from annotation.batch_review.selectors.sample_review import appeals_for, corrections, disputable_item
 from annotation.batch_review.services.sample_review import raise_appeal, settle_appeal
 from annotation.labelling.schema.questions import Question
-from annotation.labelling.selectors.schemas import newest_version, schema_of
+from annotation.labelling.selectors.schemas import load_schema, newest_version
 from annotation.labelling.selectors.settings import labelling_project
 from common.refusals import NotFound, Refusal
 from frontend.charts import plots
@@ -90,7 +90,7 @@ def correction_of(
 def in_words(item: SampleItem, answers: Any) -> str:
     """The answer to the checked question as people read it."""
     key = item.sample.question
-    question = schema_of(item.final.schema).by_key.get(key)
+    question = load_schema(item.final.schema).by_key.get(key)
     return words_of(question, answers["dialogue"].get(key)) if question else ""
 
 
@@ -237,7 +237,7 @@ def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
 def _by_class(project: Project, counted: Sequence[Counted]) -> Answer:
     """Over all, and by what the person answered, in words; only over all where every compared answer is checked."""
     row = newest_version(project)
-    known = schema_of(row).by_key if row else {}
+    known = load_schema(row).by_key if row else {}
     verdicts: dict[tuple[str, str], list[bool]] = {}
     for one in sorted((one for one in counted if one.question), key=lambda one: (one.question, one.own)):
         verdicts.setdefault((one.question, one.own), []).append(one.was_right)

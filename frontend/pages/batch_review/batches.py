@@ -34,7 +34,7 @@ from annotation.batch_review.services import batches as services
 from annotation.batch_review.services import sample_review
 from annotation.batch_review.services.plan import BATCHES, update_batch_plan
 from annotation.batch_review.services.sampling import draw_sample
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round, RoundState
 from common.refusals import NotFound, Refusal
@@ -230,7 +230,7 @@ def _reviewed(user: User, sample: Sample) -> dict[str, Any]:
 def class_names(sample: Sample, drawn: Sequence[Drawn]) -> dict[str, str]:
     """Classes as people read them: "2 · high". The newest schema's words."""
     schemas = {one.item.final.schema_id: one.item.final.schema for one in drawn}
-    found = (schema_of(schemas[key]).by_key.get(sample.question) for key in sorted(schemas, reverse=True))
+    found = (load_schema(schemas[key]).by_key.get(sample.question) for key in sorted(schemas, reverse=True))
     question = next((one for one in found if one), None)
     return (
         {str(option.value): words_of(question, option.value) for option in question.options}

@@ -20,12 +20,12 @@ from accounts.models import User
 from annotation.labelling.selectors.dialogue_labels import (
     LABEL_STATES,
     DialogueLabels,
-    in_label_state,
+    dialogue_labels,
+    filter_by_label_state,
+    has_labelled,
     label_states,
-    labelled_by,
-    labels_of,
 )
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.onboarding.models import Thread
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
@@ -97,7 +97,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     more = {"import_job": str(imported.pk)} if imported else {}
     rows = dialogues_of(project, **{name: value for name, value in chosen.items() if name != "label"}, **more)
     if "label" in chosen:
-        rows = in_label_state(rows, chosen["label"])
+        rows = filter_by_label_state(rows, chosen["label"])
     page, searched_to = _page(rows, words, request.GET.get("before"))
     counts = {} if labels else actions_in(page.rows)
     context = {
@@ -176,7 +176,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     utterances = utterances_of(dialogue).filter(position__gte=begin)[:UTTERANCES_SHOWN]
     end = begin + UTTERANCES_SHOWN
     history = history_of(user, dialogue)
-    labels = labels_of(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
+    labels = dialogue_labels(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
     context = {
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
@@ -204,7 +204,7 @@ def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
     if project.protocol != Protocol.LABELLING:
         project_for(user, project.slug, Capability.READ_DIALOGUES)  # refuses
     dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
-    if dialogue is None or not labelled_by(user, dialogue):
+    if dialogue is None or not has_labelled(user, dialogue):
         raise missing_dialogue()
     return dialogue
 
@@ -213,7 +213,7 @@ def _labelled(labels: DialogueLabels, begin: int) -> dict[str, Any]:
     """What dialogues/labels.html, people.html and utterance.html show."""
     if labels.schema is None:
         return {"labels": labels, "people": []}
-    words, speakers = LabelsInWords(labels, schema_of(labels.schema)), speakers_in(labels.task.dialogue_id)
+    words, speakers = LabelsInWords(labels, load_schema(labels.schema)), speakers_in(labels.task.dialogue_id)
     shown = range(begin, min(begin + UTTERANCES_SHOWN, len(speakers)))
     differing = words.differing()
     return {

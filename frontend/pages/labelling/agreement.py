@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.labelling.selectors.helpdesk import (
-    collection_of,
     labelled_dialogues,
+    nugget_collection,
     nugget_question,
     scores_by_dialogue,
 )
-from annotation.labelling.selectors.ratings import Asked, questions_asked, table_of
-from annotation.labelling.selectors.statistics import Latest, labelling_of
+from annotation.labelling.selectors.ratings import RatedQuestion, rated_questions, rating_table
+from annotation.labelling.selectors.statistics import LatestStatistics, check_labelling_protocol
 from annotation.labelling.services.statistics import current_statistics, start_statistics
 from common.refusals import Invalid
 from frontend.charts.agreement import PER_QUESTION, WHOLE, WITH_NUGGETS, Told, confusion_answer, names_of
@@ -77,7 +77,7 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "labelling/agreement/agreement.html", context)
 
 
-def _answers(request: HttpRequest, project: Project, latest: Latest) -> dict[str, Any]:
+def _answers(request: HttpRequest, project: Project, latest: LatestStatistics) -> dict[str, Any]:
     told = _told(project, latest)
     chosen = _chosen(request, told)
     context: dict[str, Any] = {"whole": [answer(told) for answer in WHOLE.values()], "chosen": chosen}
@@ -103,17 +103,17 @@ def _answers(request: HttpRequest, project: Project, latest: Latest) -> dict[str
 
 def _titles(project: Project, told: Told) -> list[tuple[str, str]]:
     """Every question with its name and its words: a schema's names alone say little."""
-    words = {one.name: _in_words(one) for one in questions_asked(project)}
+    words = {one.name: _in_words(one) for one in rated_questions(project)}
     names = [one["name"] for one in told.numbers["questions"]]
     return [(name, f"{name} · {words[name]}" if name in words else name) for name in names]
 
 
-def _in_words(asked: Asked) -> str:
+def _in_words(asked: RatedQuestion) -> str:
     said = Truncator(in_language(asked.question.text)).chars(TITLE)
     return f"{said} · {in_language(asked.option.text)}" if asked.option else said
 
 
-def _told(project: Project, latest: Latest) -> Told:
+def _told(project: Project, latest: LatestStatistics) -> Told:
     numbers = latest.row.numbers if latest.row else {}
     rated = {person["id"] for one in numbers["questions"] for person in one["people"]}
     return Told(project, numbers, names_of(rated | {one["id"] for one in numbers["people"]}))
@@ -132,11 +132,11 @@ def _chosen(request: HttpRequest, told: Told) -> Chosen:
 
 def _confusion(project: Project, told: Told, chosen: Chosen) -> Answer | None:
     """Counted from the answers of today, for any two people, so that not every pair has to be stored."""
-    asked = next((one for one in questions_asked(project) if one.name == chosen.question), None)
+    asked = next((one for one in rated_questions(project) if one.name == chosen.question), None)
     if asked is None or not asked.categories:
         return None
     people = None if chosen.one is None or chosen.other is None else [chosen.one, chosen.other]
-    table = table_of(project, asked, people=people)
+    table = rating_table(project, asked, people=people)
     ratings = table.ratings
     if people is None:
         counts = confusion_of_pairs(ratings.counts())
@@ -161,7 +161,7 @@ def _dialogue_rows(project: Project, told: Told, dialogues: KeysetPage[Any]) -> 
     keys = sorted(dialogue.pk for dialogue in dialogues.rows)
     if not keys or nugget_question(project) is None:
         return []
-    collection = collection_of(project, dialogues=keys)
+    collection = nugget_collection(project, dialogues=keys)
     scored = scores_by_dialogue(
         collection, collection.score(patience=told.numbers["uch"]["L"], alpha=told.numbers["uch"]["alpha"])
     )
@@ -193,7 +193,7 @@ def download(request: HttpRequest, project: Project, name: str, suffix: str) -> 
 def compute(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.READ_STATISTICS)
-    labelling_of(project)
+    check_labelling_protocol(project)
     try:
         job_id = UUID(request.POST.get("id", ""))
     except ValueError as error:

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.labelling.selectors.settings import labelling_project
-from annotation.labelling.selectors.workbench import to_confirm
+from annotation.labelling.selectors.workbench import assignments_to_confirm
 from frontend.pages import signed_in
 from frontend.pages.onboarding.admission import openings
 from frontend.ui.paging import number_in
@@ -26,7 +26,9 @@ def confirmations(request: HttpRequest, slug: str) -> HttpResponse:
     """Each opens the workbench, which shows the others' answers beside one's own."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    page = Paginator(to_confirm(user, project), A_PAGE).get_page(number_in(request.GET.get("page")) or 1)
+    page = Paginator(assignments_to_confirm(user, project), A_PAGE).get_page(
+        number_in(request.GET.get("page")) or 1
+    )
     context = {
         "project": project,
         "title": _("Confirmations"),

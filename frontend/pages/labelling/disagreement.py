@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors import disagreement as selectors
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.work import TaskState
 from dialogues.models import Dialogue
@@ -33,10 +33,10 @@ def disagreed(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     row = current_schema(project)
-    schema = schema_of(row) if row else None
+    schema = load_schema(row) if row else None
     chosen = request.GET.get("question", "")
     after = request.GET.get("after", "")
-    page = selectors.disagreed(project, reader=user, question=chosen, after=after, names=True)
+    page = selectors.most_disagreed(project, reader=user, question=chosen, after=after, names=True)
     skipped = selectors.most_skipped(project)
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     by_key = schema.by_key if schema else {}
@@ -58,14 +58,14 @@ def disagreed(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _spelled(
-    project: Project, case: selectors.Case, by_key: Mapping[str, Question], language: str
+    project: Project, case: selectors.DisagreementCase, by_key: Mapping[str, Question], language: str
 ) -> dict[str, Any]:
     dispute = _dispute_url(project, case.task.pk) if case.task.state == TaskState.DISPUTED else ""
     return {"case": case, "differing": spelled_out(case.differing, by_key, language), "dispute": dispute}
 
 
 def spelled_out(
-    rows: Sequence[selectors.Differing], by_key: Mapping[str, Question], language: str
+    rows: Sequence[selectors.DifferingQuestion], by_key: Mapping[str, Question], language: str
 ) -> list[dict[str, Any]]:
     """Questions and answers in words. position: counted from 1."""
     differing = []

@@ -19,18 +19,18 @@ from django.views.decorators.http import require_safe
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema, Submission
 from annotation.labelling.selectors.disputes import (
-    decided_lately,
+    describe_disputes,
     dispute_for,
     disputes_for,
     next_dispute,
-    spelled,
+    recent_decisions,
     with_answers,
 )
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.settings import labelling_project
-from annotation.labelling.selectors.workbench import history_of, speakers_in
+from annotation.labelling.selectors.workbench import final_label_history, speakers_in
 from annotation.labelling.services.final_answers import answered_paths, value_at
-from annotation.labelling.services.resolution import decide_dispute, proposal
+from annotation.labelling.services.resolution import decide_dispute, propose_decision
 from annotation.onboarding.models import Thread
 from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.reasons import MAX_REASON
@@ -56,9 +56,9 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
     page = Paginator(with_answers(disputes_for(user, project)), A_PAGE).get_page(
         number_in(request.GET.get("page")) or 1
     )
-    cases, decided = spelled(list(page.object_list)), decided_lately(project)
+    cases, decided = describe_disputes(list(page.object_list)), recent_decisions(project)
     schema, language = project.labelling.schema, _language()
-    by_key = schema_of(schema).by_key if schema else {}
+    by_key = load_schema(schema).by_key if schema else {}
     context = {
         "project": project,
         "title": _("Disputes"),
@@ -147,7 +147,7 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
 def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
     """The form's own fields, and what leads on from the page."""
     return {
-        "history": [one for one in history_of(task) if one.superseded_at and one.reason],
+        "history": [one for one in final_label_history(task) if one.superseded_at and one.reason],
         "next": next_dispute(user, task.project, task),
         "threads": Thread.objects.filter(dialogue=task.dialogue_id).count(),
         "reason": request.POST.get("reason", ""),
@@ -169,7 +169,7 @@ def _data(
     speakers, dialogue = speakers_in(task.dialogue_id), cast(Dialogue, task.dialogue)
     answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
     given = [one.answers for one in answered]
-    begins = proposal(task.project.labelling, schema_of(row), speakers, given)
+    begins = propose_decision(task.project.labelling, load_schema(row), speakers, given)
     answers = sent_answers(request) if is_kept else final.answers if final else begins.answers
     newest = max((one.stored_at.timestamp() for one in answered), default=0)
     data = page_data(row, dialogue, answers, is_open=is_open)
@@ -193,7 +193,7 @@ def _said(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
     said: dict[str, dict[str, Any]] = {}
     for one in answered:
         value = value_at(one.answers, path)
-        question = schema_of(one.schema).by_key.get(path.rpartition("/")[2])
+        question = load_schema(one.schema).by_key.get(path.rpartition("/")[2])
         words = words_of(question, value) if question else str(value)
         names[repr(value)].append(one.annotator.shown_name)
         said[repr(value)] = {"words": words, "value": value}

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings
-from annotation.labelling.serializers import of_labelling
+from annotation.labelling.serializers import serialize_assignment
 from annotation.labelling.services.submissions import MAX_NOTE, serve
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
@@ -77,7 +77,7 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
     return {
         "project": project.slug,
         "made_at": int(time() * 1000),
-        "assignment": of_labelling(serve(assignment=assignment)) if assignment else None,
+        "assignment": serialize_assignment(serve(assignment=assignment)) if assignment else None,
         "schema": {"version": schema.version, "content": schema.content} if schema else None,
         "today": {"finished": today.finished, "goal": today.goal},
         "done": submitted_by(user, project),

@@ -18,12 +18,12 @@ from annotation.labelling.models.labels import Schema
 from annotation.labelling.schema.yaml_text import to_yaml
 from annotation.labelling.selectors.schemas import (
     NEWEST_VERSION,
-    answers_of,
+    count_answers,
     current_schema,
+    get_schema_version,
+    load_schema,
     newest_version,
-    schema_of,
-    version_named,
-    versions_of,
+    schema_versions,
 )
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import utterances_in
@@ -62,11 +62,11 @@ def editor(request: HttpRequest, slug: str) -> HttpResponse:
         return _show_version(request, project, _known(current_schema(project)), granted)
     newest = newest_version(project)
     begun = number_in(request.GET.get("from"))
-    source = version_named(project, min(begun, NEWEST_VERSION)) if begun else newest
+    source = get_schema_version(project, min(begun, NEWEST_VERSION)) if begun else newest
     context = {
         "project": project,
         "title": _("Schema"),
-        "versions": versions_of(project)[:VERSIONS_SHOWN],
+        "versions": schema_versions(project)[:VERSIONS_SHOWN],
         "current": current_schema(project),
         "newest": newest,
         "presets": PRESETS,
@@ -87,12 +87,12 @@ def _editor_data(
     """The initial data of static/js/labelling/schema_editor.js. source: the schema whose text is shown."""
     return {
         "project": project.slug,
-        "content": schema_of(source).content if source else {"questions": []},
-        "newestContent": schema_of(newest).content if newest else {"questions": []},
+        "content": load_schema(source).content if source else {"questions": []},
+        "newestContent": load_schema(newest).content if newest else {"questions": []},
         "newest": {
             "version": newest.version if newest else 0,
             "sha256": newest.sha256 if newest else "",
-            "answered": answers_of(newest) if newest else 0,
+            "answered": count_answers(newest) if newest else 0,
             "replaceable": bool(newest and is_replaceable(newest)),
         },
         "urls": {
@@ -262,29 +262,29 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """One version: its questions to try, its text, and what it changed."""
     user = signed_in(request)
     project = labelling_project(user, slug)
-    row = version_named(project, min(number, NEWEST_VERSION))
+    row = get_schema_version(project, min(number, NEWEST_VERSION))
     return _show_version(request, project, row, capabilities_of(user, project))
 
 
 def _show_version(
     request: HttpRequest, project: Project, row: Schema, granted: frozenset[Capability]
 ) -> HttpResponse:
-    text = to_yaml(schema_of(row))
-    before = versions_of(project).filter(version__lt=row.version).first()
+    text = to_yaml(load_schema(row))
+    before = schema_versions(project).filter(version__lt=row.version).first()
     current = current_schema(project)
     context = {
         "project": project,
         "title": _("Schema, version %(n)d") % {"n": row.version},
         "row": row,
-        "answered": answers_of(row),
+        "answered": count_answers(row),
         "is_current": current is not None and current.pk == row.pk,
         "before": before,
-        "changes": changed_lines(to_yaml(schema_of(before)), text) if before else [],
+        "changes": changed_lines(to_yaml(load_schema(before)), text) if before else [],
         "text": text,
         "configures": Capability.CONFIGURE in granted,
-        "versions": versions_of(project)[:VERSIONS_SHOWN],
+        "versions": schema_versions(project)[:VERSIONS_SHOWN],
         "current": current,
-        "data": {"content": schema_of(row).content, **_preview_data(project, granted)},
+        "data": {"content": load_schema(row).content, **_preview_data(project, granted)},
     }
     return render(request, "labelling/schema/version.html", context)
 
@@ -325,9 +325,13 @@ def use(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def download(request: HttpRequest, slug: str, number: int = 0) -> HttpResponse:
     """The questions as YAML: of a version, or those that new work is done under."""
     project = labelling_project(signed_in(request), slug)
-    row = version_named(project, min(number, NEWEST_VERSION)) if number else _known(current_schema(project))
+    row = (
+        get_schema_version(project, min(number, NEWEST_VERSION))
+        if number
+        else _known(current_schema(project))
+    )
     name = f"{project.slug}-schema-{row.version}.yaml"
-    return _yaml(to_yaml(schema_of(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
+    return _yaml(to_yaml(load_schema(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @login_required

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema
 from annotation.labelling.selectors.gold import live_gold
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import utterances_in
 from annotation.onboarding.models import AdmissionItem, AdmissionTest, AdmissionTry, TryState
@@ -139,7 +139,7 @@ def _show_gold(
         "longest": services.MAX_EXPLANATION,
         "questions": [
             (question.key, in_language(question.text), (row.remarks if row else {}).get(question.key, ""))
-            for question in schema_of(schema).questions
+            for question in load_schema(schema).questions
         ],
         "refusal": refusal,
         "data": page_data(schema, dialogue, sent_answers(request) if refusal else kept),
@@ -331,7 +331,7 @@ def _show_item(
 
 def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
     """For every wrong answer the question, one's own and the right answer in words, and why."""
-    schema = schema_of(item.gold.schema)
+    schema = load_schema(item.gold.schema)
     own, right = item.answers or {}, item.gold_answers or {}
     rows = []
     for path_ in item.wrong:

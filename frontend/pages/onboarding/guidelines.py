@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.labelling.schema.questions import BilingualText
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
 from annotation.onboarding.selectors.threads import faq_of
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
@@ -97,7 +97,7 @@ def _explained(project: Project, language: str) -> list[dict[str, Any]]:
     """The questions whose schema explains them or their options."""
     row = current_schema(project)
     found = []
-    for question in schema_of(row).questions if row else ():
+    for question in load_schema(row).questions if row else ():
         options = [
             {
                 "name": _say(option.text, language),

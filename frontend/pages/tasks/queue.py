@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.authoring.selectors.queue import finished_assignments, vetoed_assignments
 from annotation.expert_review.services import acknowledge_veto
-from annotation.labelling.selectors.workbench import labelling_progress, to_confirm
+from annotation.labelling.selectors.workbench import assignments_to_confirm, labelling_progress
 from annotation.onboarding.selectors.admission import admission_needed
 from annotation.tasks.selectors.queue import open_assignments, task_counts, today_of
 from annotation.tasks.services.claiming import claim_next_task
@@ -104,7 +104,7 @@ def _render_labelling(request: HttpRequest, user: User, project: Project) -> Htt
         "project": project,
         "title": _("Queue"),
         "open": open_assignments(user, project),
-        "to_confirm": to_confirm(user, project).count(),
+        "to_confirm": assignments_to_confirm(user, project).count(),
         "test": admission_needed(user, project),
         "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
         "today": today_of(user, project),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.labelling.schema.questions import Nugget, Question, QuestionSchema, Scope
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from dialogues.models import Dialogue
 from preference.data.formats.labels import Answered, submissions_on
 from preference.data.selectors.selection import Said, Selection
@@ -18,7 +18,7 @@ OURS = frozenset({"quality_as_text"})  # metadata that only say how the file was
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     """One entry a dialogue, as import_dialogues reads it."""
     current = current_schema(selection.project)
-    asked = _nugget_question(schema_of(current)) if current else None
+    asked = _nugget_question(load_schema(current)) if current else None
     labels = _Labels(asked.key, _nothing(asked)) if asked else None
     answered, spoken = submissions_on(page), selection.said(page, metadata=True)
     for dialogue in page:

@@ -1,7 +1,7 @@
 """Which export formats hold what a project makes."""
 
 from annotation.labelling.schema.questions import Scope
-from annotation.labelling.selectors.schemas import current_schema, schema_of
+from annotation.labelling.selectors.schemas import current_schema, load_schema
 from preference.data.models.exports import Shape
 from projects.models import Project, Protocol
 
@@ -32,7 +32,7 @@ def shapes_for(project: Project) -> list[Shape]:
     if project.protocol != Protocol.LABELLING:
         return shapes
     row = current_schema(project)
-    schema = schema_of(row) if row else None
+    schema = load_schema(row) if row else None
     asked = {
         Shape.DIALEVAL: schema is not None and any(one.runs for one in schema.of_scope(Scope.UTTERANCE)),
         Shape.DIQAD: schema is not None and "quality" in schema.by_key,

@@ -11,7 +11,7 @@ from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample, SampleItem
 from annotation.batch_review.services.sample_review import accept_round, raise_appeal
 from annotation.batch_review.services.sampling import draw_sample
-from annotation.labelling.selectors.disagreement import disagreed
+from annotation.labelling.selectors.disagreement import most_disagreed
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task
 from projects.models import Project, Role
@@ -128,9 +128,9 @@ def test_what_people_disagreed_on_stays_hidden_from_who_may_judge_it(
     first = items(drawn)[0]
     Task.objects.filter(pk=first.task_id).update(disagreement=0.5)
     for reader, expected in ((tina, []), (mara, [first.task])):
-        assert [case.task for case in disagreed(quality, reader=reader).cases] == expected
+        assert [case.task for case in most_disagreed(quality, reader=reader).cases] == expected
     Round.objects.filter(pk=drawn.round_id).update(state="accepted", ended_at=timezone.now())
-    assert [case.task for case in disagreed(quality, reader=tina).cases] == [first.task]
+    assert [case.task for case in most_disagreed(quality, reader=tina).cases] == [first.task]
 
 
 def test_a_decided_dispute_tells_no_label_either(

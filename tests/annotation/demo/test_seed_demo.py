@@ -21,7 +21,7 @@ from annotation.demo.writing import VERSION
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.selectors import review_counts
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
-from annotation.labelling.selectors.workbench import to_confirm
+from annotation.labelling.selectors.workbench import assignments_to_confirm
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.selectors.queue import open_assignments
@@ -182,7 +182,7 @@ def test_a_batch_waits_for_a_controller(demo: Project) -> None:
 
 def test_ann_has_something_to_confirm(demo: Project) -> None:
     quality = Project.objects.get(slug="quality")
-    assert to_confirm(User.objects.get(username="ann"), quality).count() == 1
+    assert assignments_to_confirm(User.objects.get(username="ann"), quality).count() == 1
 
 
 def test_the_scripts_can_be_read_and_have_candidates() -> None:

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from annotation.labelling.models.labels import Stage, Submission
-from annotation.labelling.selectors.agreement import agreement_of
-from annotation.labelling.selectors.ratings import questions_asked, table_of
+from annotation.labelling.selectors.agreement import project_agreement
+from annotation.labelling.selectors.ratings import rated_questions, rating_table
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue, Utterance
@@ -114,7 +114,7 @@ def test_only_the_last_independent_answer_counts(helpdesk: Project, people: list
     labels(task, people[0], {"A": -2}, superseded_at="2026-03-02T09:00Z")
     labels(task, people[0], {"A": 1}, revision=2, superseded_at="2026-03-02T09:00Z")
     labels(task, people[0], {"A": 2}, revision=3, stage=Stage.CONFIRMATION)
-    table = table_of(helpdesk, questions_asked(helpdesk)[0])
+    table = rating_table(helpdesk, rated_questions(helpdesk)[0])
     assert [table.ratings.categories[code] for code in table.ratings.code] == [1]
 
 
@@ -124,7 +124,7 @@ def test_in_dch_two_and_one_count_as_one(mara: User, people: list[User]) -> None
     for person, satisfied in zip(people, (2, 1, 1), strict=True):
         labels(task, person, {"CS": satisfied})
         labels(other, person, {"CS": -satisfied})
-    table = table_of(dch, questions_asked(dch)[2])
+    table = rating_table(dch, rated_questions(dch)[2])
     assert table.ratings.categories == (-2, -1, 0, 1, 2)
     assert table.merged().categories == (-1, 0, 1)
     assert told("agreement", "dch")["CS"]["fleiss_kappa"]["value"] == 1
@@ -133,12 +133,12 @@ def test_in_dch_two_and_one_count_as_one(mara: User, people: list[User]) -> None
 def test_answers_outside_the_options_are_left_out(helpdesk: Project, people: list[User]) -> None:
     task = task_in(helpdesk)
     labels(task, people[0], {"A": 9, "S": "1"}, "HNUG CNUG HNUG CNUG")
-    assert all(one.ratings == 0 for one in agreement_of(helpdesk))
+    assert all(one.ratings == 0 for one in project_agreement(helpdesk))
 
 
 def test_one_query_a_question(labelled: Project, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(5 + 3):
-        agreement_of(Project.objects.get(slug="helpdesk"))
+        project_agreement(Project.objects.get(slug="helpdesk"))
 
 
 def test_uch_by_hand(labelled: Project) -> None:

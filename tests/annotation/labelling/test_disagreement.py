@@ -1,7 +1,7 @@
 """The most disagreed dialogues and how their answers spread; the versions of the guidelines."""
 
 from accounts.models import User
-from annotation.labelling.selectors.disagreement import disagreed
+from annotation.labelling.selectors.disagreement import most_disagreed
 from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
 from projects.models import Project
@@ -17,7 +17,7 @@ def test_the_most_disagreed_comes_first_with_its_answers(
     for theirs in (SLIP, BAD, RIGHT):
         first, second = labels(anna, quality, RIGHT), labels(bela, quality, theirs)
         assert first.task_id == second.task_id
-    cases = disagreed(quality, reader=mara, names=True).cases
+    cases = most_disagreed(quality, reader=mara, names=True).cases
     assert [len(case.differing) for case in cases] == [2, 1]
     assert cases[1].differing[0].spread == [(0, 1, ["anna"]), (1, 1, ["bela"])]
 
@@ -28,7 +28,7 @@ def test_names_are_left_out_and_one_question_asked_for(
     for theirs in (SLIP, BAD):
         labels(anna, quality, RIGHT)
         labels(bela, quality, theirs)
-    (case,) = disagreed(quality, reader=mara, question="quality").cases
+    (case,) = most_disagreed(quality, reader=mara, question="quality").cases
     assert all(not names for one in case.differing for _value, _n, names in one.spread)
 
 
@@ -36,10 +36,10 @@ def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: Us
     for theirs in (SLIP, BAD):
         labels(anna, quality, RIGHT)
         labels(bela, quality, theirs)
-    first, second = disagreed(quality, reader=mara).cases
+    first, second = most_disagreed(quality, reader=mara).cases
     after = f"{first.task.disagreement!r}_{first.task.pk}"
-    assert [case.task for case in disagreed(quality, reader=mara, after=after).cases] == [second.task]
-    assert len(disagreed(quality, reader=mara, after="nan_99").cases) == 2
+    assert [case.task for case in most_disagreed(quality, reader=mara, after=after).cases] == [second.task]
+    assert len(most_disagreed(quality, reader=mara, after="nan_99").cases) == 2
 
 
 def test_changed_guidelines_are_unread_until_acknowledged(anna: User, tina: User, quality: Project) -> None:

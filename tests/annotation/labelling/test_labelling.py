@@ -19,7 +19,7 @@ from annotation.labelling.models.labels import (
     Submission,
 )
 from annotation.labelling.selectors.ratings import independent_submissions
-from annotation.labelling.selectors.workbench import confirmation_of, to_confirm
+from annotation.labelling.selectors.workbench import assignments_to_confirm, confirmation_for
 from annotation.labelling.services.resolution import decide_dispute
 from annotation.labelling.services.submissions import Labelled, SentLabels, skip_task, submit_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
@@ -103,9 +103,9 @@ def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: Use
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
     assert not FinalLabel.objects.exists()
-    waiting = to_confirm(anna, quality).get()
+    waiting = assignments_to_confirm(anna, quality).get()
     assert waiting == first
-    shown = confirmation_of(waiting)
+    shown = confirmation_for(waiting)
     assert shown.others[0]["note"] == "The second question is open."
     assert "quality" in shown.differences
 
@@ -163,7 +163,7 @@ def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
     first, _second = differing(anna, bela, quality)
     offline = sends(first, good("phone"), waited_ms=60_000)
     assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
-    assert to_confirm(anna, quality).get() == first
+    assert assignments_to_confirm(anna, quality).get() == first
     assert sends(first, good("phone")).submission.stage == Stage.CONFIRMATION
 
 

@@ -15,7 +15,12 @@ from annotation.labelling.schema.answers import (
 )
 from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.services.final_answers import value_at
-from annotation.labelling.services.resolution import Settled, disagreement, proposal, settle
+from annotation.labelling.services.resolution import (
+    Outcome,
+    disagreement_share,
+    propose_decision,
+    resolve_answers,
+)
 from annotation.project_setup.presets import PRESETS
 from annotation.tasks.models.work import TaskState
 
@@ -46,8 +51,8 @@ ANSWERS = st.fixed_dictionaries({path: values_at(path) for path in COMPARED}).ma
 PEOPLE = st.lists(ANSWERS, min_size=1, max_size=5)
 
 
-def settled(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = Ties.TRAINER) -> Settled:
-    return settle(LabellingSettings(resolution=resolution, ties=ties), SCHEMA, COMPARED, answers)
+def settled(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = Ties.TRAINER) -> Outcome:
+    return resolve_answers(LabellingSettings(resolution=resolution, ties=ties), SCHEMA, COMPARED, answers)
 
 
 @given(PEOPLE)
@@ -58,7 +63,7 @@ def test_generated_answers_are_answers(answers: list[dict[str, Any]]) -> None:
 
 @given(PEOPLE)
 def test_disagreement_is_a_share_and_none_for_one_person(answers: list[dict[str, Any]]) -> None:
-    apart = disagreement(SCHEMA, answers, len(COMPARED))
+    apart = disagreement_share(SCHEMA, answers, len(COMPARED))
     assert apart is None if len(answers) == 1 else apart is not None and 0 <= apart <= 1
 
 
@@ -67,7 +72,7 @@ def test_disagreement_counts_the_differences_of_every_pair(answers: list[dict[st
     sparse = [*answers, {"dialogue": {}, "utterances": {}}]
     found = [len(differing_paths(SCHEMA, one, other)) for one, other in combinations(sparse, 2)]
     assert count_differing_pairs(SCHEMA, sparse) == sum(found)
-    assert disagreement(SCHEMA, sparse, len(COMPARED)) == sum(found) / (len(found) * len(COMPARED))
+    assert disagreement_share(SCHEMA, sparse, len(COMPARED)) == sum(found) / (len(found) * len(COMPARED))
 
 
 @given(st.lists(ANSWERS, min_size=2, max_size=3))
@@ -131,7 +136,7 @@ def test_one_person_alone_is_said_to_be_one(answers: dict[str, Any]) -> None:
 
 @given(PEOPLE)
 def test_a_decision_begins_with_what_all_say_and_nothing_else(answers: list[dict[str, Any]]) -> None:
-    begins = proposal(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
+    begins = propose_decision(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
         values = [value_at(one, path) for one in answers]
         agreed = all(value == values[0] for value in values)
@@ -142,7 +147,7 @@ def test_a_decision_begins_with_what_all_say_and_nothing_else(answers: list[dict
 @given(st.lists(ANSWERS, min_size=2, max_size=5))
 def test_where_majorities_count_a_decision_begins_with_theirs(answers: list[dict[str, Any]]) -> None:
     settings = LabellingSettings(resolution=Resolution.MAJORITY, ties=Ties.TRAINER)
-    begins = proposal(settings, SCHEMA, SPEAKERS, answers)
+    begins = propose_decision(settings, SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
         values = [value_at(one, path) for one in answers]
         counts = sorted((values.count(value) for value in set(values)), reverse=True)
@@ -153,5 +158,7 @@ def test_where_majorities_count_a_decision_begins_with_theirs(answers: list[dict
 
 def test_a_decision_forgets_answers_that_no_longer_fit() -> None:
     given = {"dialogue": {"A": 99, "gone": 1}, "utterances": {}}
-    begins = proposal(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [given, given])
+    begins = propose_decision(
+        LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [given, given]
+    )
     assert begins.answers == {"dialogue": {}, "utterances": {}}

@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.labelling.models.labels import Schema
 from annotation.labelling.schema.yaml_text import read_yaml
-from annotation.labelling.selectors.schemas import newest_version, schema_of
+from annotation.labelling.selectors.schemas import load_schema, newest_version
 from annotation.labelling.services.schemas import save_schema
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.services.claiming import claim_next_task
@@ -119,7 +119,7 @@ def test_a_version_shows_its_text_and_what_it_changed(mara: User, anna: User, qu
 def test_the_download_is_read_as_the_same_questions(mara: User, quality: Project) -> None:
     answer = signed(mara).get(f"{URL}1/schema.yaml")
     assert "quality-schema-1.yaml" in answer["Content-Disposition"]
-    assert read_yaml(answer.content.decode()).sha256 == schema_of(newest(quality)).sha256
+    assert read_yaml(answer.content.decode()).sha256 == load_schema(newest(quality)).sha256
 
 
 def test_bela_who_saves_second_is_told_and_loses_nothing(mara: User, tina: User, quality: Project) -> None:

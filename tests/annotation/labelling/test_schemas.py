@@ -12,7 +12,12 @@ from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings, Schema
 from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.schema.yaml_text import to_yaml
-from annotation.labelling.selectors.schemas import current_schema, schema_of, version_named, versions_of
+from annotation.labelling.selectors.schemas import (
+    current_schema,
+    get_schema_version,
+    load_schema,
+    schema_versions,
+)
 from annotation.labelling.services.schemas import mark_used, save_schema, use_schema
 from annotation.project_setup.presets import PRESETS
 from common.refusals import Invalid, NotFound, Refusal
@@ -88,7 +93,7 @@ def test_a_used_version_is_frozen(quality: Project) -> None:
 
 def test_only_the_first_answer_freezes(quality: Project) -> None:
     row = save(quality, DIQAD)
-    stale = version_named(quality, 1)
+    stale = get_schema_version(quality, 1)
     assert mark_used(row)
     assert not mark_used(row)
     assert not mark_used(stale)
@@ -136,19 +141,19 @@ def test_authoring_projects_have_no_questions(project: Project) -> None:
 def test_a_version_of_another_project_is_not_found(quality: Project, project: Project) -> None:
     save(quality, DIQAD)
     with pytest.raises(NotFound):
-        version_named(project, 1)
+        get_schema_version(project, 1)
 
 
 def test_reading_a_version_again_reads_nothing(quality: Project) -> None:
     row = save(quality, DIQAD)
-    assert schema_of(row) is schema_of(version_named(quality, 1))
+    assert load_schema(row) is load_schema(get_schema_version(quality, 1))
 
 
 def test_the_list_needs_one_query_at_any_length(quality: Project) -> None:
     for content in (DIQAD, DCH, DIQAD, DCH):
         mark_used(save(quality, content))
     with CaptureQueriesContext(connection) as queries:
-        assert [row.version for row in versions_of(quality)] == [4, 3, 2, 1]
+        assert [row.version for row in schema_versions(quality)] == [4, 3, 2, 1]
     assert len(queries) == 1
 
 

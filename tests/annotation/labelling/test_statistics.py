@@ -12,7 +12,7 @@ from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submissi
 from annotation.labelling.models.statistics import LabelStatistics
 from annotation.labelling.selectors import statistics as numbers_of
 from annotation.labelling.selectors.question_statistics import question_statistics
-from annotation.labelling.selectors.ratings import questions_asked, table_of
+from annotation.labelling.selectors.ratings import rated_questions, rating_table
 from annotation.labelling.selectors.statistics import compute_numbers, latest_statistics
 from annotation.labelling.services.statistics import current_statistics, start_statistics
 from annotation.project_setup.services import create_project
@@ -87,7 +87,7 @@ def test_the_course_has_a_week_for_every_gap(helpdesk: Project, people: list[Use
         task = task_in(helpdesk)
         for who, answer in zip(people, (1, 1, 0), strict=True):
             labels(task, who, {"A": answer}, stored_at=f"{day}T12:00Z")
-    told = question_statistics(table_of(helpdesk, questions_asked(helpdesk)[0]))
+    told = question_statistics(rating_table(helpdesk, rated_questions(helpdesk)[0]))
     assert told["unit"] == "week"
     assert [one["n"] for one in told["course"]] == [1, *[0] * 8, 1, 1]
     assert [told["course"][n]["start"] for n in (0, 9, 10)] == ["2026-01-05", "2026-03-09", "2026-03-16"]
@@ -99,7 +99,7 @@ def test_an_item_belongs_to_the_day_of_its_last_rating(helpdesk: Project, people
     task = task_in(helpdesk)
     labels(task, people[0], {"A": 1}, stored_at="2026-03-02T12:00Z")
     labels(task, people[1], {"A": 1}, stored_at="2026-03-05T12:00Z")
-    [only] = question_statistics(table_of(helpdesk, questions_asked(helpdesk)[0]))["course"]
+    [only] = question_statistics(rating_table(helpdesk, rated_questions(helpdesk)[0]))["course"]
     assert (only["start"], only["n"]) == ("2026-03-05", 1)
 
 

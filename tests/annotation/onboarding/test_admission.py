@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from accounts.models import User
 from annotation.labelling.models.labels import Schema, Submission
 from annotation.labelling.selectors.gold import live_gold
-from annotation.labelling.selectors.schemas import schema_of
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.services.schemas import save_schema
 from annotation.onboarding.models import Admission, TryState, Unit
 from annotation.onboarding.selectors.admission import admission_needed, is_told, items_of, standing_of
@@ -122,7 +122,7 @@ def test_a_gold_dialogue_freezes_the_questions_that_it_answers(tina: User, quali
     made = gold(tina, quality, 0)
     assert other_questions(quality).version == made.schema.version + 1
     made.refresh_from_db()
-    assert "verify" in schema_of(made.schema).by_key
+    assert "verify" in load_schema(made.schema).by_key
 
 
 def test_gold_of_before_keeps_its_questions_too(tina: User, quality: Project) -> None:
