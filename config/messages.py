@@ -1,7 +1,10 @@
-"""Translations without gettext's programs: collect what is said, merge it into the .po, compile the .mo.
+"""Translations without gettext's programs: collect the messages, merge them into the .po files, compile the .mo files.
 
 `python -m config.messages` does all of it and names what is untranslated; with `--check` it changes nothing and fails
-where something is missing or stale. Needs Babel and Django's template lexer, both plain Python.
+if something is missing or stale. Needs Babel and Django's template lexer, both plain Python.
+
+Two catalogs, as Django has them: `django` for Python and templates, `djangojs` for the scripts, whose messages browsers
+load (frontend/pages/message_catalog.py).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +25,7 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PO: Final = ROOT / "frontend" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
+SCRIPTS_PO: Final = PO.with_name("djangojs.po")
 APPS: Final = (
     *("accounts", "annotation", "config", "dialogues", "frontend", "generation"),
     *("jobs", "measures", "preference", "projects"),
@@ -32,6 +37,11 @@ KEYWORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(["pgettext", "pgettext_lazy"], ((1, "c"), 2)),
     **dict.fromkeys(["npgettext", "npgettext_lazy"], ((1, "c"), 2, 3)),
 }
+JAVASCRIPT: Final[dict[str, Any]] = {"jsx": False, "parse_template_string": True}
+
+
+def script_sources() -> list[Path]:
+    return sorted((ROOT / "frontend" / "static" / "js").rglob("*.js"))
 
 
 def sources() -> Iterator[Path]:
@@ -68,6 +78,16 @@ def collect_from(paths: Iterable[Path], *, root: Path) -> Catalog:
         if path.suffix == ".py":
             for line, text in said_in_f_strings(path.read_text(encoding="utf-8")):
                 found.add(text, locations=[(place, line)])
+    return found
+
+
+def collect_from_scripts(paths: Iterable[Path], *, root: Path) -> Catalog:
+    found = Catalog(fuzzy=False)
+    for path in paths:
+        source = io.BytesIO(path.read_bytes())
+        for line, text, _comments, context in extract("javascript", source, KEYWORDS, options=JAVASCRIPT):
+            if text:
+                found.add(text, locations=[(path.relative_to(root).as_posix(), line)], context=context)
     return found
 
 
@@ -112,19 +132,28 @@ def untranslated(said: Catalog, known: Catalog) -> list[str]:
     ]
 
 
-def write(said: Catalog, known: Catalog) -> None:
+def write(said: Catalog, known: Catalog, po: Path = PO) -> None:
     known.update(said, no_fuzzy_matching=True, update_creation_date=False)
-    PO.parent.mkdir(parents=True, exist_ok=True)
-    with PO.open("wb") as file:
+    po.parent.mkdir(parents=True, exist_ok=True)
+    with po.open("wb") as file:
         # Line numbers would make every edit of a source a change here.
         write_po(file, known, width=110, ignore_obsolete=True, sort_output=True, include_lineno=False)
-    PO.with_suffix(".mo").write_bytes(compiled(read()))
+    po.with_suffix(".mo").write_bytes(compiled(read(po)))
+
+
+def catalogs() -> list[tuple[Path, Catalog]]:
+    """Each .po file with the messages that belong in it."""
+    return [(PO, collect()), (SCRIPTS_PO, collect_from_scripts(script_sources(), root=ROOT))]
 
 
 def problems() -> list[str]:
-    missing = [f"no translation: {place}" for place in untranslated(collect(), read())]
-    mo = PO.with_suffix(".mo")
-    if not mo.exists() or mo.read_bytes() != compiled(read()):
+    return list(chain.from_iterable(problems_of(po, said) for po, said in catalogs()))
+
+
+def problems_of(po: Path, said: Catalog) -> list[str]:
+    missing = [f"no translation in {po.name}: {place}" for place in untranslated(said, read(po))]
+    mo = po.with_suffix(".mo")
+    if not mo.exists() or mo.read_bytes() != compiled(read(po)):
         missing.append(f"{mo.relative_to(ROOT)} is older than its .po")
     return missing
 
@@ -132,12 +161,13 @@ def problems() -> list[str]:
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if "--check" not in sys.argv:
-        write(collect(), read())
+        for po, said in catalogs():
+            write(said, read(po), po)
     found = problems()
     sys.stderr.writelines(f"{line}\n" for line in found)
     if found:
         sys.stderr.write(
-            f"{len(found)} to mend: translate them in {PO.relative_to(ROOT)}, then run: make messages\n"
+            f"{len(found)} to fix: translate them in {PO.parent.relative_to(ROOT)}, then run: make messages\n"
         )
     return 1 if found else 0
 

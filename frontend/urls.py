@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from frontend.pages import service_worker
+from frontend.pages import message_catalog, service_worker
 from frontend.pages.account import account
 from frontend.pages.authoring import authoring, statistics
 from frontend.pages.batch_review import appeals, batch_boards, batches, sample_review
@@ -45,6 +45,7 @@ urlpatterns = [
     *training.urlpatterns,
     *models.urlpatterns,
     *evaluations.urlpatterns,
+    *message_catalog.urlpatterns,
     *service_worker.urlpatterns,
     # Your account. What signing in needs is allauth's, under /accounts/.
     path("account/", account.profile, name="profile"),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from frontend.charts.answer import Answer
+from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
 from frontend.ui.icons import ICONS
 from frontend.ui.paging import KeysetPage
@@ -86,6 +87,12 @@ ARRANGEMENTS: Final = [
     (FileInput, "file"),
 ]
 APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift": "⇧"}
+
+
+@register.simple_tag
+def message_catalog_url(language: str) -> str:
+    """What the scripts of a page say in this language."""
+    return catalog_url(language)
 
 
 @register.simple_tag

@@ -1,5 +1,6 @@
 """Every sentence has its Chinese, and the compiled file says the same as the text file."""
 
+import re
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -29,6 +30,34 @@ def test_what_is_said_inside_an_f_string_is_found(tmp_path: Path) -> None:
     page.write_text("def line(n):\n    return f\"{_('Total')}: {n} {gettext('rows')}\"\n")
     found = messages.collect_from([page], root=tmp_path)
     assert {message.id for message in found if message.id} == {"Total", "rows"}
+
+
+def test_scripts_are_read_into_a_catalog_of_their_own(tmp_path: Path) -> None:
+    script = tmp_path / "page.js"
+    script.write_text(
+        """class Page {
+          #count = 0;
+          show(n) {
+            const digit = /["'`]/u;
+            this.messages.gettext("One");
+            return `${format(ngettext("{n} turn", "{n} turns", n), { n })} ${pgettext("month", "May")}`;
+          }
+        }"""
+    )
+    found = messages.collect_from_scripts([script], root=tmp_path)
+    said = {(message.context, message.id) for message in found if message.id}
+    assert said == {(None, "One"), ("month", "May"), (None, ("{n} turn", "{n} turns"))}
+
+
+def test_no_message_of_a_script_escapes_the_collection() -> None:
+    found = {
+        messages.key(one)[1]
+        for one in messages.collect_from_scripts(messages.script_sources(), root=messages.ROOT)
+    }
+    for script in messages.script_sources():
+        code = re.sub(r"/\*.*?\*/|^ *//.*$", "", script.read_text(), flags=re.DOTALL | re.MULTILINE)
+        called = set(re.findall(r'\bn?gettext\(\s*"([^"\\]+)"', code))
+        assert called <= found, script
 
 
 def test_a_missing_and_an_uncertain_translation_are_named_with_their_place() -> None:

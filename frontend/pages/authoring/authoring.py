@@ -33,6 +33,7 @@ AT_ONCE = [
     "js/authoring/composer.js",
     "js/shared/conversation.js",
     "js/shared/drafts.js",
+    "js/shared/messages.js",
 ]
 ON_NEED = ["js/authoring/ending.js", "js/shared/keeping.js", "js/shared/theme.js", "js/shared/toast.js"]
 
@@ -54,7 +55,7 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "closed": assignment.state in CLOSED,
         "rounds_done": position // 2,
         "least_rounds": assignment.project.authoring.min_rounds,
-        "writes_words": words()["writes"].format(speaker="AB"[position % 2]),
+        "writes_words": _("{speaker} writes").format(speaker="AB"[position % 2]),
         "today": today,
         "dialogue_lang": lang_of(assignment.project),
         "draft": draft.get("text", ""),
@@ -76,7 +77,6 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
         "closed": assignment.state in CLOSED,
         "today": {"finished": today.finished, "goal": today.goal},
         "decision": decision_on(assignment),
-        "words": words(),
         "files": [static(name) for name in ON_NEED],
         "urls": {
             "queue": reverse("queue", args=[slug]),
@@ -87,11 +87,10 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
 
 
 def round_words(assignment: Assignment, rounds: int) -> str:
-    """The heading before any script has run."""
-    said = words()
+    """The heading until static/js/shared/conversation.js, which says the same, has run."""
     if assignment.state in CLOSED:
-        return str(said["rounds_closed"][rounds != 1].format(n=rounds))
-    return str(said["round"].format(n=rounds + 1, needed=assignment.project.authoring.min_rounds))
+        return ngettext("{n} round", "{n} rounds", rounds).format(n=rounds)
+    return _("Round {n} of {needed}").format(n=rounds + 1, needed=assignment.project.authoring.min_rounds)
 
 
 def decision_on(assignment: Assignment) -> str:
@@ -146,136 +145,6 @@ def take_back(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
     assignment_in(signed_in(request), slug, assignment_id)
     turns.take_back(annotator=signed_in(request), assignment_id=assignment_id)
     return redirect("workbench", slug, assignment_id)
-
-
-def words() -> dict[str, Any]:
-    """What the scripts of the workbench say, {n} and the like filled in there. A list: for 1, and for other numbers."""
-    return {
-        "round": _("Round {n} of {needed}"),
-        "round_over": _("Round {n}"),
-        "rounds_closed": [ngettext("{n} round", "{n} rounds", n) for n in (1, 2)],
-        "writes": _("{speaker} writes"),
-        "task_opening": _("Write an opening as A: concrete, about anything people talk about."),
-        "task_turn": _("Continue as {speaker}: pick a candidate, revise it, or write your own."),
-        "task_enough": _("Long enough: finish it, or write on as {speaker}."),
-        # the composer
-        "from": _("from {n}"),
-        "from_set": _("from {n} of set {set}"),
-        "select": _("select"),
-        "revise": _("revise"),
-        "rewrite": _("rewrite"),
-        "changed": _("{n} changed"),
-        "length": [ngettext("{n} character", "{n} characters", n) for n in (1, 2)],
-        "length_of": _("{n} of {limit} characters"),
-        "too_long": [
-            ngettext(
-                "Too long by {n} character. Shorten it; nothing is cut off.",
-                "Too long by {n} characters. Shorten it; nothing is cut off.",
-                n,
-            )
-            for n in (1, 2)
-        ],
-        "empty": _("Write something, or pick a candidate."),
-        "digit": _("{n} again types the digit"),
-        "draft_saved": _("draft saved"),
-        "draft_local": _("draft kept in this browser"),
-        "cleared": _("Cleared. Undo typing brings it back."),
-        # candidates
-        "candidates": _("Candidates"),
-        "ideas": _("Ideas for the opening"),
-        "other_ideas": _("Other ideas"),
-        "new": _("New"),
-        "retry": _("Try again"),
-        "set": _("Set {n}"),
-        "queued": _("Waiting for the model"),
-        "queued_for": _("Waiting for the model · {s} s"),
-        "running": _("Being generated"),
-        "running_for": _("Being generated · {s} s"),
-        "no_worker": _("No worker is running, so no candidates come."),
-        "no_worker_remedy": _(
-            "This page keeps asking. You can write without them; tell your manager if it lasts."
-        ),
-        "failed": _("The candidates failed."),
-        "cancelled": _("These candidates were called off."),
-        "partial": _("{n} of {wanted} candidates."),
-        "ready": _("Ready · generated in {s} s"),
-        "ready_at_once": _("Ready at once · generated in {s} s while you wrote"),
-        "arrived": [ngettext("{n} candidate is here.", "{n} candidates are here.", n) for n in (1, 2)],
-        "free_opening": _("Take an idea as a start, or write about something else."),
-        "unsent": _(
-            "Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."
-        ),
-        "unsent_offline": _("No connection. Candidates come when it is back."),
-        "unsent_offline_remedy": _("Go on writing by yourself if you like: nothing is lost."),
-        "slow_queued": [
-            ngettext(
-                "Taking longer than usual: {n} worker is there and has not begun it yet · {s} s",
-                "Taking longer than usual: {n} workers are there, none has begun it yet · {s} s",
-                n,
-            )
-            for n in (1, 2)
-        ],
-        "slow_running": _("Taking longer than usual: a worker has begun and not finished yet · {s} s"),
-        "unreachable": _("The server cannot be reached. Candidates come when it answers again."),
-        "more_sets_none": _("No more new sets in this turn."),
-        # notices
-        "offline": _("No connection."),
-        "offline_remedy": _(
-            "Go on writing: everything is kept in this browser and sent, in order, when it is back."
-        ),
-        "volatile": _("This browser cannot keep unsent turns on disk."),
-        "volatile_remedy": _("Keep this tab open until everything is sent."),
-        "refused": _("A turn was not stored."),
-        "aside": _("Kept for you: words that are not stored."),
-        "use": _("Put into the input"),
-        "discard": _("Discard"),
-        "conflict": _("This draft was changed in another tab or on another device."),
-        "conflict_theirs": _("There:"),
-        "conflict_mine": _("Here:"),
-        "use_theirs": _("Take the one there"),
-        "keep_mine": _("Keep this one"),
-        "to_queue": _("To the queue"),
-        "state_saved": _("Saved for later, kept until {when}."),
-        "state_saved_remedy": _("Write on to take it up again."),
-        "state_expired": _("This dialogue was kept for you until {when}."),
-        "state_expired_remedy": _("Write on to take it up again, as long as nobody else has."),
-        "state_submitted": _("This dialogue is finished."),
-        "state_submitted_remedy": _("You can take it back as long as no expert reads it."),
-        "submitted_action": _("Take it back"),
-        "state_reading": _("This dialogue is finished, and an expert is reading it."),
-        "state_reading_remedy": _("It cannot be taken back any more; the verdict appears in your queue."),
-        "state_passed": _("Experts passed this dialogue."),
-        "state_passed_remedy": _("It is in the data and cannot be taken back."),
-        "state_vetoed": _("An expert vetoed this dialogue."),
-        "state_vetoed_remedy": _("It is out of the data and cannot be taken back. The reason is above."),
-        "state_released": _("You gave this dialogue back."),
-        "state_released_remedy": _("You can take it up again as long as nobody else has."),
-        "released_action": _("Take it up again"),
-        "sign_in": _("You are signed out."),
-        "sign_in_remedy": _("Sign in again, also in another tab: what waits here is sent then."),
-        "sign_in_link": _("Sign in"),
-        "undone": _("Turn undone; its words are in the input."),
-        "synced": _("Another tab or device wrote in this dialogue. This is what is stored now."),
-        "finish_unsent": _("There are unsent words in the input. Submit or clear them, then finish."),
-        "undo_nothing": _("There is no turn to undo."),
-        "too_early": [
-            ngettext(
-                "{n} more round, then it can be finished.", "{n} more rounds, then it can be finished.", n
-            )
-            for n in (1, 2)
-        ],
-        # leaving a dialogue
-        "sending_first": _("Your last turns are being sent first."),
-        "not_sent": _("Your last turns are not sent yet. Try again when the connection is back."),
-        "saved": _("Saved for later, kept until {when}."),
-        "reset_done": _("Started over."),
-        "put_back": _("Put back"),
-        "finished_rounds": [ngettext("{n} round, handed in.", "{n} rounds, handed in.", n) for n in (1, 2)],
-        "finished_today": _("{n} of {goal} today."),
-        "today": _("%(n)s of %(goal)s today") % {"n": "{n}", "goal": "{goal}"},
-        "goal_reached": _("That is today's goal. Well done."),
-        "failed_action": _("That did not work. Nothing was changed."),
-    }
 
 
 urlpatterns = [

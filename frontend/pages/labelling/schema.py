@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, override
+from django.utils.translation import override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -32,7 +32,7 @@ from annotation.project_setup.presets import labelling as presets
 from common.refusals import NotFound, Refusal
 from dialogues.models import Dialogue
 from frontend.pages import signed_in
-from frontend.pages.labelling.labelling import question_words
+from frontend.pages.message_catalog import catalog_json_url
 from frontend.ui.differences import Piece
 from frontend.ui.paging import number_in
 from projects.models import Project
@@ -99,13 +99,12 @@ def _editor_data(
             "preset": reverse("schema_preset", args=[project.slug, "NAME"]),
             "version": reverse("schema_version", args=[project.slug, 0]),
         },
-        "words": _words(),
         **_preview_data(project, granted),
     }
 
 
 def _preview_data(project: Project, granted: frozenset[Capability]) -> dict[str, Any]:
-    """A sample to try questions on, and what the page says there in both languages."""
+    """A sample to try questions on, in both languages."""
     first = None
     if Capability.READ_DIALOGUES in granted:
         first = Dialogue.objects.filter(project=project, utterance_count__gt=0).order_by("pk").first()
@@ -116,14 +115,8 @@ def _preview_data(project: Project, granted: frozenset[Capability]) -> dict[str,
             "utterances": [{name: row[name] for name in ("position", "speaker", "text")} for row in said],
         },
         "invented": {language: _invented(language) for language in ("en", "zh-hans")},
-        "questionWords": {language[:2]: _words_in(language) for language in ("en", "zh-hans")},
-        "nothingToPreview": _("The preview appears when the questions have no problem."),
+        "catalogs": {"zh": catalog_json_url("zh-hans")},
     }
-
-
-def _words_in(language: str) -> dict[str, str]:
-    with override(language):
-        return question_words()
 
 
 def _invented(language: str) -> list[str]:
@@ -136,120 +129,6 @@ def _invented(language: str) -> list[str]:
             _("It is getting warm. Thank you!"),
             _("Glad it works. Have a good evening."),
         ]
-
-
-def _words() -> dict[str, Any]:
-    """What the scripts of the editor say. A list: for 1, and for other numbers."""
-    return {
-        **_question_labels(),
-        **_option_labels(),
-        "added": _("Question {n} is added."),
-        "removed": _("Question {n} is removed."),
-        "option_removed": _("Option {n} is removed."),
-        "moved": _("Now question {n}."),
-        "undo": _("Undo"),
-        "undone": _("Undone."),
-        "no_form": _("The text cannot be read as questions, so there is no form."),
-        "line": _("Line {n}"),
-        "fine": _("No problem."),
-        "problems": [ngettext("{n} problem", "{n} problems", n) for n in (1, 2)],
-        "unchecked": _(
-            "The server cannot be reached; the text is kept in this browser and checked again soon."
-        ),
-        "unsaved": _("not saved, kept in this browser"),
-        "same": _("Nothing is changed"),
-        "save_first": _("Save as version {version}"),
-        "save_in_place": _("Save in place of version {version}: nobody has used it"),
-        "save_next": [
-            ngettext(
-                "Save as version {version}; {n} submission keeps version {before}",
-                "Save as version {version}; {n} submissions keep version {before}",
-                n,
-            )
-            for n in (1, 2)
-        ],
-        "saved": _("Version {version} is saved. New work is done under it."),
-        "not_saved": _("It is not saved; your text stays here."),
-        "mine": _("Keep mine"),
-        "theirs": _("Take the newer one"),
-        "look": _("See version {version}"),
-        "restored": _("This is your text from before, which is not saved."),
-        "restored_older": _(
-            "This is your text from before, which is not saved. Version {version} was saved since then."
-        ),
-        "discard": _("Back to the saved questions"),
-        "preset_taken": _("The text is replaced by the preset."),
-        "comments": _("The form wrote the text anew; comments in it are gone."),
-        "sign_in": _("You are signed out. Sign in in another tab, then save again; your text stays here."),
-    }
-
-
-def _question_labels() -> dict[str, Any]:
-    return {
-        "new_question": _("New question"),
-        "key": _("Name in the data"),
-        "scope": _("Asked about"),
-        "scopes": {"dialogue": _("the dialogue"), "utterance": _("each utterance")},
-        "kind": _("Kind"),
-        "kinds": {
-            "choice": _("one option"),
-            "choices": _("several options"),
-            "scale": _("scale of numbers"),
-            "slider": _("slider"),
-            "text": _("words"),
-        },
-        "text_en": _("Text in English"),
-        "text_zh": _("Text in Chinese"),
-        "guideline_en": _("Guideline in English"),
-        "guideline_zh": _("Guideline in Chinese"),
-        "when": _("Shown only when"),
-        "when_help": _("For example {question: quality, in: [1]}; empty: always."),
-        "required": _("Has to be answered"),
-        "requireds": {"yes": _("always"), "no": _("never"), "when": _("only when…")},
-        "required_when": _("Has to be answered when"),
-        "speakers": _("Only for utterances of"),
-        "speakers_help": _("Speakers with commas between; empty: everybody."),
-        "sets": _("Answers that follow from others"),
-        "sets_help": _("For example [{when: {question: coherent, in: [0]}, value: 0}]"),
-        "agree": _("People are compared on it"),
-        "runs": _("Equal labels in a row are one nugget"),
-        "low_en": _("Low end in English"),
-        "low_zh": _("Low end in Chinese"),
-        "high_en": _("High end in English"),
-        "high_zh": _("High end in Chinese"),
-        "min": _("From"),
-        "max": _("To"),
-        "max_length": _("Most characters"),
-        "more": _("Conditions, guideline and more"),
-        "up": _("Move up"),
-        "down": _("Move down"),
-        "copy": _("Duplicate"),
-        "remove": _("Remove"),
-    }
-
-
-def _option_labels() -> dict[str, Any]:
-    return {
-        "options": _("Options"),
-        "option": _("Option {n}"),
-        "add_option": _("Add an option"),
-        "value": _("Value"),
-        "in_en": _("English"),
-        "in_zh": _("Chinese"),
-        "keyboard": _("Key on the keyboard"),
-        "nugget": _("Meaning as a nugget"),
-        "nuggets": {
-            "": "–",
-            "trigger": _("trigger"),
-            "regular": _("regular"),
-            "goal": _("goal"),
-            "none": _("no nugget"),
-        },
-        "counts_as": _("Counts as the option"),
-        "examples_en": _("Examples in English, one a line"),
-        "examples_zh": _("Examples in Chinese, one a line"),
-        "more_option": _("More"),
-    }
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue
 from dialogues.selectors import with_opening
 from frontend.pages import signed_in
-from frontend.pages.labelling.labelling import question_words
 from frontend.ui.labels import in_language, words_of
 from frontend.ui.paging import keyset_page, number_in
 from projects.models import Project
@@ -166,7 +165,6 @@ def page_data(
         "lang": dialogue.language,
         "answers": answers,
         "isOpen": is_open,
-        "words": {**question_words(), "missing": _("This has to be answered first.")},
         "kept": f"dialogue-{dialogue.pk}",
     }
 

@@ -6,6 +6,7 @@
 
 const CACHE = "lapidary";
 const PAGE = /^\/p\/[^/]+\/(a\/\d+|label(\/\d+)?)\/$/;
+const FILES = ["/static/", "/jsi18n/"]; // also in shared/outbox.js
 const KEPT_PAGES = 12;
 const PATIENCE_MS = 5000; // a network that is there in name only
 
@@ -72,7 +73,7 @@ worker.addEventListener("fetch", (/** @type {Fetching} */ event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   const isPage = request.mode === "navigate" && PAGE.test(pathname);
-  const isFile = pathname.startsWith("/static/");
+  const isFile = FILES.some((folder) => pathname.startsWith(folder));
   if (request.method !== "GET" || origin !== worker.location.origin || !(isPage || isFile)) return;
   event.respondWith(networkFirst(request, (done) => event.waitUntil(done)));
 });

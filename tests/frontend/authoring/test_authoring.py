@@ -21,7 +21,7 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.services.assignment import release
 from dialogues.models import Dialogue
-from frontend.pages.authoring.authoring import AT_ONCE, ON_NEED, words
+from frontend.pages.authoring.authoring import AT_ONCE, ON_NEED
 from projects.models import DialogueLanguage
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "frontend" / "static" / "js"
@@ -157,18 +157,6 @@ def test_resume_takes_given_back_work_up_again(
     assert answer.headers["Location"] == address(anns_assignment)
     anns_assignment.refresh_from_db()
     assert anns_assignment.state == AssignmentState.ACTIVE
-
-
-def test_every_word_that_the_scripts_say_is_sent() -> None:
-    said = set()
-    scripts = [
-        *(SCRIPTS / "authoring").glob("*.js"),
-        SCRIPTS / "shared/conversation.js",
-        SCRIPTS / "shared/keeping.js",
-    ]
-    for script in scripts:
-        said |= set(re.findall(r"\bwords\.([a-z_]+)", script.read_text()))
-    assert said <= set(words())
 
 
 def test_every_module_that_is_named_exists_and_every_import_is_preloaded() -> None:

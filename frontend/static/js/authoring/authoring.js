@@ -4,9 +4,11 @@
  * events, in this tab or another, and corrects what is shown. Nothing typed is ever nowhere: it is in the input, in the
  * outbox, in the conversation, or among the words set aside.
  */
-import { call, clock, fill, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
+
+import { call, clock, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
 import { byId, Conversation, note, speakerOf } from "../shared/conversation.js";
 import { aside, Drafts, setAside } from "../shared/drafts.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import * as outbox from "../shared/outbox.js";
 import { isComposing, isTyping } from "../shared/shortcuts.js";
 import { Candidates } from "./candidates.js";
@@ -16,10 +18,37 @@ const AHEAD_PICKED_MS = 150;
 const AHEAD_TYPED_MS = 600;
 const UNSENT_AFTER_MS = 1500;
 const TWICE_MS = 500;
+const DRAFT_STATES = { saved: gettext("draft saved"), local: gettext("draft kept in this browser") };
+/** @type {Record<string, { text: string, remedy: string }>} */
+const STATES = {
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Write on to take it up again.") },
+  expired: {
+    text: gettext("This dialogue was kept for you until {when}."),
+    remedy: gettext("Write on to take it up again, as long as nobody else has."),
+  },
+  submitted: {
+    text: gettext("This dialogue is finished."),
+    remedy: gettext("You can take it back as long as no expert reads it."),
+  },
+  reading: {
+    text: gettext("This dialogue is finished, and an expert is reading it."),
+    remedy: gettext("It cannot be taken back any more; the verdict appears in your queue."),
+  },
+  passed: {
+    text: gettext("Experts passed this dialogue."),
+    remedy: gettext("It is in the data and cannot be taken back."),
+  },
+  vetoed: {
+    text: gettext("An expert vetoed this dialogue."),
+    remedy: gettext("It is out of the data and cannot be taken back. The reason is above."),
+  },
+  released: {
+    text: gettext("You gave this dialogue back."),
+    remedy: gettext("You can take it up again as long as nobody else has."),
+  },
+};
 
 const data = JSON.parse(byId("workbench").textContent ?? "");
-/** @type {Record<string, string>} */
-const words = data.words;
 /** @type {{ id: number, project: string, state: string, lease_until: string, touched_at: string }} */
 let assignment = data.assignment;
 const { settings } = data.assignment;
@@ -33,12 +62,11 @@ const form = /** @type {HTMLFormElement} */ (byId("composer"));
 const buttons = Object.fromEntries(
   ["submit", "undo", "clear", "finish"].map((name) => [name, /** @type {HTMLButtonElement} */ (byId(name))]),
 );
-const conversation = new Conversation({ words, lang: data.lang, leastRounds: settings.min_rounds });
+const conversation = new Conversation({ lang: data.lang, leastRounds: settings.min_rounds });
 
 /** @type {Composer} */
 const composer = new Composer({
   form,
-  words,
   limit: settings.max_utterance_length,
   submitOnEnter: data.submit_on_enter,
   shown: () => candidates.shown(),
@@ -51,7 +79,6 @@ const composer = new Composer({
 /** @type {Candidates} */
 const candidates = new Candidates({
   panel: byId("candidates"),
-  words,
   lang: data.lang,
   assignment: assignment.id,
   topics: data.topics,
@@ -69,7 +96,7 @@ const drafts = new Drafts({
   stored: data.assignment.draft,
   read: () => ({ position: turns.length, text: composer.field.value, source: composer.source }),
   time: () => activity.report(),
-  onState: (state) => composer.showDraft(composer.text && isOpen ? words[`draft_${state}`] : ""),
+  onState: (state) => composer.showDraft(composer.text && isOpen ? DRAFT_STATES[state] : ""),
   onConflict: (theirs) => void chooseDraft(theirs),
   onOther: () => void reload(),
   onSignedOut: saySignedOut,
@@ -79,7 +106,6 @@ const drafts = new Drafts({
 const bench = {
   id: assignment.id,
   project: assignment.project,
-  words,
   urls: data.urls,
   showToday,
   composer,
@@ -109,14 +135,23 @@ function show() {
 
 /** As the server counts it. @param {{ finished: number, goal: number }} today */
 function showToday({ finished, goal }) {
-  byId("today").textContent = fill(words.today, { n: finished, goal });
+  byId("today").textContent = format(gettext("{n} of {goal} today"), { n: finished, goal });
 }
 
 /** @param {unknown} error  @param {string} [cause] */
 function sayError(error, cause = "error") {
   if (error instanceof Problem)
-    note(cause, { tone: "bad", text: error.message || words.failed_action, remedy: error.remedy });
-  else note(cause, { tone: "warn", text: words.offline, remedy: words.failed_action });
+    note(cause, {
+      tone: "bad",
+      text: error.message || gettext("That did not work. Nothing was changed."),
+      remedy: error.remedy,
+    });
+  else
+    note(cause, {
+      tone: "warn",
+      text: gettext("No connection."),
+      remedy: gettext("That did not work. Nothing was changed."),
+    });
 }
 
 function showState() {
@@ -127,10 +162,13 @@ function showState() {
   if (state === "active") return;
   // What experts have judged or are reading cannot be taken back.
   const said = (state === "submitted" && data.decision) || state;
-  const text = fill(words[`state_${said}`], { when });
+  const text = format(STATES[said].text, { when });
   const run = () => void ending().then(({ takeUp }) => takeUp(bench, state === "submitted" ? "take-back" : "resume"));
-  const actions = isOpen || said !== state ? [] : [{ label: words[`${state}_action`], run }];
-  note("state", { tone: "", text, remedy: words[`state_${said}_remedy`], actions });
+  const actions =
+    isOpen || said !== state
+      ? []
+      : [{ label: state === "submitted" ? gettext("Take it back") : gettext("Take it up again"), run }];
+  note("state", { tone: "", text, remedy: STATES[said].remedy, actions });
 }
 
 /** A turn that this browser has sent off and the server has not confirmed. @param {number} position */
@@ -174,7 +212,8 @@ async function submit() {
   const { text } = composer;
   if (!isOpen) return;
   if (!text || [...text].length > settings.max_utterance_length) {
-    if (performance.now() - sentAt > TWICE_MS) composer.show(text ? "" : words.empty);
+    if (performance.now() - sentAt > TWICE_MS)
+      composer.show(text ? "" : gettext("Write something, or pick a candidate."));
     return;
   }
   const { action, set, place, distance } = composer.derive();
@@ -221,7 +260,11 @@ function begin({ text = "", source = null, forget = false } = {}) {
 }
 
 function sayOffline() {
-  note("connection", { tone: "warn", text: words.offline, remedy: words.offline_remedy });
+  note("connection", {
+    tone: "warn",
+    text: gettext("No connection."),
+    remedy: gettext("Go on writing: everything is kept in this browser and sent, in order, when it is back."),
+  });
 }
 
 /** Something has waited long enough to be worth a word. */
@@ -232,7 +275,12 @@ function showWaiting() {
   }
   if (!isBusy()) return;
   if (turns.at(-1)?.isPending) candidates.showUnsent();
-  if (outbox.isVolatile()) note("volatile", { tone: "warn", text: words.volatile, remedy: words.volatile_remedy });
+  if (outbox.isVolatile())
+    note("volatile", {
+      tone: "warn",
+      text: gettext("This browser cannot keep unsent turns on disk."),
+      remedy: gettext("Keep this tab open until everything is sent."),
+    });
 }
 
 /** Turns taken back here; the answer to their sending may still arrive. @type {Set<string>} */
@@ -242,7 +290,7 @@ async function undo() {
   const last = turns.at(-1);
   if (!isOpen || !last) return;
   if (!last.turn_id) {
-    composer.show(words.undo_nothing);
+    composer.show(gettext("There is no turn to undo."));
     return;
   }
   if (composer.text && !composer.holdsUntouchedPick) void putAside([composer.text]);
@@ -252,7 +300,7 @@ async function undo() {
   composer.field.focus();
   composer.field.setSelectionRange(last.text.length, last.text.length);
   drafts.keep();
-  void say(words.undone);
+  void say(gettext("Turn undone; its words are in the input."));
   if (last.isPending && (await outbox.withdraw(last.turn_id))) return;
   const { position, text, turn_id } = last;
   await enqueue({ id: uuid(), kind: "undo", position, text, sent: { turn_id } });
@@ -341,10 +389,13 @@ async function onRefused() {
   turns = turns.filter((turn) => !turn.turn_id || !gone.has(turn.turn_id));
   const { code, message } = refused.problem;
   // What the server says to do about it, this page does by itself.
-  const remedy = code === "written_elsewhere" ? words.synced : refused.problem.remedy;
+  const remedy =
+    code === "written_elsewhere"
+      ? gettext("Another tab or device wrote in this dialogue. This is what is stored now.")
+      : refused.problem.remedy;
   note("refused", {
     tone: "bad",
-    text: message || words.refused,
+    text: message || gettext("A turn was not stored."),
     remedy,
     actions: code === "lease_gone" ? wayOut() : [],
   });
@@ -354,15 +405,20 @@ async function onRefused() {
 
 function wayOut() {
   return [
-    { label: words.released_action, run: () => void ending().then(({ takeUp }) => takeUp(bench, "resume")) },
-    { label: words.to_queue, run: () => location.assign(data.urls.queue) },
+    { label: gettext("Take it up again"), run: () => void ending().then(({ takeUp }) => takeUp(bench, "resume")) },
+    { label: gettext("To the queue"), run: () => location.assign(data.urls.queue) },
   ];
 }
 
 function saySignedOut() {
   const login = `${data.urls.login}?next=${encodeURIComponent(location.pathname)}`;
-  const actions = [{ label: words.sign_in_link, run: () => location.assign(login) }];
-  note("signed-out", { tone: "warn", text: words.sign_in, remedy: words.sign_in_remedy, actions });
+  const actions = [{ label: gettext("Sign in"), run: () => location.assign(login) }];
+  note("signed-out", {
+    tone: "warn",
+    text: gettext("You are signed out."),
+    remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
+    actions,
+  });
 }
 
 /** Show what the server has; what waits to be sent and what is in the input stay. @param {{ quiet?: boolean }} [how] */
@@ -370,7 +426,7 @@ async function reload({ quiet = false } = {}) {
   try {
     const full = await call("GET", `/assignments/${assignment.id}/`);
     adopt(full);
-    if (!quiet) void say(words.synced);
+    if (!quiet) void say(gettext("Another tab or device wrote in this dialogue. This is what is stored now."));
   } catch (error) {
     if (!isPassing(error) && !isSignedOut(error)) sayError(error);
   }
@@ -473,11 +529,21 @@ function wire() {
   buttons.undo.addEventListener("click", () => void undo());
   buttons.clear.addEventListener("click", () => closePopover() || composer.clear());
   buttons.finish.addEventListener("click", () => {
-    if (composer.text) composer.show(words.finish_unsent);
+    if (composer.text)
+      composer.show(gettext("There are unsent words in the input. Submit or clear them, then finish."));
     else void leave("finish");
   });
   byId("too-early").addEventListener("click", () => {
-    composer.show(fill(words.too_early, { n: settings.min_rounds - Math.floor(turns.length / 2) }));
+    composer.show(
+      format(
+        ngettext(
+          "{n} more round, then it can be finished.",
+          "{n} more rounds, then it can be finished.",
+          settings.min_rounds - Math.floor(turns.length / 2),
+        ),
+        { n: settings.min_rounds - Math.floor(turns.length / 2) },
+      ),
+    );
   });
   for (const control of document.querySelectorAll("[data-ending]")) {
     control.addEventListener("click", () => {

@@ -3,7 +3,9 @@
  * The right side of the workbench: ideas for the opening, then the candidates of the turn in all their states, among
  * them those that are no use to anybody unsaid: nobody generates, the server is gone, some of the seven are missing.
  */
-import { call, fill, isPassing, isSignedOut, Problem } from "../shared/api.js";
+
+import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 
 /**
  * @typedef {{
@@ -18,6 +20,18 @@ const SKELETON_AFTER_MS = 180; // a set that is there at once shows without a fl
 const AT_ONCE_MS = 150;
 const SLOW_MS = { queued: 8000, running: 20_000 };
 const IDEAS_SHOWN = 7;
+const WAITING = { queued: gettext("Waiting for the model"), running: gettext("Being generated") };
+const WAITING_FOR = { queued: gettext("Waiting for the model · {s} s"), running: gettext("Being generated · {s} s") };
+
+/** @param {"queued" | "running"} state  @param {number} workers */
+function slowWords(state, workers) {
+  if (state === "running") return gettext("Taking longer than usual: a worker has begun and not finished yet · {s} s");
+  return ngettext(
+    "Taking longer than usual: {n} worker is there and has not begun it yet · {s} s",
+    "Taking longer than usual: {n} workers are there, none has begun it yet · {s} s",
+    workers,
+  );
+}
 
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -51,7 +65,7 @@ export class Candidates {
   #marked = null;
 
   /**
-   * @param {{ panel: HTMLElement, words: Record<string, string>, lang: string, assignment: number, topics: Topic[],
+   * @param {{ panel: HTMLElement, lang: string, assignment: number, topics: Topic[],
    *   settings: { candidates: number, new_sets_per_turn: number },
    *   onPick: (text: string, source: import("./composer.js").Source | null, place: number) => void,
    *   onShown: (what: Record<string, unknown>) => void, onAsked: (ordinal: number) => void }} options
@@ -167,7 +181,8 @@ export class Candidates {
       try {
         current = await call("GET", `/candidate-requests/${request.id}/`);
       } catch (error) {
-        if (turn === this.#turn) this.#say(this.options.words.unreachable, "", "warn");
+        if (turn === this.#turn)
+          this.#say(gettext("The server cannot be reached. Candidates come when it answers again."), "", "warn");
         if (!isPassing(error) && !isSignedOut(error)) return;
         await sleep(2000);
         continue;
@@ -203,7 +218,9 @@ export class Candidates {
       else this.#show();
     } catch (error) {
       const { message, remedy } =
-        error instanceof Problem ? error : { message: this.options.words.unreachable, remedy: "" };
+        error instanceof Problem
+          ? error
+          : { message: gettext("The server cannot be reached. Candidates come when it answers again."), remedy: "" };
       this.status.textContent = `${message} ${remedy}`;
       this.status.className = "is-warn";
     }
@@ -281,9 +298,8 @@ export class Candidates {
 
   #show() {
     clearTimeout(this.#skeleton);
-    const { words } = this.options;
     const isOpening = this.#position === 0;
-    this.title.textContent = isOpening ? words.ideas : words.candidates;
+    this.title.textContent = isOpening ? gettext("Ideas for the opening") : gettext("Candidates");
     this.list.inert = false;
     this.message.hidden = true;
     this.status.className = "";
@@ -298,15 +314,16 @@ export class Candidates {
   }
 
   #showMore() {
-    const { words, settings, topics } = this.options;
+    const { settings, topics } = this.options;
     const newest = this.#requests().at(-1);
     const isAgain = newest?.state === "failed" || newest?.state === "cancelled";
     const isOver = !isAgain && (newest?.ordinal ?? 0) >= settings.new_sets_per_turn;
     const isBusy = !newest || isLive(newest);
     const isOff = this.#position === 0 ? topics.length <= IDEAS_SHOWN : isOver || isBusy;
-    this.moreWords.textContent = this.#position === 0 ? words.other_ideas : isAgain ? words.retry : words.new;
+    this.moreWords.textContent =
+      this.#position === 0 ? gettext("Other ideas") : isAgain ? gettext("Try again") : gettext("New");
     this.more.setAttribute("aria-disabled", String(isOff || !this.#isOpen));
-    this.more.title = this.#position > 0 && isOver ? words.more_sets_none : "";
+    this.more.title = this.#position > 0 && isOver ? gettext("No more new sets in this turn.") : "";
     this.more.classList.toggle("primary", isAgain);
     this.more.classList.toggle("quiet", !isAgain);
   }
@@ -315,20 +332,20 @@ export class Candidates {
     const count = (this.#requests().at(-1)?.ordinal ?? 0) + 1;
     this.sets.hidden = count < 2;
     this.sets.replaceChildren(
-      ...Array.from({ length: count }, (_, n) => new Option(fill(this.options.words.set, { n: n + 1 }), String(n))),
+      ...Array.from({ length: count }, (_, n) => new Option(format(gettext("Set {n}"), { n: n + 1 }), String(n))),
     );
     this.sets.value = String(this.#shownOrdinal);
   }
 
   #showIdeas() {
     this.model.textContent = "";
-    this.status.textContent = this.#isOpen ? this.options.words.free_opening : "";
+    this.status.textContent = this.#isOpen ? gettext("Take an idea as a start, or write about something else.") : "";
     this.#rows(this.#ideas().map(({ title, example, language }) => ({ title, text: example, lang: language })));
   }
 
   /** @param {CandidateRequest | undefined} request */
   #showRequest(request) {
-    const { words, settings, lang } = this.options;
+    const { settings, lang } = this.options;
     this.model.textContent = this.model.title = request?.model_version ?? "";
     if (!this.#isOpen) {
       this.status.textContent = "";
@@ -338,7 +355,10 @@ export class Candidates {
       this.#rows(request.candidates.map(({ text, score }) => ({ text, lang, score })));
       this.#showDone(request);
     } else {
-      const cause = request.state === "failed" ? request.error || words.failed : words.cancelled;
+      const cause =
+        request.state === "failed"
+          ? request.error || gettext("The candidates failed.")
+          : gettext("These candidates were called off.");
       this.#say(cause, request.remedy, "bad");
     }
     this.list.style.setProperty("--rows", String(settings.candidates));
@@ -346,29 +366,46 @@ export class Candidates {
 
   /** @param {CandidateRequest} request */
   #showDone(request) {
-    const { words, settings } = this.options;
+    const { settings } = this.options;
     const count = request.candidates.length;
     const isAtOnce = (request.waited_ms ?? 0) <= AT_ONCE_MS && request.ordinal === 0;
-    const ready = fill(isAtOnce ? words.ready_at_once : words.ready, { s: seconds(request.generated_ms) });
+    const ready = format(
+      isAtOnce ? gettext("Ready at once · generated in {s} s while you wrote") : gettext("Ready · generated in {s} s"),
+      { s: seconds(request.generated_ms) },
+    );
     if (count < settings.candidates) {
-      const partial = fill(words.partial, { n: count, wanted: settings.candidates });
+      const partial = format(gettext("{n} of {wanted} candidates."), { n: count, wanted: settings.candidates });
       this.status.textContent = [partial, ...new Set(request.failures)].join(" ");
       this.status.className = "is-warn";
     } else this.status.textContent = ready;
-    this.live.textContent = fill(words.arrived, { n: count });
+    this.live.textContent = format(ngettext("{n} candidate is here.", "{n} candidates are here.", count), { n: count });
     this.options.onShown({ set: request.candidate_set, ordinal: request.ordinal });
   }
 
   /** @param {CandidateRequest | undefined} request */
   #showWaiting(request) {
-    const { words, settings } = this.options;
+    const { settings } = this.options;
     if (!request && this.#isUnsent) {
-      if (navigator.onLine) this.#say(words.unsent, "", "warn");
-      else this.#say(words.unsent_offline, words.unsent_offline_remedy, "warn");
+      if (navigator.onLine)
+        this.#say(
+          gettext("Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."),
+          "",
+          "warn",
+        );
+      else
+        this.#say(
+          gettext("No connection. Candidates come when it is back."),
+          gettext("Go on writing by yourself if you like: nothing is lost."),
+          "warn",
+        );
       return;
     }
     if (request && request.workers_alive === 0) {
-      this.#say(words.no_worker, words.no_worker_remedy, "warn");
+      this.#say(
+        gettext("No worker is running, so no candidates come."),
+        gettext("This page keeps asking. You can write without them; tell your manager if it lasts."),
+        "warn",
+      );
       return;
     }
     if (!this.list.querySelector(".skeleton")) {
@@ -380,12 +417,12 @@ export class Candidates {
     }
     const waited = request?.waited_ms ?? 0;
     const kind = request?.state === "running" ? "running" : "queued";
-    const slow = request && waited >= SLOW_MS[kind] ? words[`slow_${kind}`] : "";
+    const values = { n: request?.workers_alive, s: Math.floor(waited / 1000) };
     // Whole seconds, and none at first: a number that runs draws the eye away from the writing.
     this.status.textContent =
       waited < 1000
-        ? words[kind]
-        : fill(slow || words[`${kind}_for`], { n: request?.workers_alive, s: Math.floor(waited / 1000) });
+        ? WAITING[kind]
+        : format(waited >= SLOW_MS[kind] ? slowWords(kind, request?.workers_alive ?? 0) : WAITING_FOR[kind], values);
   }
 
   /** The turn before waits to be sent, so nobody has been asked yet. */

@@ -3,7 +3,7 @@
  * What is being written: the field, the candidate that the text was started from, and what changed against it. The
  * action that is shown is derived from the text exactly as the server derives it (annotation/authoring/services/provenance.py).
  */
-import { fill } from "../shared/api.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import { isComposing, matches } from "../shared/shortcuts.js";
 
 export { Activity } from "../shared/drafts.js";
@@ -17,6 +17,7 @@ export { Activity } from "../shared/drafts.js";
 
 const UNDO_TAKES_MS = 40;
 const NEARLY_FULL = 0.8;
+const ACTIONS = { select: gettext("select"), revise: gettext("revise"), rewrite: gettext("rewrite") };
 const COSTLY = 4_000_000; // cells of the table of distances; more would be felt while typing
 
 // ---- texts compared --------------------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ export class Composer {
   #draftWords = "";
 
   /**
-   * @param {{ form: HTMLFormElement, words: Record<string, string>, limit: number, submitOnEnter: boolean,
+   * @param {{ form: HTMLFormElement, limit: number, submitOnEnter: boolean,
    *   shown: () => ShownSet[], onChange: (why: "typed" | "picked" | "cleared") => void, onPick: (place: number) => boolean,
    *   onSubmit: () => void, onUndoTurn: () => void }} options
    */
@@ -167,7 +168,7 @@ export class Composer {
   clear() {
     if (!this.field.value) return;
     this.#replace("");
-    this.show(this.options.words.cleared);
+    this.show(gettext("Cleared. Undo typing brings it back."));
     this.options.onChange("cleared");
   }
 
@@ -261,7 +262,7 @@ export class Composer {
 
   /** @param {string} [message]  in place of what the text is */
   show(message = "") {
-    const { words, limit, shown } = this.options;
+    const { limit, shown } = this.options;
     const length = [...this.text].length;
     const derived = this.derive();
     /** @type {string[]} */
@@ -269,12 +270,31 @@ export class Composer {
     if (message) said.push(message);
     this.spoken.textContent = message;
     if (this.text && derived.place !== null) said.push(this.#origin(derived, shown().length));
-    if (this.text && (derived.place !== null || shown().length > 0)) said.push(words[derived.action]);
+    if (this.text && (derived.place !== null || shown().length > 0)) said.push(ACTIONS[derived.action]);
     if (derived.action === "revise" && derived.distance !== null)
-      said.push(fill(words.changed, { n: derived.distance }));
-    if (this.text) said.push(fill(length > limit * NEARLY_FULL ? words.length_of : words.length, { n: length, limit }));
-    if (length > limit) said.push(fill(words.too_long, { n: length - limit }));
-    if (this.holdsUntouchedPick) said.push(fill(words.digit, { n: Number(this.#picked) + 1 }));
+      said.push(format(gettext("{n} changed"), { n: derived.distance }));
+    if (this.text)
+      said.push(
+        format(
+          length > limit * NEARLY_FULL
+            ? gettext("{n} of {limit} characters")
+            : ngettext("{n} character", "{n} characters", length),
+          { n: length, limit },
+        ),
+      );
+    if (length > limit)
+      said.push(
+        format(
+          ngettext(
+            "Too long by {n} character. Shorten it; nothing is cut off.",
+            "Too long by {n} characters. Shorten it; nothing is cut off.",
+            length - limit,
+          ),
+          { n: length - limit },
+        ),
+      );
+    if (this.holdsUntouchedPick)
+      said.push(format(gettext("{n} again types the digit"), { n: Number(this.#picked) + 1 }));
     this.notes.replaceChildren(...[...said, this.#draftWords].filter(Boolean).map(span));
     this.notes.classList.toggle("is-bad", length > limit);
     this.field.setAttribute("aria-invalid", String(length > limit));
@@ -283,8 +303,10 @@ export class Composer {
 
   /** @param {Derived} derived  @param {number} sets */
   #origin({ place, ordinal }, sets) {
-    const { words } = this.options;
-    return fill(sets > 1 ? words.from_set : words.from, { n: Number(place) + 1, set: ordinal + 1 });
+    return format(sets > 1 ? gettext("from {n} of set {set}") : gettext("from {n}"), {
+      n: Number(place) + 1,
+      set: ordinal + 1,
+    });
   }
 
   /** @param {Derived} derived */

@@ -1,12 +1,14 @@
 // @ts-check
 /** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
-import { call, clock, fill, Problem, uuid } from "../shared/api.js";
+
+import { call, clock, Problem, uuid } from "../shared/api.js";
 import { byId, note } from "../shared/conversation.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import { toast } from "../shared/toast.js";
 
 /**
  * @typedef {{
- *   id: number, project: string, words: Record<string, string>, urls: Record<string, string>,
+ *   id: number, project: string, urls: Record<string, string>,
  *   showToday: (today: { finished: number, goal: number }) => void, isBusy: () => boolean, leave: (assignment: any) => void,
  *   adopt: (full: any) => void, sayError: (error: unknown) => void,
  * }} Bench
@@ -15,13 +17,18 @@ import { toast } from "../shared/toast.js";
 const SENDING_MS = 10_000;
 
 /** Turns on their way arrive first. @param {Bench} bench  @returns {Promise<boolean>} */
-async function allSent({ words, isBusy }) {
+async function allSent({ isBusy }) {
   const begun = performance.now();
-  if (isBusy()) note("sending", { tone: "", text: words.sending_first });
+  if (isBusy()) note("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
   while (isBusy() && navigator.onLine && performance.now() - begun < SENDING_MS) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  note("sending", isBusy() ? { tone: "warn", text: words.not_sent } : null);
+  note(
+    "sending",
+    isBusy()
+      ? { tone: "warn", text: gettext("Your last turns are not sent yet. Try again when the connection is back.") }
+      : null,
+  );
   return !isBusy();
 }
 
@@ -34,16 +41,15 @@ const act = ({ id }, action, body = {}) => call("POST", `/assignments/${id}/${ac
 /** @param {Bench} bench */
 export async function finish(bench) {
   if (!(await allSent(bench))) return;
-  const { words } = bench;
   const { today, ...now } = await act(bench, "finish");
   bench.leave(now);
   bench.showToday(today);
   const n = Math.floor(now.utterance_count / 2);
   const said = [
-    fill(words.finished_rounds, { n }),
-    fill(words.finished_today, { n: today.finished, goal: today.goal }),
+    format(ngettext("{n} round, handed in.", "{n} rounds, handed in.", n), { n }),
+    format(gettext("{n} of {goal} today."), { n: today.finished, goal: today.goal }),
   ];
-  if (today.finished === today.goal) said.push(words.goal_reached);
+  if (today.finished === today.goal) said.push(gettext("That is today's goal. Well done."));
   byId("finished-words").textContent = said.join(" ");
   byId("next-problem").textContent = "";
   byId("next").onclick = () => void next(bench);
@@ -90,7 +96,7 @@ export async function save(bench) {
   if (!(await allSent(bench))) return;
   const now = await act(bench, "save");
   bench.leave(now);
-  toast(fill(bench.words.saved, { when: clock(now.lease_until) }), { tone: "good" });
+  toast(format(gettext("Saved for later, kept until {when}."), { when: clock(now.lease_until) }), { tone: "good" });
   location.assign(bench.urls.queue);
 }
 
@@ -116,10 +122,10 @@ export async function giveBack(bench) {
 /** @param {Bench} bench */
 export async function startOver(bench) {
   if (!(await allSent(bench))) return;
-  const { words, adopt, sayError, id } = bench;
+  const { adopt, sayError, id } = bench;
   const { turn_ids } = await act(bench, "reset");
   adopt(await call("GET", `/assignments/${id}/`));
   if (turn_ids.length === 0) return;
   const run = () => void act(bench, "restore", { turn_ids }).then(adopt).catch(sayError);
-  toast(words.reset_done, { action: { label: words.put_back, run }, stay: true });
+  toast(gettext("Started over."), { action: { label: gettext("Put back"), run }, stay: true });
 }

@@ -1,13 +1,15 @@
 // @ts-check
 /** What was judged and is not stored yet: kept in this browser, sent in order, tried again until the server has answered. */
+
 import { call, isPassing, isSignedOut } from "../shared/api.js";
 import { note } from "../shared/conversation.js";
+import { gettext } from "../shared/messages.js";
 
 /**
  * @typedef {import("../labelling/questions.js").Answers} Answers
  * @typedef {{ item: import("./sample_review.js").Item,
  *   body: { id: string, answers: Answers | null, reason: string, active_ms: number }, at?: number }} Entry
- * @typedef {{ keptAs: string, words: Record<string, string>, login: string,
+ * @typedef {{ keptAs: string, login: string,
  *   asks: () => { next: number, held: number[] }, onStored: (entry: Entry, answer: any) => void,
  *   onRefused: (entry: Entry, problem: import("../shared/api.js").Problem) => Promise<void>, onQuiet: () => void }} Options
  *   asks: what to send along, so that the answer brings the next dialogues
@@ -137,13 +139,15 @@ export class Judgements {
 
   /** There is no connection, or nobody is signed in. @param {unknown} error */
   warn(error) {
-    const { words, login } = this.options;
+    const { login } = this.options;
     const isOut = isSignedOut(error);
-    const signIn = { label: words.sign_in_link, run: () => window.open(login, "_blank", "noopener") };
+    const signIn = { label: gettext("Sign in"), run: () => window.open(login, "_blank", "noopener") };
     note("network", {
       tone: "warn",
-      text: isOut ? words.sign_in : words.offline,
-      remedy: isOut ? words.sign_in_remedy : words.offline_remedy,
+      text: isOut ? gettext("You are signed out.") : gettext("No connection."),
+      remedy: isOut
+        ? gettext("Sign in again, also in another tab: what waits here is sent then.")
+        : gettext("What you judged is kept in this browser and sent when the connection is back."),
       actions: isOut ? [signIn] : [],
     });
   }

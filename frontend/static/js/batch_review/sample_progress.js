@@ -1,7 +1,8 @@
 // @ts-check
 /** How far a sample is: the strip of cells, the accuracy with its interval, and what verdict is still possible. */
-import { fill } from "../shared/api.js";
+
 import { byId } from "../shared/conversation.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 
 /**
  * @typedef {{ value: number | null, low: number | null, high: number | null }} Estimate
@@ -14,9 +15,9 @@ import { byId } from "../shared/conversation.js";
 const MOST_CELLS = 200;
 /** @type {Record<string, string>} */
 const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
-const format = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
+const decimals = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
 const list = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
-const percent = (/** @type {number | null} */ share) => (share === null ? "–" : `${format.format(share * 100)} %`);
+const percent = (/** @type {number | null} */ share) => (share === null ? "–" : `${decimals.format(share * 100)} %`);
 
 /** What one cell of the strip stands for: one dialogue, or several where there are thousands. @param {string} part */
 function signOf(part) {
@@ -39,37 +40,58 @@ export function drawStrip(cells, current, label) {
   strip.setAttribute("aria-label", label);
 }
 
-/** @param {Standing} standing  @param {Record<string, any>} words */
-export function outlook({ decision, judged, sample, spare }, words) {
+/** @param {Standing} standing */
+export function outlook({ decision, judged, sample, spare }) {
   const isWhole = judged === sample;
-  if (decision === "accept") return isWhole ? words.passes : words.passes_early;
-  if (decision === "return") return isWhole ? words.fails : words.fails_early;
-  if (spare === null) return words.still_weighted;
-  if (spare >= sample - judged) return words.open_by_class;
-  return spare === 0 ? words.no_spare : fill(words.still_open, { n: spare });
+  if (decision === "accept")
+    return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever the rest says.");
+  if (decision === "return")
+    return isWhole ? gettext("The sample does not pass.") : gettext("It cannot pass any more.");
+  if (spare === null) return gettext("Both verdicts are possible.");
+  if (spare >= sample - judged) return gettext("Both verdicts are possible: a class can still fall short.");
+  return spare === 0
+    ? gettext("Both verdicts are possible: nothing more may be wrong.")
+    : format(
+        ngettext(
+          "Both verdicts are possible: {n} more may be wrong.",
+          "Both verdicts are possible: {n} more may be wrong.",
+          spare,
+        ),
+        { n: spare },
+      );
 }
 
 /**
- * @param {Progress} progress  @param {Record<string, any>} words
+ * @param {Progress} progress
  * @param {(label: string) => string} named  a class in words, "" where there are no classes
  */
-export function drawStanding({ standing, left }, words, named) {
+export function drawStanding({ standing, left }, named) {
   const home = byId("standing");
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (home.querySelector(`[data-${name}]`));
   const { judged, right, sample, decision, failing, classes } = standing;
-  part("accuracy").textContent = judged > 0 && standing.value !== null ? percent(standing.value) : words.none_yet;
+  part("accuracy").textContent =
+    judged > 0 && standing.value !== null ? percent(standing.value) : gettext("Nothing is judged yet");
   part("accuracy").toggleAttribute("data-figure", judged > 0);
   part("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
-  part("outlook").textContent = outlook(standing, words);
+  part("outlook").textContent = outlook(standing);
   part("outlook").dataset.decision = decision;
   part("interval").textContent =
-    judged > 0 ? fill(words.interval, { low: percent(standing.low), high: percent(standing.high) }) : "";
-  part("needed").textContent = fill(standing.needed_by_class === null ? words.needed : words.needed_classes, {
-    overall: percent(standing.needed),
-    classes: percent(standing.needed_by_class),
-  });
+    judged > 0
+      ? format(gettext("95 % interval {low} to {high}"), { low: percent(standing.low), high: percent(standing.high) })
+      : "";
+  part("needed").textContent = format(
+    standing.needed_by_class === null
+      ? gettext("Needed: {overall} of all")
+      : gettext("Needed: {overall} of all, {classes} of every class"),
+    {
+      overall: percent(standing.needed),
+      classes: percent(standing.needed_by_class),
+    },
+  );
   part("failing").hidden = failing.length === 0;
-  part("failing").textContent = fill(words.failing, { names: list.format(failing.map(named)) });
+  part("failing").textContent = format(gettext("Class that fell short: {names}"), {
+    names: list.format(failing.map(named)),
+  });
   const table = /** @type {HTMLTableElement} */ (home.querySelector("table"));
   const rows = classes.map((one) => rowOf(one, named(one.label)));
   table.hidden = classes.every((one) => !named(one.label));

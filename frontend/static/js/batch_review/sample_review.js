@@ -7,8 +7,9 @@
  */
 
 import { inWords, Questions } from "../labelling/questions.js";
-import { call, fill, uuid } from "../shared/api.js";
+import { call, uuid } from "../shared/api.js";
 import { byId, note } from "../shared/conversation.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import { isTyping } from "../shared/shortcuts.js";
 import { Judgements, keep, kept } from "./judgements.js";
 import { drawStanding, drawStrip, outlook } from "./sample_progress.js";
@@ -29,7 +30,7 @@ const JUST_SHOWN_MS = 250; // a key pressed twice must not judge a dialogue that
 const WIDE = matchMedia("(width >= 80rem)");
 
 const data = JSON.parse(byId("workbench").textContent ?? "");
-const { words, urls, isBlind } = data;
+const { urls, isBlind } = data;
 const form = /** @type {HTMLFormElement} */ (byId("sending"));
 const reason = /** @type {HTMLTextAreaElement} */ (byId("reason"));
 // By person too: whoever signs in next in this tab must not send what another one judged.
@@ -51,7 +52,6 @@ let shownAt = 0;
 
 const judgements = new Judgements({
   keptAs,
-  words,
   login: urls.login,
   asks: () => ({ next: Math.max(0, READY - queue.length), held: queue.map(({ id }) => id) }),
   onStored: settled,
@@ -71,7 +71,7 @@ function keepDraft() {
 const questions = new Questions({
   turns: byId("turns"),
   panel: byId("questions"),
-  words,
+  decided: gettext("differs"),
   onChange: keepDraft,
   onActive: (slot) => {
     byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null);
@@ -96,7 +96,7 @@ function valueAt(answers, path) {
 function said(of, answers, path) {
   const question = questionOf(of.schema, path.split("/").at(-1) ?? "");
   const value = valueAt(answers, path);
-  return question ? inWords(question, value, words.unanswered) : String(value ?? words.unanswered);
+  return question ? inWords(question, value, gettext("not answered")) : String(value ?? gettext("not answered"));
 }
 
 /** What two people answered differently, as paths. @param {Answers} one  @param {Answers} other */
@@ -144,12 +144,12 @@ function draw(shown, answers, isOpen, differences = []) {
     [
       {
         words: said(shown, /** @type {Answers} */ (label), path),
-        by: words.annotators,
+        by: gettext("label"),
         value: valueAt(/** @type {Answers} */ (label), path) ?? null,
       },
       {
         words: said(shown, /** @type {Judgement} */ (judgement).answers, path),
-        by: words.you,
+        by: gettext("you"),
         value: valueAt(/** @type {Judgement} */ (judgement).answers, path) ?? null,
       },
     ],
@@ -183,7 +183,8 @@ function enter(next, task = "") {
   /** @type {HTMLElement} */ (byId("why").querySelector(".optional")).hidden = isReasonNeeded();
   byId("why").hidden = next === "choose" || (next === "told" && item?.judgement?.is_right === true && !reason.value);
   byId("task").textContent = task;
-  byId("place").textContent = item && !isEnd ? fill(words.place, { n: item.place + 1, of: progress.cells.length }) : "";
+  byId("place").textContent =
+    item && !isEnd ? format(gettext("{n} of {of}"), { n: item.place + 1, of: progress.cells.length }) : "";
   drawProgress();
 }
 
@@ -194,9 +195,14 @@ function isReasonNeeded() {
 
 function drawProgress() {
   const { judged: all, right, sample } = progress.standing;
-  const label = fill(words.cells, { judged: all, all: sample, right, wrong: all - right });
+  const label = format(gettext("{judged} of {all} judged: {right} right, {wrong} wrong"), {
+    judged: all,
+    all: sample,
+    right,
+    wrong: all - right,
+  });
   drawStrip(progress.cells, stage === "end" ? null : (item?.place ?? null), label);
-  drawStanding(progress, words, named);
+  drawStanding(progress, named);
 }
 
 /** @param {"good" | "bad" | ""} tone  @param {string} verdict  @param {string} text */
@@ -218,7 +224,7 @@ const inShort = (of, answers) => (data.question ? said(of, answers, data.questio
 async function showNext() {
   if (queue.length === 0) {
     item = null;
-    tellEnd(words.loading, "");
+    tellEnd(gettext("The next dialogue is on its way."), "");
     enter("loading");
     if (judgements.waiting > 0) return; // its answer brings more
     await more();
@@ -232,15 +238,16 @@ async function showNext() {
   const draft = kept(keptAs, "draft");
   const before = draft?.item === item.id ? draft : null;
   reason.value = before?.reason ?? "";
-  if (isBlind) open(item, before?.answers, words.task_blind, words.send_blind);
-  else if (before) open(item, before.answers, words.task_correct, words.send_blind);
+  if (isBlind)
+    open(item, before?.answers, gettext("Label it yourself, then see what the annotators said."), gettext("Judge"));
+  else if (before) open(item, before.answers, gettext("Give the right label and say why."), gettext("Judge"));
   else choose(item);
 }
 
 /** @param {Item} shown  @param {Answers | undefined} answers  @param {string} task  @param {string} send  @param {string[]} [differences] */
 function open(shown, answers, task, send, differences = []) {
   item = shown;
-  if (shown.label) tell("", fill(words.label_is, { label: inShort(shown, shown.label) }), "");
+  if (shown.label) tell("", format(gettext("Label: {label}"), { label: inShort(shown, shown.label) }), "");
   /** @type {HTMLElement} */ (byId("send").querySelector("[data-words]")).textContent = send;
   enter("answer", task);
   draw(shown, answers, true, differences);
@@ -250,8 +257,8 @@ function open(shown, answers, task, send, differences = []) {
 
 /** @param {Item} shown */
 function choose(shown) {
-  tell("", fill(words.label_is, { label: inShort(shown, /** @type {Answers} */ (shown.label)) }), "");
-  enter("choose", words.task_open);
+  tell("", format(gettext("Label: {label}"), { label: inShort(shown, /** @type {Answers} */ (shown.label)) }), "");
+  enter("choose", gettext("Does the label hold?"));
   byId("told").hidden = !data.question;
   draw(shown, /** @type {Answers} */ (shown.label), false);
   /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
@@ -264,15 +271,15 @@ function compare(shown) {
   item = shown;
   const [theirs, own] = [inShort(shown, label), inShort(shown, judgement.answers)];
   const text = judgement.is_right
-    ? fill(words.label_is, { label: theirs })
-    : fill(words.said_both, { label: theirs, own });
+    ? format(gettext("Label: {label}"), { label: theirs })
+    : format(gettext("Label: {label}. You: {own}."), { label: theirs, own });
   tell(
     judgement.is_right ? "good" : "bad",
-    judgement.is_right ? words.holds : words.fails_here,
+    judgement.is_right ? gettext("The label holds.") : gettext("The label does not hold."),
     data.question ? text : "",
   );
   reason.value = judgement.reason;
-  enter("told", words.task_told);
+  enter("told", gettext("Compare, then go on."));
   draw(shown, judgement.answers, false, disagreements(judgement.answers, label));
   byId("asked").scrollTop = 0;
   byId("told").focus({ preventScroll: true });
@@ -282,15 +289,27 @@ function compare(shown) {
 function tellEnd(title, more) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (byId("end").querySelector(`[data-${name}]`));
   part("title").textContent = title;
-  part("verdict").textContent = title === words.loading ? "" : outlook(progress.standing, words);
+  part("verdict").textContent = title === gettext("The next dialogue is on its way.") ? "" : outlook(progress.standing);
   part("more").textContent = more;
 }
 
 function showEnd() {
   const { left, standing } = progress;
   const isAll = left === 0 && standing.judged === standing.sample;
-  const rest = left > 0 ? fill(words.end_held, { n: left }) : isAll ? "" : words.end_others;
-  tellEnd(isAll ? words.end_all : words.end_mine, rest);
+  const rest =
+    left > 0
+      ? format(
+          ngettext(
+            "{n} more is with another controller now; in a few minutes it may be free.",
+            "{n} more are with other controllers now; in a few minutes they may be free.",
+            left,
+          ),
+          { n: left },
+        )
+      : isAll
+        ? ""
+        : gettext("What is left is your own work, or others judge it.");
+  tellEnd(isAll ? gettext("All of the sample is judged") : gettext("There is nothing left for you"), rest);
   enter("end");
   byId("again").hidden = left === 0;
   /** @type {HTMLElement} */ (byId("end").querySelector("h2")).focus({ preventScroll: true });
@@ -327,24 +346,27 @@ function submit() {
     ? [answers.dialogue[data.question] === undefined ? data.question : undefined]
     : questions.missing().map(({ path }) => path);
   if (first) {
-    questions.goTo(first, words.missing);
+    questions.goTo(first, gettext("This has to be answered first."));
     return;
   }
   const isSecond = item.judgement !== null;
   if (isReasonNeeded() && item.label) {
     if (isSame(answers, item.label)) {
-      questions.goTo(data.question || questions.active?.path || "", words.same_as_label);
+      questions.goTo(
+        data.question || questions.active?.path || "",
+        gettext("This is the label itself: choose another answer, or agree."),
+      );
       return;
     }
     if (!reason.value.trim()) {
-      note("why", { tone: "warn", text: words.why_missing });
+      note("why", { tone: "warn", text: gettext("Say why: the annotators learn from it.") });
       reason.setAttribute("aria-invalid", "true");
       reason.focus();
       return;
     }
   }
   send(item, answers);
-  if (isBlind && !isSecond) enter("sent", words.task_blind);
+  if (isBlind && !isSecond) enter("sent", gettext("Label it yourself, then see what the annotators said."));
   else showNext();
 }
 
@@ -361,8 +383,8 @@ function correct() {
   const written = reason.value;
   shownAt = performance.now();
   const paths = judgement ? disagreements(judgement.answers, label) : [];
-  const submits = judgement ? words.send_correct : words.send_blind;
-  open(item, judgement?.answers ?? label, words.task_correct, submits, paths);
+  const submits = judgement ? gettext("Store the correction") : gettext("Judge");
+  open(item, judgement?.answers ?? label, gettext("Give the right label and say why."), submits, paths);
   reason.value = written;
   if (data.question) questions.goTo(data.question);
   else questions.move(1);
@@ -381,7 +403,7 @@ async function back() {
   keepDraft();
   const at = item ? mine.indexOf(item.id) : -1;
   const before = at < 0 ? mine.at(-1) : mine[at - 1];
-  if (before === undefined) note("back", { tone: "", text: words.nothing_back });
+  if (before === undefined) note("back", { tone: "", text: gettext("You have judged nothing before this.") });
   else await revisit(before);
 }
 
@@ -433,7 +455,12 @@ async function refused({ item: sent, body }, problem) {
   const [first] = problem.body.problems ?? [];
   if (problem.code === "invalid" && body.answers) {
     reason.value = body.reason;
-    open(sent, body.answers, words.task_correct, sent.judgement ? words.send_correct : words.send_blind);
+    open(
+      sent,
+      body.answers,
+      gettext("Give the right label and say why."),
+      sent.judgement ? gettext("Store the correction") : gettext("Judge"),
+    );
     if (first) questions.goTo(first.path, first.message);
     if (!sent.judgement) queue.unshift(sent);
     return;
@@ -455,10 +482,10 @@ function complain(error) {
     judgements.warn(error);
     return;
   }
-  const toBatch = { label: words.to_batch, run: () => location.assign(urls.batch) };
+  const toBatch = { label: gettext("To the batch"), run: () => location.assign(urls.batch) };
   note("refused", {
     tone: "warn",
-    text: problem.message || words.failed,
+    text: problem.message || gettext("That did not work. Nothing was changed."),
     remedy: problem.remedy,
     actions: problem.code === "not_in_review" ? [toBatch] : [],
   });
@@ -507,8 +534,10 @@ WIDE.addEventListener("change", unfold);
 unfold();
 const checked = questionOf(Number(Object.keys(data.schemas).at(-1)), data.question);
 byId("checked").textContent = checked
-  ? fill(words.checked, { question: checked.text[document.documentElement.lang.startsWith("zh") ? "zh" : "en"] })
-  : words.checked_all;
+  ? format(gettext("Checked is: {question}"), {
+      question: checked.text[document.documentElement.lang.startsWith("zh") ? "zh" : "en"],
+    })
+  : gettext("Checked is every compared answer.");
 if (judgements.waiting > 0) judgements.pump();
 await showNext();
 document.documentElement.dataset.ready = "true";

@@ -3,13 +3,13 @@
  * Looks into a chosen file before it is sent (its format, its first dialogue), and shows how much of it is sent.
  * Without this module the form works as it is: the server guesses the format.
  */
-import { fill } from "../shared/api.js";
+import { format } from "../shared/messages.js";
 
 const HEAD_BYTES = 64 * 1024;
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
-const format = /** @type {HTMLSelectElement} */ (form.elements.namedItem("format"));
+const formatField = /** @type {HTMLSelectElement} */ (form.elements.namedItem("format"));
 const token = /** @type {HTMLInputElement} */ (form.elements.namedItem("csrfmiddlewaretoken"));
 const look = /** @type {HTMLElement} */ (document.getElementById("look"));
 const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
@@ -37,7 +37,7 @@ async function lookInside() {
   look.replaceChildren();
   complain(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
   if (!chosen || isTooLarge()) return;
-  const query = new URLSearchParams({ name: chosen.name, size: String(chosen.size), format: format.value });
+  const query = new URLSearchParams({ name: chosen.name, size: String(chosen.size), format: formatField.value });
   const answer = await fetch(`${form.dataset.look}?${query}`, {
     method: "POST",
     body: chosen.slice(0, HEAD_BYTES),
@@ -54,7 +54,7 @@ async function lookInside() {
 function showSent(percent) {
   const [bar, words] = progress.children;
   /** @type {HTMLProgressElement} */ (bar).value = percent;
-  const said = percent < 100 ? fill(form.dataset.sending ?? "", { percent }) : form.dataset.takenIn;
+  const said = percent < 100 ? format(form.dataset.sending ?? "", { percent }) : form.dataset.takenIn;
   words.textContent = said ?? "";
 }
 
@@ -105,7 +105,7 @@ function send(event) {
 }
 
 file.addEventListener("change", lookInside);
-format.addEventListener("change", lookInside);
+formatField.addEventListener("change", lookInside);
 form.addEventListener("submit", send);
 window.addEventListener("pageshow", () => show(false)); // back from the page of the import
 if (file.files?.length) void lookInside();

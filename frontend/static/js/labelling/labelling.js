@@ -4,8 +4,10 @@
  * outbox; the answer to it brings the one after. Answers are never nowhere: they are on the page, in the draft, in the
  * outbox, or stored.
  */
-import { call, clock, fill, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
+
+import { call, clock, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
 import { Activity, Drafts, LABELS } from "../shared/drafts.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import * as outbox from "../shared/outbox.js";
 import { isTyping, matches } from "../shared/shortcuts.js";
 import { Questions } from "./questions.js";
@@ -33,11 +35,37 @@ const LOADING_AFTER_MS = 400;
 const ASK_AGAIN_MS = 5000;
 const PAST_KEPT = 50;
 const OPENING = 80;
+/** @type {Record<string, { text: string, remedy: string }>} */
+const STATES = {
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Go on to take it up again.") },
+  expired: {
+    text: gettext("This dialogue was kept for you until {when}."),
+    remedy: gettext("Go on to take it up again, as long as nobody else has."),
+  },
+  released: {
+    text: gettext("You gave this dialogue back."),
+    remedy: gettext("You can take it up again as long as nobody else has."),
+  },
+  submitted: {
+    text: gettext("You submitted this dialogue."),
+    remedy: gettext("Submit again to correct it; the earlier answers are kept as history."),
+  },
+  confirming: {
+    text: gettext("The others have not confirmed their answers yet."),
+    remedy: gettext("You have confirmed yours; nothing is to be done here."),
+  },
+  disputed: {
+    text: gettext("You and the others disagree about this dialogue."),
+    remedy: gettext("A trainer decides; nothing is to be done here."),
+  },
+  decided: {
+    text: gettext("A trainer has decided this dialogue."),
+    remedy: gettext("If you think that something is wrong, ask in its thread."),
+  },
+};
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const data = JSON.parse(byId("workbench").textContent ?? "");
-/** @type {Record<string, any>} */
-const words = data.words;
 const lane = `labels-${data.project}`;
 const claimKey = `lapidary.claim.${outbox.owner}.${data.project}`;
 /** @type {Map<number, import("./questions.js").Content>} */
@@ -69,7 +97,6 @@ const note = /** @type {HTMLTextAreaElement} */ (byId("note"));
 const questions = new Questions({
   turns: byId("turns"),
   panel: byId("questions"),
-  words,
   onChange,
   onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
   onDone: () => byId("submit").focus({ preventScroll: true }),
@@ -94,19 +121,37 @@ const leaving = () => import("../shared/leaving.js");
 /** @param {unknown} error  @param {string} [cause] */
 function sayError(error, cause = "error") {
   if (error instanceof Problem && !isPassing(error) && !isSignedOut(error))
-    say(cause, { tone: "bad", text: error.message || words.failed_action, remedy: error.remedy });
+    say(cause, {
+      tone: "bad",
+      text: error.message || gettext("That did not work. Nothing was changed."),
+      remedy: error.remedy,
+    });
   else if (isSignedOut(error)) saySignedOut();
-  else say(cause, { tone: "warn", text: words.offline, remedy: words.failed_action });
+  else
+    say(cause, {
+      tone: "warn",
+      text: gettext("No connection."),
+      remedy: gettext("That did not work. Nothing was changed."),
+    });
 }
 
 function saySignedOut() {
   const login = `${data.urls.login}?next=${encodeURIComponent(location.pathname)}`;
-  const actions = [{ label: words.sign_in_link, run: () => location.assign(login) }];
-  say("signed-out", { tone: "warn", text: words.sign_in, remedy: words.sign_in_remedy, actions });
+  const actions = [{ label: gettext("Sign in"), run: () => location.assign(login) }];
+  say("signed-out", {
+    tone: "warn",
+    text: gettext("You are signed out."),
+    remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
+    actions,
+  });
 }
 
 function sayOffline() {
-  say("connection", { tone: "warn", text: words.offline, remedy: words.offline_remedy });
+  say("connection", {
+    tone: "warn",
+    text: gettext("No connection."),
+    remedy: gettext("Go on: everything is kept in this browser and sent, in order, when the connection is back."),
+  });
 }
 
 // ---- one dialogue ----------------------------------------------------------------------------------------------------
@@ -135,7 +180,7 @@ async function show(task, with_) {
       stored: assignment.draft,
       read: () => ({ answers: questions.answers, note: note.value }),
       time: () => activity.report(),
-      onState: (state) => showDraft(words[`draft_${state}`]),
+      onState: (state) => showDraft(state === "saved" ? gettext("draft saved") : gettext("draft kept in this browser")),
       onConflict: (theirs) => chooseDraft(theirs),
       onOther: () => void takeOther(),
       onSignedOut: saySignedOut,
@@ -203,7 +248,7 @@ function onChange(path, value) {
   const isWords = typeof value === "string" && value.length > 40;
   activity.note(value === undefined ? "clear" : "answer", isWords ? { path } : { path, value });
   showDraft("");
-  if (isSubmitAsked) cancel(words.changed);
+  if (isSubmitAsked) cancel(gettext("Not submitted: something changed. Submit again."));
   drafts?.keep();
   showLeft();
 }
@@ -221,19 +266,20 @@ function showAddress({ id }) {
 function showHead() {
   const stage =
     current?.assignment.stage === "confirmation"
-      ? "stage_confirm"
+      ? gettext("Confirm")
       : current?.isRevision
-        ? "stage_revise"
-        : "stage_label";
-  byId("stage").textContent = words[stage];
+        ? gettext("Revise")
+        : gettext("Label");
+  byId("stage").textContent = stage;
   const left = today.goal - today.finished;
-  byId("today").textContent = left > 0 ? fill(words.left_today, { n: left }) : words.goal_reached;
+  byId("today").textContent =
+    left > 0 ? format(gettext("{n} left today"), { n: left }) : gettext("Today's goal is reached");
   const bar = byId("progress");
   bar.hidden = !done.of;
   const [progress, said] = [bar.querySelector("progress"), bar.querySelector("[data-words]")];
   if (progress) Object.assign(progress, { max: done.of || 1, value: Math.min(done.n, done.of) });
-  progress?.setAttribute("aria-label", words.progress_label);
-  if (said) said.textContent = fill(words.progress, { n: done.n, of: done.of });
+  progress?.setAttribute("aria-label", gettext("Dialogues that you have labelled"));
+  if (said) said.textContent = format(gettext("{n} of {of}"), { n: done.n, of: done.of });
   showLeft();
 }
 
@@ -242,11 +288,27 @@ function showLeft() {
   if (!current) return;
   const left = questions.missing().length;
   const isConfirming = current.assignment.stage === "confirmation";
-  const said = left === 0 ? words.all_answered : fill(isConfirming ? words.left_differing : words.left, { n: left });
+  const said =
+    left === 0
+      ? gettext("Everything is answered: submit.")
+      : format(
+          isConfirming
+            ? ngettext(
+                "Somebody else answered {n} question differently: keep yours or change it.",
+                "Somebody else answered {n} questions differently: keep yours or change them.",
+                left,
+              )
+            : ngettext("{n} answer left", "{n} answers left", left),
+          { n: left },
+        );
   byId("task").textContent = isOpen(current.assignment) ? said : "";
   byId("submit").toggleAttribute("data-ready", left === 0);
   const goals = questions.crowdedGoals();
-  const text = goals.map(({ speaker, n }) => fill(words.crowded_goals, { speaker, n })).join(" ");
+  const text = goals
+    .map(({ speaker, n }) =>
+      format(gettext("{speaker} has {n} goal nuggets; only the first one counts."), { speaker, n }),
+    )
+    .join(" ");
   say("goals", goals.length > 0 ? { tone: "warn", text } : null);
 }
 
@@ -272,11 +334,11 @@ function showState() {
     return;
   }
   const when = clock(assignment.lease_until);
-  const actions = state === "released" ? [{ label: words.released_action, run: () => void takeUp() }] : [];
+  const actions = state === "released" ? [{ label: gettext("Take it up again"), run: () => void takeUp() }] : [];
   say("state", {
     tone: "",
-    text: fill(words[`state_${which}`], { when }),
-    remedy: words[`state_${which}_remedy`],
+    text: format(STATES[which].text, { when }),
+    remedy: STATES[which].remedy,
     actions,
   });
 }
@@ -309,8 +371,8 @@ function countDown() {
   if (left === 0) return;
   const shown = Math.max(1, Math.ceil(left - FLOOR_MARGIN_MS / 1000));
   const time = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
-  floor.textContent = fill(words.floor, { min: current?.assignment.min_seconds, clock: time });
-  if (isSubmitAsked) showSubmit(fill(words.submits_in, { clock: time }));
+  floor.textContent = format(gettext("≥ {min} s: {clock} left"), { min: current?.assignment.min_seconds, clock: time });
+  if (isSubmitAsked) showSubmit(format(gettext("Submits in {clock}"), { clock: time }));
   ticking = setTimeout(countDown, Math.min(left, left - (shown - 1)) * 1000 + 5);
 }
 
@@ -328,7 +390,7 @@ function cancel(why = "") {
   clearTimeout(waiting);
   if (!isSubmitAsked) return;
   isSubmitAsked = false;
-  showSubmit(words.submit);
+  showSubmit(gettext("Submit"));
   if (why) byId("live").textContent = why;
   showDraft(why);
 }
@@ -341,7 +403,12 @@ function submit() {
   if (first) {
     const isDiffering = current.assignment.stage === "confirmation" && questions.valueAt(first.path) !== undefined;
     cancel();
-    questions.goTo(first.path, isDiffering ? words.undecided : words.missing);
+    questions.goTo(
+      first.path,
+      isDiffering
+        ? gettext("Keep your answer or take the other one first.")
+        : gettext("This has to be answered first."),
+    );
     return;
   }
   const left = secondsLeft();
@@ -365,7 +432,7 @@ function isUnchanged({ assignment: { stage, submission } }) {
 function send(task) {
   const { assignment } = task;
   if (isUnchanged(task)) {
-    void toast(words.unchanged);
+    void toast(gettext("Nothing was changed, so nothing was sent."));
     goOn();
     return;
   }
@@ -385,7 +452,7 @@ function send(task) {
   cancel();
   const known = nothing?.details?.open ? null : nothing; // the open one may be what is being sent
   if (next) void show(next);
-  else showNothing(known ?? { code: "loading", message: words.loading, remedy: "" });
+  else showNothing(known ?? { code: "loading", message: gettext("The next dialogue is on its way."), remedy: "" });
   keepTasks();
   outbox.enqueue(item).then(
     () => own?.end({ forget: true }),
@@ -494,7 +561,8 @@ function unanswered() {
   const usable = spare.filter((one) => schemas.has(one.schema) && Date.parse(one.lease_until) > Date.now());
   spare = [];
   for (const assignment of usable) take(assignment, assignment.claim ?? "");
-  if (isNew && !current && !nothing) showNothing({ code: "loading", message: words.loading, remedy: "" });
+  if (isNew && !current && !nothing)
+    showNothing({ code: "loading", message: gettext("The next dialogue is on its way."), remedy: "" });
 }
 
 /** @param {Nothing} why */
@@ -505,7 +573,12 @@ function showNothing(why) {
   const holder = byId("nothing");
   const isOffline = why.code === "loading" && isAway();
   const { code, message, remedy, details } = isOffline
-    ? { code: "offline", message: words.nothing_offline, remedy: words.nothing_offline_remedy, details: undefined }
+    ? {
+        code: "offline",
+        message: gettext("No more dialogues lie ready in this browser."),
+        remedy: gettext("The next one comes by itself when the connection is back."),
+        details: undefined,
+      }
     : why;
   const way = code === "all_done" && details?.open ? "too_many_open" : code;
   const known = [...holder.querySelectorAll("[data-codes]")].some((one) =>
@@ -519,7 +592,11 @@ function showNothing(why) {
   part("title").textContent = message;
   part("text").textContent = remedy;
   const until = details?.until && new Date(details.until);
-  part("more").textContent = until ? fill(words.free_at, { when: clock(until).slice(-5) }) : "";
+  part("more").textContent = until
+    ? format(gettext("The first of them becomes free, if it is not finished, at {when}."), {
+        when: clock(until).slice(-5),
+      })
+    : "";
   const test = holder.querySelector("a[data-way=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
   // What is said of a dialogue goes with it; of others that were sent it is said here.
@@ -545,7 +622,8 @@ function goOn(next = null) {
   if (gone) void forget(gone);
   take(next);
   if (!current) showNext();
-  if (!current) showNothing(nothing ?? { code: "loading", message: words.loading, remedy: "" });
+  if (!current)
+    showNothing(nothing ?? { code: "loading", message: gettext("The next dialogue is on its way."), remedy: "" });
   if (!current && !nothing) void claimAhead();
 }
 
@@ -553,7 +631,7 @@ function goOn(next = null) {
 
 async function undo() {
   if (isSubmitAsked) {
-    cancel(words.cancelled);
+    cancel(gettext("Not submitted."));
     return;
   }
   if (current && questions.undo()) return;
@@ -572,7 +650,11 @@ async function takeBack({ task, item, answers, note: said, isRefused }) {
   if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
   await show({ ...task, isRevision: task.isRevision || !isUnsent }, { answers, note: said });
   drafts?.keep();
-  void toast(isUnsent ? words.undone_unsent : words.undone);
+  void toast(
+    isUnsent
+      ? gettext("The last submission was taken back before it was sent.")
+      : gettext("The last submission is open again; submit it as a correction."),
+  );
 }
 
 /** What is shown comes next again; what was submitted already does not. @param {Task} task */
@@ -598,10 +680,18 @@ async function showWaiting() {
   const own = (await outbox.items()).filter((item) => item.lane === lane && !item.problem);
   if (!navigator.onLine) sayOffline();
   if (own.length > 0 && outbox.isVolatile())
-    say("volatile", { tone: "warn", text: words.volatile, remedy: words.volatile_remedy });
+    say("volatile", {
+      tone: "warn",
+      text: gettext("This browser cannot keep unsent answers on disk."),
+      remedy: gettext("Keep this tab open until everything is sent."),
+    });
   const holder = byId("nothing");
   const more = holder.querySelector("[data-more]");
-  if (!holder.hidden && more && own.length > 0 && isAway()) more.textContent = fill(words.waiting, { n: own.length });
+  if (!holder.hidden && more && own.length > 0 && isAway())
+    more.textContent = format(
+      ngettext("{n} submission waits here and is not lost.", "{n} submissions wait here and are not lost.", own.length),
+      { n: own.length },
+    );
 }
 
 /** @param {outbox.Event} event */
@@ -666,7 +756,11 @@ function storedElsewhere(item, answer) {
   current.isRevision = true;
   current.assignment = { ...current.assignment, ...answer.assignment, task_state: answer.task_state };
   showState();
-  say("elsewhere", { tone: "warn", text: words.elsewhere, remedy: words.elsewhere_remedy });
+  say("elsewhere", {
+    tone: "warn",
+    text: gettext("You submitted this dialogue in another tab."),
+    remedy: gettext("What you submit here replaces those answers."),
+  });
 }
 
 /** Dialogues that the person and somebody else answered differently. */
@@ -677,7 +771,8 @@ async function offerConfirmations() {
   for (const control of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-confirm]"))) {
     control.hidden = waiting_.length === 0;
     const said = control.querySelector("[data-words]");
-    if (said) said.textContent = fill(words.to_confirm, { n: waiting_.length });
+    if (said)
+      said.textContent = format(ngettext("{n} to confirm", "{n} to confirm", waiting_.length), { n: waiting_.length });
     control.onclick = () => void reopen(waiting_[0].id).catch(sayError);
   }
 }
@@ -694,8 +789,14 @@ async function showRefused() {
   const quoted = document.createElement("q");
   quoted.textContent = item.text;
   quoted.dir = "auto";
-  const actions = [{ label: words.open_it, run: () => void openRefused(item) }];
-  say("refused", { tone: "bad", text: message || words.refused, remedy, more: [quoted], actions });
+  const actions = [{ label: gettext("Open it"), run: () => void openRefused(item) }];
+  say("refused", {
+    tone: "bad",
+    text: message || gettext("A submission was not stored."),
+    remedy,
+    more: [quoted],
+    actions,
+  });
 }
 
 /** @param {outbox.Item} item */
@@ -721,10 +822,10 @@ function chooseDraft(theirs) {
   const mine = drafts;
   say("conflict", {
     tone: "warn",
-    text: words.conflict,
+    text: gettext("The answers to this dialogue were changed in another tab or on another device."),
     actions: [
-      { label: words.keep_mine_draft, run: done_(() => mine?.keepMine(theirs.version)) },
-      { label: words.use_theirs, run: done_(() => void takeTheirs(theirs)) },
+      { label: gettext("Keep these"), run: done_(() => mine?.keepMine(theirs.version)) },
+      { label: gettext("Take the ones there"), run: done_(() => void takeTheirs(theirs)) },
     ],
   });
 }
@@ -751,7 +852,6 @@ async function takeOther() {
 /** What the modules that are loaded on need get of this one. */
 const bench = {
   project: data.project,
-  words,
   urls: data.urls,
   current: () => current?.assignment ?? null,
   sayError,
@@ -881,7 +981,7 @@ function wire() {
     event.preventDefault();
     submit();
   });
-  byId("cancel").addEventListener("click", () => cancel(words.cancelled));
+  byId("cancel").addEventListener("click", () => cancel(gettext("Not submitted.")));
   byId("skip").addEventListener("click", () => void leave("skip"));
   byId("undo").addEventListener("click", () => {
     closePopover();
@@ -899,7 +999,7 @@ function wire() {
   }
   note.addEventListener("input", () => {
     showDraft("");
-    if (isSubmitAsked) cancel(words.changed);
+    if (isSubmitAsked) cancel(gettext("Not submitted: something changed. Submit again."));
     drafts?.keep();
   });
   byId("panes").addEventListener("keydown", onFieldKey);
@@ -951,7 +1051,10 @@ async function start() {
 
 /** Not for the blink of an eye that a claim normally takes, something is said while it is on its way. */
 async function claimFirst() {
-  const loading = () => current || nothing || showNothing({ code: "loading", message: words.loading, remedy: "" });
+  const loading = () =>
+    current ||
+    nothing ||
+    showNothing({ code: "loading", message: gettext("The next dialogue is on its way."), remedy: "" });
   const later = setTimeout(loading, LOADING_AFTER_MS);
   await claimAhead();
   clearTimeout(later);

@@ -5,7 +5,7 @@
  *
  * One question is active: it has the frame, shows its keys, and takes them. Only what an answer changes is drawn again.
  */
-import { fill } from "../shared/api.js";
+import { format, PAGE_MESSAGES } from "../shared/messages.js";
 import { isComposing, isTyping } from "../shared/shortcuts.js";
 import { Rules } from "./schema.js";
 
@@ -42,10 +42,12 @@ const PAGE_STEP = 10;
 
 /** @type {"en" | "zh"} */
 let reads = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+let messages = PAGE_MESSAGES;
 
-/** Questions drawn from now on are in this language. @param {"en" | "zh"} language */
-export function readIn(language) {
+/** Questions drawn from now on are in this language. @param {"en" | "zh"} language  @param {import("../shared/messages.js").Messages} itsMessages */
+export function readIn(language, itsMessages) {
   reads = language;
+  messages = itsMessages;
 }
 
 /** @param {Text | null | undefined} text */
@@ -179,7 +181,7 @@ export class Questions {
   #rows = [];
 
   /**
-   * @param {{ turns: HTMLElement, panel: HTMLElement, words: Record<string, string>, keyboard?: HTMLElement | Document,
+   * @param {{ turns: HTMLElement, panel: HTMLElement, decided?: string, keyboard?: HTMLElement | Document,
    *   onChange?: (path: string, value: Value | undefined) => void, onActive?: (slot: Slot | null) => void,
    *   onDone?: () => void }} options
    *   turns: an <ol>; keyboard: whose keys are listened to; onDone: nothing is left to be answered
@@ -273,7 +275,7 @@ export class Questions {
     const length = text.length;
     words.textContent = length > LONG_TEXT * 1.2 ? `${text.slice(0, LONG_TEXT)}…` : text;
     if (!text.trim()) {
-      words.textContent = this.options.words.empty_utterance;
+      words.textContent = messages.gettext("(nothing was said)");
       words.classList.add("muted");
       words.removeAttribute("lang");
     }
@@ -281,7 +283,7 @@ export class Questions {
     const all = make("div");
     const more = button(
       "button quiet show-all",
-      fill(this.options.words.show_all, { n: length.toLocaleString() }),
+      format(messages.gettext("Show all {n} characters"), { n: length.toLocaleString() }),
       () => {
         words.textContent = text;
         more.remove();
@@ -329,7 +331,7 @@ export class Questions {
       const line = make("p", "their-note");
       const said = make("q", "", note);
       said.dir = "auto";
-      line.append(make("b", "", this.options.words.their_note), said);
+      line.append(make("b", "", messages.gettext("Their note")), said);
       return line;
     });
     this.options.panel.replaceChildren(...theirs, ...sections);
@@ -342,7 +344,7 @@ export class Questions {
 
   /** @param {Slot} slot */
   #guideButton(slot) {
-    const open = button("button quiet guide-button", this.options.words.guide, () => {
+    const open = button("button quiet guide-button", messages.gettext("Guide"), () => {
       this.activate(slot);
       this.toggleGuide();
     });
@@ -442,13 +444,12 @@ export class Questions {
 
   /** The other's answer beside one's own. @param {Slot} slot */
   #theirs(slot) {
-    const { words } = this.options;
     const row = make("div", "theirs");
     const said = make("p");
     const values = this.#now.others.map(({ answers }) => this.#wordsOf(slot, this.#valueIn(answers, slot)));
-    said.append(make("b", "", words.other_answer), " ", values.join(" · "));
-    const take = button("button", words.take_theirs, () => this.takeTheirs(slot));
-    const keep = button("button", words.keep_mine, () => this.keepMine(slot));
+    said.append(make("b", "", messages.gettext("The other answer:")), " ", values.join(" · "));
+    const take = button("button", messages.gettext("Take it"), () => this.takeTheirs(slot));
+    const keep = button("button", messages.gettext("Keep mine"), () => this.keepMine(slot));
     take.append(cap("t"));
     keep.append(cap("m"));
     row.append(said, take, keep);
@@ -472,12 +473,11 @@ export class Questions {
 
   /** @param {Slot} slot  @param {Value | undefined} value */
   #wordsOf({ question }, value) {
-    return inWords(question, value, this.options.words.unanswered);
+    return inWords(question, value, messages.gettext("not answered"));
   }
 
   /** Draw what an answer changes of its question. @param {Slot} slot */
   #paint(slot) {
-    const { words } = this.options;
     const value = this.valueAt(slot.path);
     const answered = value !== undefined;
     const isRequired = !answered && slot.isShown && this.#isRequired(slot);
@@ -492,7 +492,7 @@ export class Questions {
       slot.face.replaceChildren(...(slot.question.runs ? [] : [label]), said, ...this.#signs(slot));
       slot.face.setAttribute(
         "aria-label",
-        fill(words.chip, {
+        format(messages.gettext("{question}, utterance {n}: {answer}"), {
           question: say(slot.question.text),
           n: slot.position + 1,
           answer: this.#wordsOf(slot, value),
@@ -507,17 +507,26 @@ export class Questions {
   #signs(slot) {
     const differs = this.#differs(slot);
     if (!differs && !slot.isFixed) return [];
-    const said = slot.isFixed ? "follows" : this.#isDecided(slot) ? "decided" : "differs";
-    return [make("small", `sign ${said}`, this.options.words[said])];
+    if (slot.isFixed) return [make("small", "sign follows", messages.gettext("follows from the other answers"))];
+    const isDecided = this.#isDecided(slot);
+    return [make("small", isDecided ? "sign decided" : "sign differs", this.#differing_(isDecided))];
+  }
+
+  /** @param {boolean} isDecided */
+  #differing_(isDecided) {
+    return isDecided ? (this.options.decided ?? messages.gettext("decided")) : messages.gettext("differs");
   }
 
   /** @param {Slot} slot  @param {boolean} answered  @param {boolean} isRequired */
   #state(slot, answered, isRequired) {
-    const { words } = this.options;
-    if (this.#differs(slot)) return this.#isDecided(slot) ? words.decided : words.differs;
-    if (slot.isFixed) return words.follows;
+    if (this.#differs(slot)) return this.#differing_(this.#isDecided(slot));
+    if (slot.isFixed) return messages.gettext("follows from the other answers");
     if (answered || !this.#now.isOpen) return "";
-    return isRequired ? (slot.question.kind === "choices" ? words.choose_any : "") : words.optional;
+    return isRequired
+      ? slot.question.kind === "choices"
+        ? messages.gettext("any number, then Enter")
+        : ""
+      : messages.gettext("optional");
   }
 
   /** @param {Slot} slot  @param {HTMLElement} control  @param {Value | undefined} value */
@@ -533,7 +542,7 @@ export class Questions {
     if (range && output) {
       range.classList.toggle("unset", value === undefined);
       if (value !== undefined) range.value = String(value);
-      range.setAttribute("aria-valuetext", value === undefined ? this.options.words.unanswered : String(value));
+      range.setAttribute("aria-valuetext", value === undefined ? messages.gettext("not answered") : String(value));
       range.disabled = isClosed;
       output.textContent = value === undefined ? "–" : String(value);
     }

@@ -3,7 +3,9 @@
  * Questions are written as a form or as YAML, and the text is what counts: the form writes it anew at every change, the
  * server reads it and says what is wrong and where. What is not saved is kept in this browser.
  */
-import { call, fill, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
+
+import { call, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
 import { owner } from "../shared/outbox.js";
 import { toast } from "../shared/toast.js";
 import { Form, isFormable } from "./schema_form.js";
@@ -19,8 +21,6 @@ const LIMIT_MS = 20_000;
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const data = JSON.parse(byId("schema-data").textContent ?? "");
-/** @type {Record<string, any>} */
-const words = data.words;
 const newest = data.newest;
 const keptAs = `lapidary.schema.${owner}.${data.project}`;
 const yaml = /** @type {HTMLTextAreaElement} */ (byId("yaml"));
@@ -42,7 +42,7 @@ let saveId = uuid();
 let waiting;
 
 const preview = new Preview(data);
-const form = new Form({ list: byId("list"), words, onChange: () => fromForm(), onShape: (said) => fromForm(said) });
+const form = new Form({ list: byId("list"), onChange: () => fromForm(), onShape: (said) => fromForm(said) });
 
 const isDirty = () => yaml.value !== savedText;
 
@@ -52,9 +52,12 @@ const isDirty = () => yaml.value !== savedText;
 function fromForm(said) {
   const before = yaml.value;
   if (said !== undefined || before !== lastSnapshot) remember(before, said !== undefined);
-  if (hasComments(before)) toast(words.comments, { action: { label: words.undo, run: undo } });
+  if (hasComments(before))
+    toast(gettext("The form wrote the text anew; comments in it are gone."), {
+      action: { label: gettext("Undo"), run: undo },
+    });
   yaml.value = toYaml(form.data);
-  if (said) toast(said, { action: { label: words.undo, run: undo } });
+  if (said) toast(said, { action: { label: gettext("Undo"), run: undo } });
   changed("form");
 }
 
@@ -75,7 +78,7 @@ function undo() {
   yaml.value = before;
   lastSnapshot = before;
   changed("undo", 0);
-  byId("unsaved").textContent = words.undone;
+  byId("unsaved").textContent = gettext("Undone.");
 }
 
 /** @param {string} text  replaces all, and can be undone */
@@ -109,7 +112,9 @@ async function check(by) {
     if (error instanceof Problem && !isPassing(error) && !isSignedOut(error)) {
       showProblems([{ path: "", line: null, message: error.message, remedy: error.remedy }]);
     } else {
-      byId("problems-title").textContent = isSignedOut(error) ? words.sign_in : words.unchecked;
+      byId("problems-title").textContent = isSignedOut(error)
+        ? gettext("You are signed out. Sign in in another tab, then save again; your text stays here.")
+        : gettext("The server cannot be reached; the text is kept in this browser and checked again soon.");
       waiting = setTimeout(() => void check(by), RETRY_MS);
     }
     return;
@@ -134,7 +139,7 @@ function toForm(content) {
   if (isShown) return;
   const off = document.createElement("li");
   off.className = "muted";
-  off.textContent = words.no_form;
+  off.textContent = gettext("The text cannot be read as questions, so there is no form.");
   byId("list").replaceChildren(off);
 }
 
@@ -144,7 +149,10 @@ function toForm(content) {
 function showProblems(found) {
   problems = found;
   const title = byId("problems-title");
-  title.textContent = found.length > 0 ? fill(words.problems, { n: found.length }) : words.fine;
+  title.textContent =
+    found.length > 0
+      ? format(ngettext("{n} problem", "{n} problems", found.length), { n: found.length })
+      : gettext("No problem.");
   title.classList.toggle("is-bad", found.length > 0);
   title.classList.toggle("is-good", found.length === 0);
   byId("problems").replaceChildren(...found.map(problemRow));
@@ -159,7 +167,7 @@ function problemRow({ path, line, message, remedy }) {
   go.type = "button";
   go.className = "problem";
   const where = document.createElement("b");
-  where.textContent = line === null ? path : fill(words.line, { n: line });
+  where.textContent = line === null ? path : format(gettext("Line {n}"), { n: line });
   const said = document.createElement("span");
   said.textContent = `${message} ${remedy}`.trim();
   const at = document.createElement("code");
@@ -268,10 +276,19 @@ function showSave() {
   const { version, answered, replaceable } = newest;
   const next = replaceable ? version : version + 1;
   const values = { version: next, n: answered, before: version };
-  const will = version === 0 || answered === 0 ? words.save_first : words.save_next;
-  save.textContent = !isDirty() ? words.same : fill(replaceable ? words.save_in_place : will, values);
+  const will =
+    version === 0 || answered === 0
+      ? gettext("Save as version {version}")
+      : ngettext(
+          "Save as version {version}; {n} submission keeps version {before}",
+          "Save as version {version}; {n} submissions keep version {before}",
+          answered,
+        );
+  save.textContent = !isDirty()
+    ? gettext("Nothing is changed")
+    : format(replaceable ? gettext("Save in place of version {version}: nobody has used it") : will, values);
   save.disabled = isBusy || !isDirty() || problems.length > 0 || checkedText !== yaml.value;
-  byId("unsaved").textContent = isDirty() ? words.unsaved : "";
+  byId("unsaved").textContent = isDirty() ? gettext("not saved, kept in this browser") : "";
   undoButton.disabled = history.length === 0;
 }
 
@@ -284,7 +301,9 @@ async function store() {
   try {
     const answer = await call("POST", `/projects/${data.project}/schemas/`, { id: saveId, yaml: text, ...based });
     takeSaved(answer, text);
-    toast(fill(words.saved, { version: answer.version }), { tone: "good" });
+    toast(format(gettext("Version {version} is saved. New work is done under it."), { version: answer.version }), {
+      tone: "good",
+    });
     await refreshVersions().catch(() => undefined); // it is saved all the same
   } catch (error) {
     refused(error);
@@ -317,13 +336,17 @@ async function refreshVersions() {
 function refused(error) {
   if (error instanceof Problem && error.code === "schema_newer") {
     offerNewer(error);
-  } else if (isSignedOut(error)) notice("refused", words.sign_in);
+  } else if (isSignedOut(error))
+    notice("refused", gettext("You are signed out. Sign in in another tab, then save again; your text stays here."));
   else if (error instanceof Problem && Array.isArray(error.body.problems)) {
     showProblems(error.body.problems);
-    notice("refused", words.not_saved, "bad");
+    notice("refused", gettext("It is not saved; your text stays here."), "bad");
   } else {
-    const why = error instanceof Problem ? `${error.message} ${error.remedy}` : words.unchecked;
-    notice("refused", `${words.not_saved} ${why}`.trim(), "bad");
+    const why =
+      error instanceof Problem
+        ? `${error.message} ${error.remedy}`
+        : gettext("The server cannot be reached; the text is kept in this browser and checked again soon.");
+    notice("refused", `${gettext("It is not saved; your text stays here.")} ${why}`.trim(), "bad");
   }
 }
 
@@ -331,18 +354,26 @@ function refused(error) {
 function offerNewer(problem) {
   const { version, sha256 } = problem.body;
   const before = { ...newest };
-  const box = notice("newer", `${problem.message} ${problem.remedy} ${words.not_saved}`, "warn", [
-    { label: fill(words.look, { version }), href: data.urls.version.replace("/0/", `/${version}/`) },
-    { label: words.mine, run: () => void knowNewer(version, sha256) },
-    {
-      label: words.theirs,
-      run: async () => {
-        const content = await knowNewer(version, sha256);
-        if (content) replace(toYaml(content));
-        else Object.assign(newest, before);
+  const box = notice(
+    "newer",
+    `${problem.message} ${problem.remedy} ${gettext("It is not saved; your text stays here.")}`,
+    "warn",
+    [
+      {
+        label: format(gettext("See version {version}"), { version }),
+        href: data.urls.version.replace("/0/", `/${version}/`),
       },
-    },
-  ]);
+      { label: gettext("Keep mine"), run: () => void knowNewer(version, sha256) },
+      {
+        label: gettext("Take the newer one"),
+        run: async () => {
+          const content = await knowNewer(version, sha256);
+          if (content) replace(toYaml(content));
+          else Object.assign(newest, before);
+        },
+      },
+    ],
+  );
   box.scrollIntoView({ block: "nearest" });
   box.querySelector("a")?.focus();
 }
@@ -378,9 +409,13 @@ async function takePreset(select) {
     const answer = await fetch(data.urls.preset.replace("NAME", name));
     if (!answer.ok) throw new TypeError(String(answer.status));
     replace(await answer.text());
-    notice("preset", words.preset_taken, "warn", [{ label: words.undo, run: undo }]);
+    notice("preset", gettext("The text is replaced by the preset."), "warn", [{ label: gettext("Undo"), run: undo }]);
   } catch {
-    notice("preset", words.unchecked, "bad");
+    notice(
+      "preset",
+      gettext("The server cannot be reached; the text is kept in this browser and checked again soon."),
+      "bad",
+    );
   }
 }
 
@@ -410,12 +445,27 @@ if (draft?.text && location.search.includes("from=")) {
 } else if (draft?.text && draft.text !== savedText) {
   const isOlder = draft.sha256 !== newest.sha256;
   yaml.value = draft.text;
-  notice("restored", fill(isOlder ? words.restored_older : words.restored, { version: newest.version }), "warn", [
-    ...(isOlder
-      ? [{ label: fill(words.look, newest), href: data.urls.version.replace("/0/", `/${newest.version}/`) }]
-      : []),
-    { label: words.discard, run: () => replace(savedText) },
-  ]);
+  notice(
+    "restored",
+    format(
+      isOlder
+        ? gettext("This is your text from before, which is not saved. Version {version} was saved since then.")
+        : gettext("This is your text from before, which is not saved."),
+      { version: newest.version },
+    ),
+    "warn",
+    [
+      ...(isOlder
+        ? [
+            {
+              label: format(gettext("See version {version}"), newest),
+              href: data.urls.version.replace("/0/", `/${newest.version}/`),
+            },
+          ]
+        : []),
+      { label: gettext("Back to the saved questions"), run: () => replace(savedText) },
+    ],
+  );
 }
 setWay(sessionStorage.getItem(`${keptAs}.way`) === "text" ? "text" : "form");
 changed("text", 0);

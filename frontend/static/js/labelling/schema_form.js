@@ -1,16 +1,36 @@
 // @ts-check
 /** The questions as a form: every change goes into the data at once; what is beside a field names its path. */
-import { fill } from "../shared/api.js";
+import { format, gettext } from "../shared/messages.js";
 import { flow, Raw } from "./schema_text.js";
 
 /**
  * @typedef {Record<string, any>} Part  a question, an option, or a text in two languages
  * @typedef {{ path: string, line: number | null, message: string, remedy: string }} Problem
- * @typedef {{ list: HTMLElement, words: Record<string, any>, onChange: () => void, onShape: (said: string) => void }} Options
+ * @typedef {{ list: HTMLElement, onChange: () => void, onShape: (said: string) => void }} Options
  *   onShape: something was added, removed or moved, after a picture of the data was kept (`before`)
  */
 
 const WITH_OPTIONS = ["choice", "choices", "scale"];
+/** @type {Record<string, string>} */
+const KINDS = {
+  choice: gettext("one option"),
+  choices: gettext("several options"),
+  scale: gettext("scale of numbers"),
+  slider: gettext("slider"),
+  text: gettext("words"),
+};
+/** @type {Record<string, string>} */
+const SCOPES = { dialogue: gettext("the dialogue"), utterance: gettext("each utterance") };
+/** @type {Record<string, string>} */
+const REQUIRED = { yes: gettext("always"), no: gettext("never"), when: gettext("only when…") };
+/** @type {Record<string, string>} */
+const NUGGETS = {
+  "": "–",
+  trigger: gettext("trigger"),
+  regular: gettext("regular"),
+  goal: gettext("goal"),
+  none: gettext("no nugget"),
+};
 const LINE_END = " ↵ "; // within an example, whose textarea has one a line
 
 /**
@@ -49,7 +69,6 @@ export class Form {
   /** @param {Options} options */
   constructor(options) {
     this.options = options;
-    this.words = options.words;
     options.list.addEventListener("keydown", (event) => this.#onKey(event));
   }
 
@@ -124,7 +143,7 @@ export class Form {
     const made = { key: `question_${n}`, scope: "dialogue", kind: "choice", text, options };
     this.data.questions.push(made);
     this.#open.add(made);
-    this.#shaped(this.words.added, this.data.questions.length - 1);
+    this.#shaped(gettext("Question {n} is added."), this.data.questions.length - 1);
     const at = `questions[${this.data.questions.length - 1}].text`;
     const fields = ["en", "zh"].map((side) => this.fieldOf(`${at}.${side}`));
     for (const field of fields)
@@ -136,7 +155,7 @@ export class Form {
   /** @param {string} said  @param {number} n */
   #shaped(said, n) {
     this.draw();
-    this.options.onShape(fill(said, { n: n + 1 }));
+    this.options.onShape(format(said, { n: n + 1 }));
   }
 
   /** @param {any[]} rows  @param {number} n  @param {1 | -1} step  @returns {boolean} */
@@ -149,7 +168,7 @@ export class Form {
   /** @param {number} n  @param {1 | -1} step  @param {string} [act]  the button that keeps the focus */
   #move(n, step, act) {
     if (!this.#swap(this.data.questions, n, step)) return;
-    this.#shaped(this.words.moved, n + step);
+    this.#shaped(gettext("Now question {n}."), n + step);
     this.#focus(`questions[${n + step}]`, act);
   }
 
@@ -167,7 +186,7 @@ export class Form {
     made.key = `${String(made.key ?? "question").slice(0, 30)}_${n + 2}`;
     this.data.questions.splice(n + 1, 0, made);
     this.#open.add(made);
-    this.#shaped(this.words.added, n + 1);
+    this.#shaped(gettext("Question {n} is added."), n + 1);
     this.#focus(`questions[${n + 1}]`);
   }
 
@@ -181,7 +200,7 @@ export class Form {
   /** @param {number} n */
   #remove(n) {
     this.data.questions.splice(n, 1);
-    this.#shaped(this.words.removed, n);
+    this.#shaped(gettext("Question {n} is removed."), n);
     if (this.data.questions.length > 0) this.#focus(`questions[${Math.min(n, this.data.questions.length - 1)}]`);
     else document.getElementById("add")?.focus();
   }
@@ -225,11 +244,11 @@ export class Form {
   /** @param {HTMLElement} title  @param {Part} question  @param {number} n */
   #title(title, question, n) {
     const zh = document.documentElement.lang.startsWith("zh");
-    const text = String((zh ? question.text?.zh : question.text?.en) || question.key || this.words.new_question);
+    const text = String((zh ? question.text?.zh : question.text?.en) || question.key || gettext("New question"));
     const words = make("span", "grow clip", text);
     words.dir = "auto";
-    const kind = this.words.kinds[question.kind] ?? question.kind ?? "";
-    const scope = this.words.scopes[question.scope] ?? question.scope ?? "";
+    const kind = KINDS[question.kind] ?? question.kind ?? "";
+    const scope = SCOPES[question.scope] ?? question.scope ?? "";
     title.replaceChildren(
       make("span", "num muted", String(n + 1)),
       words,
@@ -239,7 +258,6 @@ export class Form {
 
   /** @param {Part} question  @param {string} at  @param {number} n  @param {() => void} retitle  @returns {HTMLElement[]} */
   #fields(question, at, n, retitle) {
-    const { words } = this;
     const again = () => {
       this.#clean(question);
       const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.at;
@@ -249,20 +267,22 @@ export class Form {
     };
     const names = make("div", "field-row");
     names.append(
-      this.#line(question, "key", words.key, at, { mono: true, after: retitle }),
-      this.#select(question, "scope", words.scope, at, words.scopes, again),
-      this.#select(question, "kind", words.kind, at, words.kinds, again),
+      this.#line(question, "key", gettext("Name in the data"), at, { mono: true, after: retitle }),
+      this.#select(question, "scope", gettext("Asked about"), at, SCOPES, again),
+      this.#select(question, "kind", gettext("Kind"), at, KINDS, again),
     );
     /** @type {HTMLElement[]} */
     const made = [
       this.#acts(n, this.data.questions.length),
       names,
-      this.#both(question, "text", at, words.text_en, words.text_zh, retitle),
+      this.#both(question, "text", at, gettext("Text in English"), gettext("Text in Chinese"), retitle),
     ];
     if (WITH_OPTIONS.includes(question.kind)) made.push(this.#optionList(question, at));
     if (question.kind === "slider") made.push(...this.#slider(question, at));
     if (question.kind === "text")
-      made.push(this.#line(question, "max_length", words.max_length, at, { read: numberOrWord, numeric: true }));
+      made.push(
+        this.#line(question, "max_length", gettext("Most characters"), at, { read: numberOrWord, numeric: true }),
+      );
     made.push(this.#more(question, at, again));
     return made;
   }
@@ -281,12 +301,11 @@ export class Form {
   /** @param {number} n  @param {number} of */
   #acts(n, of) {
     const row = make("div", "row acts");
-    const { up, down, copy, remove } = this.words;
     row.append(
-      this.#act(`↑ ${up}`, () => this.#move(n, -1, "up"), { move: "up", isOff: n === 0 }),
-      this.#act(`↓ ${down}`, () => this.#move(n, 1, "down"), { move: "down", isOff: n === of - 1 }),
-      this.#act(copy, () => this.#copy(n)),
-      this.#act(remove, () => this.#remove(n)),
+      this.#act(`↑ ${gettext("Move up")}`, () => this.#move(n, -1, "up"), { move: "up", isOff: n === 0 }),
+      this.#act(`↓ ${gettext("Move down")}`, () => this.#move(n, 1, "down"), { move: "down", isOff: n === of - 1 }),
+      this.#act(gettext("Duplicate"), () => this.#copy(n)),
+      this.#act(gettext("Remove"), () => this.#remove(n)),
     );
     return row;
   }
@@ -304,45 +323,71 @@ export class Form {
 
   /** @param {Part} question  @param {string} at */
   #slider(question, at) {
-    const { words } = this;
     const row = make("div", "field-row");
-    for (const name of ["min", "max"])
-      row.append(this.#line(question, name, words[name], at, { read: numberOrWord, numeric: true }));
+    const how = { read: numberOrWord, numeric: true };
+    row.append(
+      this.#line(question, "min", gettext("From"), at, how),
+      this.#line(question, "max", gettext("To"), at, how),
+    );
     return [
-      this.#both(question, "low", at, words.low_en, words.low_zh),
-      this.#both(question, "high", at, words.high_en, words.high_zh),
+      this.#both(question, "low", at, gettext("Low end in English"), gettext("Low end in Chinese")),
+      this.#both(question, "high", at, gettext("High end in English"), gettext("High end in Chinese")),
       row,
     ];
   }
 
   /** @param {Part} question  @param {string} at  @param {() => void} again */
   #more(question, at, again) {
-    const { words } = this;
     const more = make("details", "more");
     const body = make("div", "stack tight");
-    more.append(make("summary", "", words.more), body);
-    body.append(this.#yaml(question, "when", words.when, at, words.when_help));
+    more.append(make("summary", "", gettext("Conditions, guideline and more")), body);
+    body.append(
+      this.#yaml(
+        question,
+        "when",
+        gettext("Shown only when"),
+        at,
+        gettext("For example {question: quality, in: [1]}; empty: always."),
+      ),
+    );
     const how = make("div", "field-row");
     how.append(this.#required(question, at, again));
     if (isPart(question.required))
-      how.append(this.#yaml(question, "required", words.required_when, at, words.when_help));
+      how.append(
+        this.#yaml(
+          question,
+          "required",
+          gettext("Has to be answered when"),
+          at,
+          gettext("For example {question: quality, in: [1]}; empty: always."),
+        ),
+      );
     body.append(how);
     if (question.scope === "utterance") body.append(this.#speakers(question, at));
-    body.append(this.#both(question, "guideline", at, words.guideline_en, words.guideline_zh));
-    body.append(this.#yaml(question, "sets", words.sets, at, words.sets_help));
+    body.append(
+      this.#both(question, "guideline", at, gettext("Guideline in English"), gettext("Guideline in Chinese")),
+    );
+    body.append(
+      this.#yaml(
+        question,
+        "sets",
+        gettext("Answers that follow from others"),
+        at,
+        gettext("For example [{when: {question: coherent, in: [0]}, value: 0}]"),
+      ),
+    );
     const isAgreed = ["choice", "scale"].includes(question.kind);
-    body.append(this.#tick(question, "agree", words.agree, at, isAgreed));
+    body.append(this.#tick(question, "agree", gettext("People are compared on it"), at, isAgreed));
     if (question.scope === "utterance" && question.kind === "choice")
-      body.append(this.#tick(question, "runs", words.runs, at, false));
+      body.append(this.#tick(question, "runs", gettext("Equal labels in a row are one nugget"), at, false));
     more.open = ["when", "sets", "guideline", "speakers"].some((name) => question[name]) || isPart(question.required);
     return more;
   }
 
   /** @param {Part} question  @param {string} at  @param {() => void} again */
   #required(question, at, again) {
-    const { words } = this;
     const now = { how: question.required === false ? "no" : isPart(question.required) ? "when" : "yes" };
-    return this.#select(now, "how", words.required, at, words.requireds, () => {
+    return this.#select(now, "how", gettext("Has to be answered"), at, REQUIRED, () => {
       if (now.how === "yes") delete question.required;
       else question.required = now.how === "no" ? false : new Raw("{question: …, in: […]}");
       again();
@@ -353,7 +398,6 @@ export class Form {
 
   /** @param {Part} question  @param {string} at */
   #optionList(question, at) {
-    const { words } = this;
     const box = make("fieldset", "stack tight options-form");
     const list = make("div", "stack tight");
     question.options ??= [];
@@ -365,13 +409,13 @@ export class Form {
           this.#option(question, option, k, at, drawn),
         ),
       );
-      if (said !== undefined) this.options.onShape(said && fill(said, { n: n + 1 }));
+      if (said !== undefined) this.options.onShape(said && format(said, { n: n + 1 }));
     };
     list.dataset.at = `${at}.options`;
     list.id = this.#id();
     list.tabIndex = -1;
     drawn();
-    const add = this.#act(words.add_option, () => {
+    const add = this.#act(gettext("Add an option"), () => {
       const numbers = rows
         .map((/** @type {Part} */ one) => one.value)
         .filter((/** @type {unknown} */ one) => typeof one === "number");
@@ -383,17 +427,16 @@ export class Form {
     });
     const foot = make("p", "row");
     foot.append(add);
-    box.append(make("legend", "label", words.options), list, foot);
+    box.append(make("legend", "label", gettext("Options")), list, foot);
     return box;
   }
 
   /** @param {Part} question  @param {Part} option  @param {number} k  @param {string} above  @param {(said?: string, n?: number) => void} drawn */
   #option(question, option, k, above, drawn) {
-    const { words } = this;
     const [at, rows] = [`${above}.options[${k}]`, question.options];
     const item = make("div", "option-form");
     const acts = make("div", "row option-acts");
-    const name = fill(words.option, { n: k + 1 });
+    const name = format(gettext("Option {n}"), { n: k + 1 });
     /** @param {1 | -1} step  @param {string} move */
     const go = (step, move) => {
       if (!this.#swap(rows, k, step)) return;
@@ -401,22 +444,22 @@ export class Form {
       this.#focus(`${above}.options[${k + step}]`, move);
     };
     acts.append(
-      this.#act("↑", () => go(-1, "up"), { move: "up", isOff: k === 0, label: `${name}: ${words.up}` }),
+      this.#act("↑", () => go(-1, "up"), { move: "up", isOff: k === 0, label: `${name}: ${gettext("Move up")}` }),
       this.#act("↓", () => go(1, "down"), {
         move: "down",
         isOff: k === rows.length - 1,
-        label: `${name}: ${words.down}`,
+        label: `${name}: ${gettext("Move down")}`,
       }),
       this.#act(
         "×",
         () => {
           rows.splice(k, 1);
-          drawn(words.option_removed, k);
+          drawn(gettext("Option {n} is removed."), k);
           (
             this.fieldOf(`${above}.options[${Math.min(k, rows.length - 1)}].value`) ?? this.fieldOf(`${above}.options`)
           )?.focus();
         },
-        { label: `${name}: ${words.remove}` },
+        { label: `${name}: ${gettext("Remove")}` },
       ),
     );
     item.dataset.at = at;
@@ -427,9 +470,9 @@ export class Form {
     if (!isPart(option.text)) option.text = { en: "", zh: "" };
     const { text } = option;
     line.append(
-      this.#line(option, "value", words.value, at, { read: numberOrWord, mono: true }),
-      this.#line(text, "en", words.in_en, `${at}.text`, { keep: true, lang: "en" }),
-      this.#line(text, "zh", words.in_zh, `${at}.text`, { keep: true, lang: "zh-Hans" }),
+      this.#line(option, "value", gettext("Value"), at, { read: numberOrWord, mono: true }),
+      this.#line(text, "en", gettext("English"), `${at}.text`, { keep: true, lang: "en" }),
+      this.#line(text, "zh", gettext("Chinese"), `${at}.text`, { keep: true, lang: "zh-Hans" }),
       acts,
     );
     item.append(line, this.#moreOfOption(question, option, at));
@@ -438,20 +481,22 @@ export class Form {
 
   /** @param {Part} question  @param {Part} option  @param {string} at */
   #moreOfOption(question, option, at) {
-    const { words } = this;
     const more = make("details", "more");
     const body = make("div", "stack tight");
     const row = make("div", "field-row");
-    row.append(this.#line(option, "key", words.keyboard, at, { mono: true }));
-    if (question.scope === "utterance") row.append(this.#select(option, "nugget", words.nugget, at, words.nuggets));
-    row.append(this.#line(option, "counts_as", words.counts_as, at, { read: numberOrWord, mono: true }));
+    row.append(this.#line(option, "key", gettext("Key on the keyboard"), at, { mono: true }));
+    if (question.scope === "utterance")
+      row.append(this.#select(option, "nugget", gettext("Meaning as a nugget"), at, NUGGETS));
+    row.append(
+      this.#line(option, "counts_as", gettext("Counts as the option"), at, { read: numberOrWord, mono: true }),
+    );
     body.append(row);
     if (question.scope === "utterance") body.append(this.#speakers(option, at));
     body.append(
-      this.#both(option, "guideline", at, words.guideline_en, words.guideline_zh),
+      this.#both(option, "guideline", at, gettext("Guideline in English"), gettext("Guideline in Chinese")),
       this.#examples(option, at),
     );
-    more.append(make("summary", "", words.more_option), body);
+    more.append(make("summary", "", gettext("More")), body);
     return more;
   }
 
@@ -474,10 +519,19 @@ export class Form {
       else delete option.examples;
     };
     const pair = make("div", "field-row two");
-    const { examples_en, examples_zh } = this.words;
     pair.append(
-      this.#line(sides, "en", examples_en, `${at}.examples`, { keep: true, rows: 2, lang: "en", after: store }),
-      this.#line(sides, "zh", examples_zh, `${at}.examples`, { keep: true, rows: 2, lang: "zh-Hans", after: store }),
+      this.#line(sides, "en", gettext("Examples in English, one a line"), `${at}.examples`, {
+        keep: true,
+        rows: 2,
+        lang: "en",
+        after: store,
+      }),
+      this.#line(sides, "zh", gettext("Examples in Chinese, one a line"), `${at}.examples`, {
+        keep: true,
+        rows: 2,
+        lang: "zh-Hans",
+        after: store,
+      }),
     );
     return pair;
   }
@@ -559,7 +613,11 @@ export class Form {
         .map((one) => one.trim())
         .filter(Boolean);
     const show = (/** @type {unknown} */ value) => [value].flat().join(", ");
-    return this.#line(part, "speakers", this.words.speakers, at, { read, show, help: this.words.speakers_help });
+    return this.#line(part, "speakers", gettext("Only for utterances of"), at, {
+      read,
+      show,
+      help: gettext("Speakers with commas between; empty: everybody."),
+    });
   }
 
   /**

@@ -1,12 +1,12 @@
 // @ts-check
 /** The workbench's questions over a sample dialogue, in either language. Answers given stay while the questions change. */
+import { ENGLISH, gettext, loadMessages } from "../shared/messages.js";
 import { Questions, readIn } from "./questions.js";
 
 /**
  * @typedef {import("./questions.js").Content} Content
  * @typedef {{ sample: { lang: string, utterances: import("./questions.js").Utterance[] },
- *   invented: Record<string, string[]>, questionWords: Record<"en" | "zh", Record<string, string>>,
- *   nothingToPreview: string }} Data
+ *   invented: Record<string, string[]>, catalogs: { zh: string } }} Data  catalogs: URL of the Chinese messages
  */
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -36,22 +36,22 @@ export class Preview {
       turns: byId("turns"),
       panel: byId("questions"),
       keyboard: byId("try"),
-      words: data.questionWords[this.#language],
       onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
     });
     for (const choice of /** @type {NodeListOf<HTMLInputElement>} */ (
       document.querySelectorAll("[name=try-language]")
     )) {
       choice.checked = choice.value === this.#language;
-      choice.addEventListener("change", () => this.#speak(choice.value === "zh" ? "zh" : "en"));
+      choice.addEventListener("change", () => void this.#speak(choice.value === "zh" ? "zh" : "en"));
     }
   }
 
   /** @param {"en" | "zh"} language */
-  #speak(language) {
+  async #speak(language) {
     this.#language = language;
-    readIn(language);
-    this.#questions.options.words = this.data.questionWords[language];
+    const messages = language === "zh" ? await loadMessages(this.data.catalogs.zh).catch(() => ENGLISH) : ENGLISH;
+    if (language !== this.#language) return;
+    readIn(language, messages);
     if (this.#content) this.show(this.#content);
   }
 
@@ -59,7 +59,7 @@ export class Preview {
   show(content) {
     const state = byId("try-state");
     state.hidden = content !== null;
-    state.textContent = content ? "" : this.data.nothingToPreview;
+    state.textContent = content ? "" : gettext("The preview appears when the questions have no problem.");
     byId("try").toggleAttribute("data-stale", content === null);
     if (!content) return;
     const answers = this.#content ? this.#questions.answers : undefined;

@@ -3,7 +3,9 @@
  * One dialogue of an admission test, the right answers of one, or a dispute: the questions as in the workbench, sent as
  * a form. What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
  */
+
 import { Questions } from "../labelling/questions.js";
+import { gettext } from "../shared/messages.js";
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const data = JSON.parse(byId("workbench").textContent ?? "");
@@ -19,7 +21,6 @@ const begun = JSON.stringify([data.answers, [...texts].map(({ defaultValue }) =>
 const questions = new Questions({
   turns: byId("turns"),
   panel: byId("questions"),
-  words: data.words,
   onChange: keep,
   onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
   onDone: () => (unwritten() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
@@ -53,7 +54,7 @@ form.addEventListener("submit", (event) => {
   const [first] = data.isOpen && !isRetiring ? questions.missing() : [];
   if (first) {
     event.preventDefault();
-    questions.goTo(first.path, data.words.missing);
+    questions.goTo(first.path, gettext("This has to be answered first."));
     return;
   }
   const text = data.isOpen && !isRetiring ? unwritten() : undefined;

@@ -73,16 +73,6 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/**
- * "{n} of {limit}" with {n: 3, limit: 7}.
- * @param {string | string[]} words  a list: for n = 1, and for other numbers
- * @param {Record<string, unknown>} values
- */
-export function fill(words, values) {
-  const said = typeof words === "string" ? words : (words[values.n === 1 ? 0 : 1] ?? "");
-  return said.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
-}
-
 /** A time as all pages write it, on this person's own clock: 2026-03-09 16:05. @param {string | Date} at */
 export function clock(at) {
   const time = new Date(at);

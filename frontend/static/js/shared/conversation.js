@@ -1,6 +1,6 @@
 // @ts-check
 /** What the left side of the workbench shows: the turns, how far the dialogue is, and notices above the input. */
-import { fill } from "./api.js";
+import { format, gettext, ngettext } from "./messages.js";
 
 /**
  * @typedef {{ position: number, speaker: string, text: string, action: string, source: number | null,
@@ -29,7 +29,7 @@ export class Conversation {
   list = /** @type {HTMLOListElement} */ (byId("turns"));
   scroller = /** @type {HTMLElement} */ (this.list.parentElement);
 
-  /** @param {{ words: Record<string, string>, lang: string, leastRounds: number }} options */
+  /** @param {{ lang: string, leastRounds: number }} options */
   constructor(options) {
     this.options = options;
   }
@@ -67,19 +67,24 @@ export class Conversation {
 
   /** @param {number} position  @param {boolean} isOpen */
   #showProgress(position, isOpen) {
-    const { words, leastRounds } = this.options;
+    const { leastRounds } = this.options;
     const [speaker, rounds] = [speakerOf(position), Math.floor(position / 2)];
     const isEnough = rounds >= leastRounds;
-    const round = isEnough ? words.round_over : words.round;
+    const round = isEnough ? gettext("Round {n}") : gettext("Round {n} of {needed}");
     byId("round").textContent = isOpen
-      ? fill(round, { n: rounds + 1, needed: leastRounds })
-      : fill(words.rounds_closed, { n: rounds });
+      ? format(round, { n: rounds + 1, needed: leastRounds })
+      : format(ngettext("{n} round", "{n} rounds", rounds), { n: rounds });
     for (const [n, cell] of [...document.querySelectorAll("#steps i")].entries()) {
       cell.className = n < rounds ? "done" : n === rounds && isOpen ? "now" : "";
     }
-    const task = position === 0 ? words.task_opening : isEnough ? words.task_enough : words.task_turn;
-    byId("task").textContent = isOpen ? fill(task, { speaker }) : "";
-    byId("writes").textContent = fill(words.writes, { speaker });
+    const task =
+      position === 0
+        ? gettext("Write an opening as A: concrete, about anything people talk about.")
+        : isEnough
+          ? gettext("Long enough: finish it, or write on as {speaker}.")
+          : gettext("Continue as {speaker}: pick a candidate, revise it, or write your own.");
+    byId("task").textContent = isOpen ? format(task, { speaker }) : "";
+    byId("writes").textContent = format(gettext("{speaker} writes"), { speaker });
     byId("finish").hidden = !isEnough || !isOpen;
     byId("too-early").hidden = isEnough || !isOpen;
   }

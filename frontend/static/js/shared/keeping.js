@@ -1,10 +1,12 @@
 // @ts-check
 /** Words that are not stored and have no place in the input: shown above it, each with its ways back. Loaded on need. */
+
 import { button, note } from "./conversation.js";
 import { aside, setAside } from "./drafts.js";
+import { gettext } from "./messages.js";
 
 /**
- * @typedef {{ id: number, words: Record<string, string>, composer: import("../authoring/composer.js").Composer }} Bench
+ * @typedef {{ id: number, composer: import("../authoring/composer.js").Composer }} Bench
  */
 
 /** @param {string} text  @param {string} [label]  @param {HTMLElement[]} [actions] */
@@ -21,7 +23,7 @@ function quoted(text, label = "", actions = []) {
 
 /** @param {Bench} bench */
 export function showAside(bench) {
-  const { id, words, composer } = bench;
+  const { id, composer } = bench;
   const kept = aside(id);
   /** @param {string[]} texts */
   const keep = (texts) => {
@@ -35,18 +37,21 @@ export function showAside(bench) {
   };
   const more = kept.map((text, n) =>
     quoted(text, "", [
-      button(words.use, () => use(n)),
-      button(words.discard, () => keep(kept.filter((_, m) => m !== n))),
+      button(gettext("Put into the input"), () => use(n)),
+      button(gettext("Discard"), () => keep(kept.filter((_, m) => m !== n))),
     ]),
   );
-  note("aside", kept.length > 0 ? { tone: "warn", text: words.aside, more } : null);
+  note(
+    "aside",
+    kept.length > 0 ? { tone: "warn", text: gettext("Kept for you: words that are not stored."), more } : null,
+  );
 }
 
 /**
  * @param {Bench} bench  @param {string} theirs
  * @param {{ keepMine: () => void, takeTheirs: () => void }} choice
  */
-export function chooseDraft({ words, composer }, theirs, { keepMine, takeTheirs }) {
+export function chooseDraft({ composer }, theirs, { keepMine, takeTheirs }) {
   const done = (/** @type {() => void} */ run) => () => {
     note("conflict", null);
     composer.field.focus();
@@ -54,11 +59,11 @@ export function chooseDraft({ words, composer }, theirs, { keepMine, takeTheirs 
   };
   note("conflict", {
     tone: "warn",
-    text: words.conflict,
-    more: [quoted(theirs, words.conflict_theirs), quoted(composer.text, words.conflict_mine)],
+    text: gettext("This draft was changed in another tab or on another device."),
+    more: [quoted(theirs, gettext("There:")), quoted(composer.text, gettext("Here:"))],
     actions: [
-      { label: words.keep_mine, run: done(keepMine) },
-      { label: words.use_theirs, run: done(takeTheirs) },
+      { label: gettext("Keep this one"), run: done(keepMine) },
+      { label: gettext("Take the one there"), run: done(takeTheirs) },
     ],
   });
 }

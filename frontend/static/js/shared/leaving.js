@@ -1,11 +1,13 @@
 // @ts-check
 /** Leaving a dialogue to be labelled, and coming back to one: skip, save, give back, previous submissions. Loaded on need. */
-import { call, clock, fill, Problem } from "./api.js";
+
+import { call, clock, Problem } from "./api.js";
+import { format, gettext } from "./messages.js";
 import { toast } from "./toast.js";
 
 /**
  * @typedef {{
- *   project: string, words: Record<string, any>, urls: Record<string, string>, current: () => any,
+ *   project: string, urls: Record<string, string>, current: () => any,
  *   sayError: (error: unknown) => void, reopen: (id: number) => Promise<void>, finishDraft: () => Promise<void>,
  *   claimId: () => string, hasNext: () => boolean, describe: (answers: any) => string, left: (id: number, answer: any) => void,
  * }} Bench
@@ -50,7 +52,7 @@ function ask(bench, how, go) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (asked.querySelector(name));
   part("h2").textContent = part("h2").dataset[how] ?? "";
   part("[data-keep]").onclick = () => asked.close();
-  part("[type=submit] [data-words]").textContent = bench.words[how === "skip" ? "skip" : "give_back"];
+  part("[type=submit] [data-words]").textContent = how === "skip" ? gettext("Skip") : gettext("Give back");
   part("[data-problem]").textContent = "";
   form.reset();
   let isSending = false;
@@ -60,7 +62,7 @@ function ask(bench, how, go) {
     const given = new FormData(form);
     const reason = [given.get("reason"), given.get("words")].filter((one) => String(one ?? "").trim()).join(": ");
     if (!reason) {
-      part("[data-problem]").textContent = bench.words.reason_needed;
+      part("[data-problem]").textContent = gettext("Choose a reason, or write one.");
       return;
     }
     isSending = true;
@@ -70,7 +72,9 @@ function ask(bench, how, go) {
       goOn();
     } catch (error) {
       part("[data-problem]").textContent =
-        error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+        error instanceof Problem
+          ? `${error.message} ${error.remedy}`
+          : gettext("This needs the connection. Try again when it is back.");
     } finally {
       isSending = false;
     }
@@ -99,16 +103,19 @@ async function more(bench, sheet, address) {
   const [state, list] = [sheet.querySelector("[data-state]"), sheet.querySelector("[data-list]")];
   const older = /** @type {HTMLButtonElement} */ (sheet.querySelector("[data-older]"));
   if (!state || !list) return;
-  state.textContent = bench.words.loading;
+  state.textContent = gettext("The next dialogue is on its way.");
   try {
     const page = await mine(bench, address);
     list.append(...page.results.map((one) => row(bench, sheet, one)));
-    state.textContent = list.childElementCount > 0 ? "" : bench.words.no_submissions;
+    state.textContent = list.childElementCount > 0 ? "" : gettext("You have not submitted anything here yet.");
     older.hidden = !page.next;
     older.onclick = () => void more(bench, sheet, page.next ?? "");
     if (!address) list.querySelector("button")?.focus();
   } catch (error) {
-    state.textContent = error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+    state.textContent =
+      error instanceof Problem
+        ? `${error.message} ${error.remedy}`
+        : gettext("This needs the connection. Try again when it is back.");
   }
 }
 
@@ -119,7 +126,7 @@ function row(bench, sheet, submission) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (line.querySelector(name));
   part("[data-dialogue]").textContent = `#${submission.dialogue}`;
   part("[data-answers]").textContent = bench.describe(submission.answers);
-  part("[data-revision]").textContent = fill(bench.words.revision, { n: submission.revision });
+  part("[data-revision]").textContent = format(gettext("revision {n}"), { n: submission.revision });
   part("[data-time]").textContent = clock(submission.stored_at);
   part("button").onclick = async () => {
     try {
@@ -128,7 +135,10 @@ function row(bench, sheet, submission) {
     } catch (error) {
       const state = sheet.querySelector("[data-state]");
       if (state)
-        state.textContent = error instanceof Problem ? `${error.message} ${error.remedy}` : bench.words.needs_network;
+        state.textContent =
+          error instanceof Problem
+            ? `${error.message} ${error.remedy}`
+            : gettext("This needs the connection. Try again when it is back.");
     }
   };
   return line;
@@ -138,7 +148,7 @@ function row(bench, sheet, submission) {
 export async function openLast(bench) {
   try {
     const [last] = (await mine(bench)).results;
-    if (!last) toast(bench.words.undo_nothing);
+    if (!last) toast(gettext("There is nothing to undo."));
     else await bench.reopen(last.assignment);
   } catch (error) {
     bench.sayError(error);

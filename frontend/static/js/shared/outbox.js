@@ -8,7 +8,9 @@
  * has shown it. What the server has confirmed since a page was made is kept too: a page that comes from the cache is out
  * of date.
  */
-import { call, fill, isPassing, isSignedOut, Problem } from "./api.js";
+
+import { call, isPassing, isSignedOut, Problem } from "./api.js";
+import { format } from "./messages.js";
 
 /**
  * @typedef {{ code: string, message: string, remedy: string, body: Record<string, any> }} Refused
@@ -292,7 +294,7 @@ async function send(lane) {
 async function drain(lane) {
   for (let item = await take(lane); item; item = await take(lane)) {
     try {
-      const address = `/${fill(ADDRESSES[item.kind], { n: item.assignment })}/`;
+      const address = `/${format(ADDRESSES[item.kind], { n: item.assignment })}/`;
       const answer = await call("POST", address, bodyOf(item));
       await settle(item, answer);
       failures = 0;
@@ -380,7 +382,7 @@ async function show() {
   const which = refused.length > 0 ? "refused" : signedOut ? "signedOut" : "waiting";
   const count = which === "refused" ? refused.length : mine.length;
   const words = badge.querySelector("[data-words]") ?? badge;
-  words.textContent = fill(badge.dataset[count === 1 ? `${which}One` : which] ?? "", { n: count });
+  words.textContent = format(badge.dataset[count === 1 ? `${which}One` : which] ?? "", { n: count });
   badge.href = which === "signedOut" ? (badge.dataset.login ?? "") : (refused[0] ?? oldest).url;
 }
 
@@ -414,7 +416,7 @@ export async function keepPage(more = []) {
   await navigator.serviceWorker.register("/service-worker.js", { scope: "/", updateViaCache: "none" });
   const { active } = await navigator.serviceWorker.ready;
   const used = performance.getEntriesByType("resource").map((entry) => entry.name);
-  const files = [...used, ...more].filter((url) => new URL(url, location.origin).pathname.startsWith("/static/"));
+  const files = [...used, ...more].filter((url) => /^\/(static|jsi18n)\//.test(new URL(url, location.origin).pathname));
   const kept = new MessageChannel();
   kept.port1.onmessage = () => {
     document.documentElement.dataset.keptOffline = "true";
