@@ -118,10 +118,10 @@ def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignor
         }
         said = {"dialogue": one.dialogue, "position": position, "text": "My cat sheds everywhere in spring."}
         at = one.submitted_at
-        utterances.append(Utterance(speaker="AB"[position % 2], **said, **how))
-        turns.append(
-            Turn(assignment=one, active_ms=dice.randint(3000, 60_000), idle_ms=0, stored_at=at, **said, **how)
-        )
+        utterance = Utterance(speaker="AB"[position % 2], **said, **how)
+        utterances.append(utterance)
+        timed = {"active_ms": dice.randint(3000, 60_000), "idle_ms": 0, "stored_at": at}
+        turns.append(Turn(assignment=one, utterance=utterance, **timed, **said))
         if made:
             requests.append(
                 CandidateRequest(

@@ -170,7 +170,7 @@ class Annotator:
 
     def drafted(self, mode: str, assignment: Assignment, text: str, told_after: float, rests: float) -> None:
         """The draft rests for so long; the page tells of it if that is long enough."""
-        from annotation.authoring.services.turns import generate_ahead
+        from annotation.authoring.services.candidates import generate_ahead
 
         started = time.perf_counter()
         if mode == "with" and rests >= told_after:

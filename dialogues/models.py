@@ -130,15 +130,9 @@ class CandidateSet(models.Model):
         return str(own.get("model_version") or self.model_version)
 
 
-class Utterance(models.Model):
-    """One message of a dialogue. How it came about is kept with it, so that exports and statistics read, not guess."""
+class Provenance(models.Model):
+    """How a text came about: the action, the source candidate, and the characters changed from it (Levenshtein)."""
 
-    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="utterances")
-    position = models.PositiveIntegerField()
-    speaker = models.CharField(max_length=80)
-    text = models.TextField()
-    time = models.CharField(max_length=40, blank=True)
-    metadata = models.JSONField(default=dict)
     candidate_set = models.ForeignKey(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="+")
     action = models.CharField(max_length=7, choices=Action, blank=True)
     source = models.PositiveSmallIntegerField(
@@ -147,6 +141,20 @@ class Utterance(models.Model):
     edit_distance = models.PositiveIntegerField(
         null=True, help_text=_("Characters, Levenshtein, from the source")
     )
+
+    class Meta:
+        abstract = True
+
+
+class Utterance(Provenance):
+    """One message of a dialogue. Its provenance is stored with it, so that exports and statistics need not guess."""
+
+    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="utterances")
+    position = models.PositiveIntegerField()
+    speaker = models.CharField(max_length=80)
+    text = models.TextField()
+    time = models.CharField(max_length=40, blank=True)
+    metadata = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["dialogue_id", "position"]

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.authoring.services.turns import Outcome, SentTurn, submit_turn
+from annotation.authoring.services.turns import SentTurn, TurnResult, submit_turn
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
@@ -121,10 +121,10 @@ def anns_assignment(planned: Project, ann: User) -> Assignment:
 
 
 @pytest.fixture
-def writes() -> Callable[..., Outcome]:
+def writes() -> Callable[..., TurnResult]:
     """writes(assignment, "text", 0) sends an utterance as the assignment's annotator."""
 
-    def write(assignment: Assignment, text: str, position: int, **sent: object) -> Outcome:
+    def write(assignment: Assignment, text: str, position: int, **sent: object) -> TurnResult:
         turn = SentTurn(**{"id": uuid4(), "position": position, "text": text, **sent})  # type: ignore[arg-type]
         return submit_turn(annotator=assignment.annotator, assignment_id=assignment.pk, sent=turn)
 

@@ -34,8 +34,7 @@ class DraftAdmin(ReadOnlyAdmin):
 
 @admin.register(Turn)
 class TurnAdmin(ReadOnlyAdmin):
-    list_display = ["id", "assignment_id", "dialogue_id", "position", "action", "stored_at", "undone_at"]
-    list_filter = ["action"]
+    list_display = ["id", "assignment_id", "dialogue_id", "position", "stored_at", "undone_at"]
     search_fields = ["=dialogue__id", "=assignment__id"]
-    raw_id_fields = ["assignment", "dialogue", "candidate_set"]
+    raw_id_fields = ["assignment", "dialogue", "utterance", "candidate_set"]
     ordering = ["-stored_at"]

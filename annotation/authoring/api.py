@@ -18,7 +18,7 @@ from accounts.rest.person import person
 from annotation.authoring import serializers as shapes
 from annotation.authoring.selectors.workbench import openings_of
 from annotation.authoring.serializers import full
-from annotation.authoring.services import drafts, turns
+from annotation.authoring.services import candidates, completion, drafts, turns
 from annotation.authoring.services.planning import plan_dialogues
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.selectors.assignments import assignment_for, assignments_of
@@ -165,7 +165,7 @@ class CandidatesView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """The present turn's candidate set number `ordinal`. Codes: too_many_sets, opening."""
         wanted = validated_input(shapes.CandidatesInput, request)
-        made = turns.new_candidates(annotator=person(request), assignment_id=pk, **wanted)
+        made = candidates.request_candidate_set(annotator=person(request), assignment_id=pk, **wanted)
         return Response(shapes.of_request(made))
 
 
@@ -177,7 +177,7 @@ class AheadView(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Tell that a draft rests, so that its candidates can be generated ahead."""
-        turns.generate_ahead(
+        candidates.generate_ahead(
             annotator=person(request), assignment_id=pk, **validated_input(shapes.AheadInput, request)
         )
         return Response(status=status.HTTP_202_ACCEPTED)
@@ -276,13 +276,13 @@ urlpatterns = [
     path("assignments/<int:pk>/restore/", RestoreView.as_view()),
     action(
         "finish",
-        turns.finish_dialogue,
+        completion.finish_dialogue,
         "Hand the dialogue in. Code: too_short (rounds, needed).",
         tells_today=True,
     ),
     action(
         "take-back",
-        turns.take_back,
+        completion.take_back_dialogue,
         "Open a finished dialogue again. Code: under_review.",
         tells_today=True,
     ),

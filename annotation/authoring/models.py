@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.tasks.models.work import Assignment, WorkSettings, between
-from dialogues.models import Action, CandidateSet, Dialogue
+from dialogues.models import CandidateSet, Dialogue, Provenance, Utterance
 from generation.models import CandidateOrder, Generator
 from projects.models import Project
 
@@ -126,22 +126,21 @@ class Draft(models.Model):
         return f"draft of {self.assignment_id}"
 
 
-class Turn(models.Model):
+class Turn(Provenance):
     """A sent utterance: the submission of authoring. Undone turns are kept, marked.
 
-    id: the browser's submission UUID. trace: what was clicked and when, [{"at": ms since shown, "kind", …}].
+    id: the browser's submission UUID. utterance: the text as it is in the dialogue; None once the turn is undone.
+    The provenance is stored with the utterance. An undone turn has no utterance, so it keeps the provenance itself.
+    trace: what was clicked and when, [{"at": ms since shown, "kind", …}].
     active_ms, idle_ms: time with and without input since the turn was shown.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="turns")
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="turns")
+    utterance = models.OneToOneField(Utterance, null=True, on_delete=models.RESTRICT, related_name="turn")
     position = models.PositiveIntegerField()
     text = models.TextField()
-    action = models.CharField(max_length=7, choices=Action)
-    candidate_set = models.ForeignKey(CandidateSet, null=True, on_delete=models.SET_NULL, related_name="+")
-    source = models.PositiveSmallIntegerField(null=True)
-    edit_distance = models.PositiveIntegerField(null=True)
     active_ms = models.PositiveBigIntegerField(default=0)
     idle_ms = models.PositiveBigIntegerField(default=0)
     trace = models.JSONField(default=list)
@@ -156,8 +155,18 @@ class Turn(models.Model):
                 condition=Q(undone_at=None),
                 name="one_live_turn_per_position",
             ),
+            models.CheckConstraint(
+                condition=Q(utterance=None)
+                | Q(action="", candidate_set=None, source=None, edit_distance=None),
+                name="provenance_is_stored_once",
+            ),
         ]
         indexes = [models.Index(fields=["assignment", "position"], name="turn_assignment")]
 
     def __str__(self) -> str:
         return f"turn {self.position} of {self.dialogue_id}"
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the provenance is stored: the utterance, or the turn itself once it is undone."""
+        return self.utterance or self

@@ -16,6 +16,7 @@ from annotation.tasks.serializers import (
     UtteranceSerializer,
 )
 from common.rest.serializers import StrictSerializer
+from dialogues.models import Action
 from generation.models import CandidateRequest
 from generation.serializers import CandidateRequestSerializer as CandidateRequestSerializer
 
@@ -118,6 +119,12 @@ class AssignmentFull(AssignmentShort):
 
 
 class TurnSerializer(serializers.ModelSerializer[Turn]):
+    action = serializers.ChoiceField(choices=Action.choices, source="provenance.action")
+    source = serializers.IntegerField(  # type: ignore[assignment]
+        allow_null=True, source="provenance.source"
+    )
+    edit_distance = serializers.IntegerField(allow_null=True, source="provenance.edit_distance")
+
     class Meta:
         model = Turn
         fields = ["id", "position", "text", "action", "source", "edit_distance"]

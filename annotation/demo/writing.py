@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.authoring.models import Draft, Turn
-from annotation.authoring.services.turns import SentTurn, finish_dialogue, submit_turn
+from annotation.authoring.services.completion import finish_dialogue
+from annotation.authoring.services.turns import SentTurn, submit_turn
 from annotation.demo.reading import Line, Script
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.services import Remark, decide

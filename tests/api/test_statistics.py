@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.test import Client
 
 from accounts.models import User
-from annotation.authoring.services.turns import finish_dialogue
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.tasks.models.work import Assignment
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from accounts.models import User
 from annotation.authoring.models import Turn
-from annotation.authoring.services.turns import finish_dialogue
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.expert_review.services import decide
 from annotation.tasks.models.work import Assignment, AssignmentState
 from dialogues.models import Action, Utterance
@@ -98,7 +98,7 @@ def test_the_text_decides_about_the_action(
     expect(bench.note).to_contain_text("from 5")
     expect(bench.note).to_contain_text({"select": "select", "revise": "revise"}[action])
     bench.submit().stored(2)
-    stored = Turn.objects.get(assignment=anns_assignment, position=1)
+    stored = Utterance.objects.get(turn__assignment=anns_assignment, position=1)
     assert (stored.action, stored.source) == (action, 4)
     assert distance is None or stored.edit_distance == distance
 
@@ -110,7 +110,7 @@ def test_a_typed_text_that_equals_a_candidate_is_a_selection(
     shown = bench.says_and_waits("My cat sheds all over the sofa.")
     bench.field.fill(f"  {shown[6]} ")
     bench.submit().stored(2)
-    stored = Turn.objects.get(assignment=anns_assignment, position=1)
+    stored = Utterance.objects.get(turn__assignment=anns_assignment, position=1)
     assert (stored.action, stored.source) == (Action.SELECT, 6)
 
 
@@ -118,7 +118,7 @@ def test_an_emptied_input_starts_anew(anns_assignment: Assignment, ann: User, si
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("5", "Escape").type("Quite different.").submit().stored(2)
-    assert Turn.objects.get(assignment=anns_assignment, position=1).action == Action.REWRITE
+    assert Utterance.objects.get(turn__assignment=anns_assignment, position=1).action == Action.REWRITE
 
 
 def test_changes_are_marked(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
@@ -167,8 +167,9 @@ def test_new_candidates_and_back_to_the_first(
     expect(bench.note).to_contain_text("from 2 of set 1")
     bench.submit().stored(2)
     turn = Turn.objects.get(assignment=anns_assignment, position=1)
-    assert turn.candidate_set is not None
-    assert turn.candidate_set.candidates[1]["text"] == first[1]
+    chosen_among = turn.provenance.candidate_set
+    assert chosen_among is not None
+    assert chosen_among.candidates[1]["text"] == first[1]
     kinds = [step["kind"] for step in turn.trace]
     assert kinds.count("pick") == 1
     assert "new_set" in kinds

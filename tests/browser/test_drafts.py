@@ -61,7 +61,7 @@ def test_a_draft_is_found_on_a_second_device(
     expect(phone.note).to_contain_text("from 6")
     phone.submit().stored(2)
     turn = Turn.objects.get(assignment=anns_assignment, position=1)
-    assert (turn.action, turn.source) == (Action.REVISE, 5)
+    assert (turn.provenance.action, turn.provenance.source) == (Action.REVISE, 5)
 
 
 def test_a_pick_from_an_earlier_set_keeps_its_source_on_a_second_device(

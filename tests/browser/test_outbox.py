@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.authoring.models import Turn
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment, AssignmentState, Task
 from annotation.tasks.services.assignment import reap_expired_leases
 from projects.models import Project
@@ -20,7 +20,7 @@ from tests.browser.conftest import ROUTED, SignedIn
 from tests.processes import Running, Stack
 
 Eventually = Callable[[Callable[[], bool], str], None]
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 OPENING = "My cat sheds all over the sofa."
 
 

@@ -9,13 +9,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from projects.models import Membership, Project, Role
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
 
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 NOT_OURS = ("/admin/", "/api/", "/static/", "/service-worker.js", "/accounts/logout/")
 FOLLOWED = 60  # pages; more would be the same ones with other numbers
 ROOM_PX = 1  # of rounding

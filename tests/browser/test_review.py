@@ -11,7 +11,7 @@ from django.db import transaction
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.authoring.services.turns import finish_dialogue
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.services import decide
 from annotation.tasks.services.claiming import claim_next_task

@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
 from jobs.services import record_heartbeat
 from tests.asking import forget_messages
 
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from generation.leases import HUNG
@@ -169,7 +169,7 @@ def test_a_lost_wake_up_is_sent_again_by_whoever_waits(
     planned: Project,
     starts: Starts,
     anns_assignment: Assignment,
-    writes: Callable[..., Outcome],
+    writes: Callable[..., TurnResult],
     client: Client,
 ) -> None:
     starts()

@@ -12,8 +12,9 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.authoring.services.turns import SentTurn, finish_dialogue, submit_turn, undo_turn
+from annotation.authoring.services.turns import SentTurn, submit_turn, undo_turn
 from annotation.expert_review.models import Verdict
 from annotation.expert_review.services import decide
 from annotation.tasks.services.claiming import claim_next_task

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from django.db.models import F, Func, JSONField, Min
 
-from annotation.authoring.models import Turn
-from dialogues.models import Action, CandidateSet
+from dialogues.models import Action, CandidateSet, Utterance
 from measures.paired_comparison import EXPECTED, NEWER, OLDER, REVISED, SELECTED, SHOWN, Contest, contest
 from projects.models import Project
 
@@ -64,13 +63,12 @@ def model_comparisons(project: Project) -> list[ModelComparison]:
 
 def _turns(project: Project) -> Iterator[tuple[_Shown, tuple[str, str]]]:
     """With the first and the second model of the settings, oldest first."""
-    mixed = Turn.objects.filter(
-        assignment__project=project,
-        undone_at=None,
+    mixed = Utterance.objects.filter(
+        turn__assignment__project=project,
         candidate_set__model_version="",
         candidate_set__sampling__has_key="models",
     )
-    rows = mixed.order_by("stored_at").values_list(
+    rows = mixed.order_by("turn__stored_at").values_list(
         "dialogue_id",
         "action",
         "source",

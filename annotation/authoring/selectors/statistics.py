@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Avg, Count, Max, Min, Q, Sum
+from django.db.models import Avg, Count, F, Max, Min, Q, Sum
 from django.db.models.functions import Length, Trunc
 
 from accounts.models import User
@@ -24,7 +24,7 @@ from generation.percentiles import Percentiles
 from measures.proportion import Proportion, proportion
 from projects.models import Project
 
-ANNOTATOR = "assignment__annotator"
+ANNOTATOR = "assignment__annotator"  # of a turn
 HAD_CANDIDATES = Q(candidate_set__isnull=False) & ~Q(action="")
 WIDEST_DISTANCE = 50  # characters; larger edits share the last bar
 # The longest spans that are counted by day, and by week; longer ones are counted by month.
@@ -193,7 +193,7 @@ class Statistics:
     def actions_by_annotator(self) -> list[PersonsActions]:
         """The actions of every annotator, those with most turns first."""
         _unit, rows = self._work
-        done = _actions_by(ANNOTATOR, rows)
+        done = _actions_by("annotator", rows)
         people = _people(done)
         counted = [PersonsActions(people[annotator], actions) for annotator, actions in done.items()]
         return sorted(counted, key=lambda one: (-one.actions.total, one.person.username))
@@ -206,8 +206,8 @@ class Statistics:
         )
         lasted = span["last"] - span["first"] if span["first"] else timedelta()
         unit = "day" if lasted <= DAYS else "week" if lasted <= WEEKS else "month"
-        turns = Turn.objects.filter(HAD_CANDIDATES, assignment__project=self.project, undone_at=None)
-        rows = turns.annotate(start=Trunc("stored_at", unit)).values("start", "action", ANNOTATOR)
+        live = Utterance.objects.filter(HAD_CANDIDATES, turn__assignment__project=self.project)
+        rows = live.values("action", start=Trunc("turn__stored_at", unit), annotator=F(f"turn__{ANNOTATOR}"))
         return unit, list(rows.annotate(n=Count("id")).order_by())
 
     def paces(self) -> list[Pace]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.authoring.models import Turn
+from django.db.models import F
+
 from annotation.tasks.models.work import Assignment
 from dialogues.models import Utterance
 from generation import selectors as generation
@@ -12,12 +13,9 @@ from generation.models import CandidateRequest
 
 def utterances_of(assignment: Assignment) -> list[dict[str, Any]]:
     """The dialogue so far, each utterance with the turn that undo takes."""
-    turns = dict(
-        Turn.objects.filter(dialogue=assignment.dialogue_id, undone_at=None).values_list("position", "id")
-    )
     fields = ("position", "speaker", "text", "action", "source", "edit_distance")
-    rows = Utterance.objects.filter(dialogue=assignment.dialogue_id).order_by("position").values(*fields)
-    return [{**row, "turn_id": turns.get(row["position"])} for row in rows]
+    rows = Utterance.objects.filter(dialogue=assignment.dialogue_id).order_by("position")
+    return list(rows.values(*fields, turn_id=F("turn")))
 
 
 def latest_request(assignment: Assignment) -> CandidateRequest | None:

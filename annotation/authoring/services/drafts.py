@@ -1,4 +1,4 @@
-"""Unsent words, kept on the server so that another device finds them."""
+"""Unsent text, stored on the server so that another device finds it."""
 
 from django.db import transaction
 from django.db.models import F
@@ -12,9 +12,8 @@ from annotation.tasks.services.assignment import lock_assignment
 from common.refusals import Refusal
 from projects.models import Protocol
 
-MAX_DRAFT = (
-    100_000  # characters; longer than any project allows to send, so that pasted text is not lost at once
-)
+# Characters. Longer than any project allows to send, so that pasted text is not lost at once.
+MAX_DRAFT = 100_000
 
 
 @transaction.atomic
@@ -28,7 +27,10 @@ def save_draft(
     source: int | None,
     version: int,
 ) -> Draft:
-    """Store the draft if nobody stored another since `version`. Raises Refusal draft_conflict with the newer one."""
+    """Store the draft, unless another device has stored one since `version`.
+
+    Raises Refusal draft_conflict with the newer draft.
+    """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
@@ -59,7 +61,7 @@ def _conflict(draft: Draft) -> Refusal:
     )
 
 
-def clear(*, assignment: Assignment, position: int) -> None:
+def clear_draft(*, assignment: Assignment, position: int) -> None:
     """Empty the draft after its text was sent."""
     Draft.objects.filter(assignment=assignment).update(
         position=position,
@@ -71,8 +73,8 @@ def clear(*, assignment: Assignment, position: int) -> None:
     )
 
 
-def restore(*, assignment: Assignment, turn: Turn) -> None:
-    """Put the text of an undone turn back."""
+def restore_draft(*, assignment: Assignment, turn: Turn) -> None:
+    """Put the text of an undone turn back into the draft."""
     draft, _created = Draft.objects.get_or_create(assignment=assignment)
     draft.position, draft.text, draft.source = turn.position, turn.text, turn.source
     draft.candidate_set_id = turn.candidate_set_id if turn.source is not None else None

@@ -1,4 +1,4 @@
-"""From the sent text to what is stored: checks, and the derived action."""
+"""Derive how a sent text came about, and check the text."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ ALLOWED_CONTROLS = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
-    """How a text came about: the action, the set and place of its source, characters changed from the source."""
+class DerivedProvenance:
+    """The provenance of a text that is not stored yet. The fields are those of `dialogues.models.Provenance`."""
 
     action: Action
     candidate_set: CandidateSet | None = None
@@ -23,19 +23,22 @@ class Provenance:
     edit_distance: int | None = None
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
+    """Unix line ends, no outer white space: the form in which an utterance is stored."""
     return text.replace("\r\n", "\n").strip()
 
 
 def is_visible(character: str) -> bool:
-    """Neither white space nor a format character, such as a zero-width space or a mark of direction."""
+    """Neither white space nor a format character, such as a zero-width space or a direction mark."""
     return not character.isspace() and unicodedata.category(character) != "Cf"
 
 
-def checked_text(text: str, limit: int) -> str:
-    """The text without outer white space. Raises Invalid when nothing of it is visible, when it is too long or has
-    control characters."""
-    text = normalised(text)
+def clean_text(text: str, limit: int) -> str:
+    """Return the normalised text. limit: in characters.
+
+    Raises Invalid if nothing in the text is visible, if it is too long, or if it contains control characters.
+    """
+    text = normalise(text)
     if not any(is_visible(character) for character in text):
         raise Invalid(
             _("The utterance is empty."), _("Write something, or pick a candidate."), reason="empty"
@@ -48,31 +51,34 @@ def checked_text(text: str, limit: int) -> str:
             reason="too_long",
             limit=limit,
         )
-    bad = next(
-        (c for c in text if unicodedata.category(c) in ("Cc", "Cs") and c not in ALLOWED_CONTROLS), None
-    )
-    if bad is not None:
-        raise Invalid(
-            _("The utterance contains the control character U+%(code)04X.") % {"code": ord(bad)},
-            _("Remove it: it often comes along when text is pasted."),
-            reason="control_character",
-        )
+    _check_control_characters(text)
     return text
 
 
-def derive(
-    text: str, shown: Sequence[CandidateSet], picked: CandidateSet | None, source: int | None
-) -> Provenance:
-    """The action, from the text alone (protocols.md, `diamante`).
+def _check_control_characters(text: str) -> None:
+    for character in text:
+        if unicodedata.category(character) in ("Cc", "Cs") and character not in ALLOWED_CONTROLS:
+            raise Invalid(
+                _("The utterance contains the control character U+%(code)04X.") % {"code": ord(character)},
+                _("Remove it: it often comes along when text is pasted."),
+                reason="control_character",
+            )
 
-    shown: every set displayed for this turn. picked, source: the candidate that the person started from, if any.
-    Equal to a displayed candidate → select; started from one and changed → revise; otherwise rewrite.
+
+def derive_provenance(
+    text: str, shown: Sequence[CandidateSet], picked: CandidateSet | None, source: int | None
+) -> DerivedProvenance:
+    """Derive the action from the text alone, as the format `diamante` defines it.
+
+    shown: every set displayed for this turn. picked, source: the candidate that the annotator started from, if any.
+    A text equal to a displayed candidate is `select`; started from a candidate and changed is `revise`; anything else
+    is `rewrite`.
     """
-    for candidates in sorted(shown, key=lambda one: one != picked):
-        for place, candidate in enumerate(candidates.candidates):
+    for candidate_set in sorted(shown, key=lambda each: each != picked):
+        for place, candidate in enumerate(candidate_set.candidates):
             if candidate["text"].strip() == text:
-                return Provenance(Action.SELECT, candidates, place, 0)
+                return DerivedProvenance(Action.SELECT, candidate_set, place, 0)
     if picked is not None and source is not None:
         distance = Levenshtein.distance(picked.candidates[source]["text"].strip(), text)
-        return Provenance(Action.REVISE, picked, source, distance)
-    return Provenance(Action.REWRITE, shown[-1] if shown else None)
+        return DerivedProvenance(Action.REVISE, picked, source, distance)
+    return DerivedProvenance(Action.REWRITE, shown[-1] if shown else None)

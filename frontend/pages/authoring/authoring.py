@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.authoring.models import Topic
 from annotation.authoring.serializers import full
-from annotation.authoring.services import turns
+from annotation.authoring.services.completion import take_back_dialogue
 from annotation.expert_review.selectors import is_being_judged, verdicts_on
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
@@ -143,7 +143,7 @@ def resume(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
 @login_required
 def take_back(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     assignment_in(signed_in(request), slug, assignment_id)
-    turns.take_back(annotator=signed_in(request), assignment_id=assignment_id)
+    take_back_dialogue(annotator=signed_in(request), assignment_id=assignment_id)
     return redirect("workbench", slug, assignment_id)
 
 

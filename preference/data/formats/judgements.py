@@ -49,15 +49,15 @@ Judged = tuple[int, dict[str, Any]]  # dialogue id, row
 
 def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
     """The turns of these dialogues, undone ones too, in the order in which they were sent."""
-    turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment")
+    turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment", "utterance")
     for turn in turns.order_by("dialogue_id", "stored_at", "id"):
         made = {
             **common(by_id[turn.dialogue_id], turn.assignment.annotator_id),
             "question": "action",
             "position": turn.position,
-            "value": turn.action,
-            "source": turn.source,
-            "edit_distance": turn.edit_distance,
+            "value": turn.provenance.action,
+            "source": turn.provenance.source,
+            "edit_distance": turn.provenance.edit_distance,
             "status": "undone" if turn.undone_at else "live",
             "active_seconds": turn.active_ms / 1000,
             "idle_seconds": turn.idle_ms / 1000,

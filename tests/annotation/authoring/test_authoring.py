@@ -5,20 +5,19 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import IntegrityError
 
 from accounts.models import User
 from annotation.authoring.models import Draft, Turn
+from annotation.authoring.services.candidates import generate_ahead, request_candidate_set
+from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
 from annotation.authoring.services.drafts import save_draft
 from annotation.authoring.services.turns import (
-    Outcome,
     SentTurn,
-    finish_dialogue,
-    generate_ahead,
-    new_candidates,
+    TurnResult,
     reset_dialogue,
     restore_turns,
     submit_turn,
-    take_back,
     undo_turn,
 )
 from annotation.tasks.models.work import Assignment, AssignmentState, Task
@@ -28,7 +27,7 @@ from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import CandidateSet, Dialogue, DialogueState
 from generation.models import CandidateRequest, Priority, RequestState
 
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 
 
 def answered(request: CandidateRequest | None, *texts: str) -> CandidateSet:
@@ -54,7 +53,7 @@ def write_rounds(writes: Writes, assignment: Assignment, rounds: int) -> None:
 
 def test_an_opening_asks_for_candidates_of_the_next_turn(anns_assignment: Assignment, writes: Writes) -> None:
     outcome = writes(anns_assignment, "My cat sheds everywhere.", 0)
-    assert (outcome.turn.action, outcome.turn.position) == ("rewrite", 0)
+    assert (outcome.turn.provenance.action, outcome.turn.position) == ("rewrite", 0)
     assert outcome.request is not None
     assert (outcome.request.position, outcome.request.priority) == (1, Priority.NOW)
 
@@ -68,8 +67,10 @@ def test_a_picked_and_changed_candidate_is_stored_with_its_source(
     anns_assignment: Assignment, writes: Writes
 ) -> None:
     shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
-    turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1).turn
-    assert (turn.action, turn.source, turn.edit_distance) == ("revise", 1, 5)
+    provenance = writes(
+        anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1
+    ).turn.provenance
+    assert (provenance.action, provenance.source, provenance.edit_distance) == ("revise", 1, 5)
     utterance = anns_assignment.dialogue.utterances.get(position=1)
     assert (utterance.candidate_set, utterance.action) == (shown, "revise")
 
@@ -112,8 +113,10 @@ def test_a_used_uuid_of_another_dialogue_is_refused(
 ) -> None:
     turn = writes(anns_assignment, "Hello", 0).turn
     bobs = claim_next_task(annotator=bob, project=anns_assignment.project, claim_id=uuid4())
-    with pytest.raises(Invalid):
+    with pytest.raises(Refusal) as refused:
         writes(bobs, "Hello", 0, id=turn.pk)
+    assert (refused.value.code, refused.value.status) == ("id_in_use", 409)
+    assert texts_of(bobs.dialogue) == []
 
 
 def test_candidates_of_another_dialogue_are_refused(
@@ -139,6 +142,37 @@ def test_undo_takes_the_last_turn_back_into_the_draft(
     assert texts_of(anns_assignment.dialogue) == ["one"]
     assert Draft.objects.get(assignment=anns_assignment).text == "two"
     assert Turn.objects.get(pk=last.pk).undone_at is not None
+
+
+def test_an_undone_turn_keeps_its_provenance(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+    shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+    turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1).turn
+    undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=turn.pk)
+    turn = Turn.objects.get(pk=turn.pk)
+    assert turn.utterance is None
+    assert (turn.action, turn.candidate_set, turn.source, turn.edit_distance) == ("revise", shown, 1, 5)
+    draft = Draft.objects.get(assignment=anns_assignment)
+    assert (draft.text, draft.candidate_set, draft.source) == ("Buy a good comb.", shown, 1)
+
+
+def test_a_restored_turn_gives_its_provenance_back(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+    turn = writes(anns_assignment, "Buy a comb.", 1, candidate_set=shown.pk, source=1).turn
+    ids = reset_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
+    restore_turns(annotator=ann, assignment_id=anns_assignment.pk, turn_ids=ids)
+    utterance = anns_assignment.dialogue.utterances.get(position=1)
+    assert (utterance.action, utterance.candidate_set, utterance.source) == ("select", shown, 1)
+    turn = Turn.objects.get(pk=turn.pk)
+    assert (turn.utterance, turn.undone_at, turn.candidate_set) == (utterance, None, None)
+    assert turn.provenance == utterance
+
+
+def test_provenance_cannot_be_stored_twice(anns_assignment: Assignment, writes: Writes) -> None:
+    turn = writes(anns_assignment, "My cat sheds.", 0).turn
+    with pytest.raises(IntegrityError):
+        Turn.objects.filter(pk=turn.pk).update(action="rewrite")
 
 
 def test_only_the_last_turn_can_be_undone(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
@@ -198,40 +232,44 @@ def test_a_finished_dialogue_takes_no_more_turns_until_it_is_taken_back(
     with pytest.raises(Refusal) as refused:
         writes(anns_assignment, "more", 14)
     assert refused.value.code == "not_writable"
-    take_back(annotator=ann, assignment_id=anns_assignment.pk)
+    take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     assert writes(anns_assignment, "more", 14).turn.position == 14
 
 
 def test_only_a_finished_dialogue_is_taken_back(anns_assignment: Assignment, ann: User) -> None:
     release(annotator=ann, assignment_id=anns_assignment.pk)
     with pytest.raises(Refusal) as refused:
-        take_back(annotator=ann, assignment_id=anns_assignment.pk)
+        take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     assert refused.value.code == "not_finished"
     assert Task.objects.get(pk=anns_assignment.task_id).open_slots == 1
 
 
-def test_a_used_id_does_not_swallow_another_text(anns_assignment: Assignment, writes: Writes) -> None:
+@pytest.mark.parametrize(("text", "position", "field"), [("Goodbye", 0, "text"), ("Hello", 1, "position")])
+def test_a_used_id_does_not_swallow_another_turn(
+    anns_assignment: Assignment, writes: Writes, text: str, position: int, field: str
+) -> None:
     turn = writes(anns_assignment, "Hello", 0).turn
     with pytest.raises(Refusal) as refused:
-        writes(anns_assignment, "Goodbye", 0, id=turn.pk)
-    assert (refused.value.code, refused.value.details) == ("id_in_use", {"stored": "Hello"})
+        writes(anns_assignment, text, position, id=turn.pk)
+    assert (refused.value.code, refused.value.details) == ("id_in_use", {"field": field})
+    assert texts_of(anns_assignment.dialogue) == ["Hello"]
 
 
 def test_new_candidates_are_another_request_of_the_turn(
     anns_assignment: Assignment, ann: User, writes: Writes
 ) -> None:
     first = writes(anns_assignment, "one", 0).request
-    second = new_candidates(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
+    second = request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
     assert first is not None
     assert second.pk != first.pk
     assert second.context_hash == first.context_hash
-    assert new_candidates(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1) == second
+    assert request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1) == second
 
 
 def test_new_candidates_have_a_limit(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
     writes(anns_assignment, "one", 0)
     with pytest.raises(Refusal) as refused:
-        new_candidates(annotator=ann, assignment_id=anns_assignment.pk, ordinal=6)
+        request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=6)
     assert refused.value.code == "too_many_sets"
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.authoring.services.settings import update_authoring
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from common.refusals import Invalid
 from dialogues.models import CandidateSet
@@ -35,7 +35,7 @@ def set_to(project: Project, **changes: Any) -> None:
 
 
 def asked(writes: Any, assignment: Assignment) -> CandidateRequest:
-    outcome: Outcome = writes(assignment, OPENING, 0)
+    outcome: TurnResult = writes(assignment, OPENING, 0)
     assert outcome.request is not None
     return outcome.request
 

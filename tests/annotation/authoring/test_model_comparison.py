@@ -11,14 +11,14 @@ from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.authoring.selectors.model_comparison import ModelComparison, model_comparisons
 from annotation.authoring.services.settings import update_authoring
-from annotation.authoring.services.turns import Outcome, undo_turn
+from annotation.authoring.services.turns import TurnResult, undo_turn
 from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from generation.worker import drain
 from projects.models import Project
 from tests.asking import scripted
 
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 Turns = Callable[..., None]
 OLD, NEW = [[f"{name} {number}" for number in range(14)] for name in ("old", "new")]
 

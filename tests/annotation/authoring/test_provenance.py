@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.authoring.services.provenance import checked_text, derive
+from annotation.authoring.services.provenance import clean_text, derive_provenance
 from common.refusals import Invalid
 from dialogues.models import Action, CandidateSet
 
@@ -11,42 +11,42 @@ SECOND = CandidateSet(pk=2, candidates=[{"text": "Dogs are fine."}])
 
 
 def test_a_candidate_sent_as_it_is_was_selected() -> None:
-    came = derive("Me too!", [FIRST], FIRST, 1)
+    came = derive_provenance("Me too!", [FIRST], FIRST, 1)
     assert (came.action, came.source, came.edit_distance) == (Action.SELECT, 1, 0)
 
 
 def test_a_candidate_typed_by_hand_counts_as_selected() -> None:
-    assert derive("Me too!", [FIRST], None, None).action == Action.SELECT
+    assert derive_provenance("Me too!", [FIRST], None, None).action == Action.SELECT
 
 
 def test_a_text_edited_into_another_candidate_selects_that_one() -> None:
-    came = derive("I like cats.", [FIRST], FIRST, 1)
+    came = derive_provenance("I like cats.", [FIRST], FIRST, 1)
     assert (came.action, came.source) == (Action.SELECT, 0)
 
 
 def test_a_candidate_of_an_earlier_set_of_the_turn_can_be_selected() -> None:
-    came = derive("I like cats.", [FIRST, SECOND], SECOND, 0)
+    came = derive_provenance("I like cats.", [FIRST, SECOND], SECOND, 0)
     assert (came.action, came.candidate_set) == (Action.SELECT, FIRST)
 
 
 def test_a_changed_candidate_was_revised_by_so_many_characters() -> None:
-    came = derive("I love cats.", [FIRST], FIRST, 0)
+    came = derive_provenance("I love cats.", [FIRST], FIRST, 0)
     assert (came.action, came.source, came.edit_distance) == (Action.REVISE, 0, 2)
 
 
 def test_chinese_characters_count_one_each() -> None:
     shown = CandidateSet(pk=3, candidates=[{"text": "吃毛球，你买个化毛膏给猫吃"}])
-    came = derive("你买个化毛膏给猫吃就好啦，问题不大", [shown], shown, 0)
+    came = derive_provenance("你买个化毛膏给猫吃就好啦，问题不大", [shown], shown, 0)
     assert (came.action, came.edit_distance) == (Action.REVISE, 12)
 
 
 def test_words_of_ones_own_were_rewritten() -> None:
-    came = derive("Parrots!", [FIRST], None, None)
+    came = derive_provenance("Parrots!", [FIRST], None, None)
     assert (came.action, came.candidate_set, came.source) == (Action.REWRITE, FIRST, None)
 
 
 def test_an_opening_has_no_candidates() -> None:
-    came = derive("Hello", [], None, None)
+    came = derive_provenance("Hello", [], None, None)
     assert (came.action, came.candidate_set) == (Action.REWRITE, None)
 
 
@@ -64,11 +64,11 @@ def test_an_opening_has_no_candidates() -> None:
 )
 def test_what_cannot_be_stored_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(Invalid) as refused:
-        checked_text(text, limit=10)
+        clean_text(text, limit=10)
     assert refused.value.details["reason"] == reason
     assert str(refused.value.remedy)
 
 
 @pytest.mark.parametrize("text", ["שלום عالم", "<script>", "家 🐈‍⬛", "two\nlines"])
 def test_other_scripts_markup_and_line_breaks_are_kept(text: str) -> None:
-    assert checked_text(f"  {text}\r\n", limit=50) == text
+    assert clean_text(f"  {text}\r\n", limit=50) == text

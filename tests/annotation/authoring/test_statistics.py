@@ -61,12 +61,12 @@ def wrote(project: Project) -> Writes:
                 else None
             )
             how = {"action": action, "source": source, "edit_distance": distance, "candidate_set": shown}
-            Utterance.objects.create(
+            utterance = Utterance.objects.create(
                 dialogue=dialogue, position=position, speaker="AB"[position % 2], text=text, **how
             )
             Turn.objects.create(
-                assignment=assignment, dialogue=dialogue, position=position, text=text, stored_at=at,
-                active_ms=active, idle_ms=idle, **{**how, "action": action or "rewrite"},
+                assignment=assignment, dialogue=dialogue, utterance=utterance, position=position, text=text,
+                stored_at=at, active_ms=active, idle_ms=idle,
             )  # fmt: skip
         return dialogue
 
@@ -176,7 +176,7 @@ def test_work_on_vetoed_and_unfinished_dialogues_is_work(project: Project, ann: 
 
 def test_undone_turns_are_no_work(project: Project, ann: User, wrote: Writes) -> None:
     dialogue = wrote(ann, [OPENING, SELECTED, REVISED])
-    Turn.objects.filter(dialogue=dialogue, position=2).update(undone_at=MONDAY)
+    Turn.objects.filter(dialogue=dialogue, position=2).update(undone_at=MONDAY, utterance=None)
     (one,) = Statistics(project).actions_by_annotator()
     assert one.actions == Actions(1, 0, 0)
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
-from annotation.authoring.services.turns import Outcome, generate_ahead
+from annotation.authoring.services.candidates import generate_ahead
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
 
 
 def test_a_turn_gets_seven_different_candidates(
-    anns_assignment: Assignment, writes: Callable[..., Outcome]
+    anns_assignment: Assignment, writes: Callable[..., TurnResult]
 ) -> None:
     request = writes(anns_assignment, "My cat sheds everywhere.", 0).request
     assert drain("worker-1") == 1
@@ -23,7 +24,7 @@ def test_a_turn_gets_seven_different_candidates(
 
 
 def test_a_sent_draft_shows_the_candidates_made_ahead(
-    anns_assignment: Assignment, writes: Callable[..., Outcome]
+    anns_assignment: Assignment, writes: Callable[..., TurnResult]
 ) -> None:
     ahead = generate_ahead(
         annotator=anns_assignment.annotator, assignment_id=anns_assignment.pk, text="My cat sheds."
@@ -36,4 +37,4 @@ def test_a_sent_draft_shows_the_candidates_made_ahead(
     shown = request.candidate_set
     assert shown is not None
     turn = writes(anns_assignment, shown.candidates[2]["text"], 1, candidate_set=shown.pk, source=2).turn
-    assert (turn.action, turn.source) == ("select", 2)
+    assert (turn.provenance.action, turn.provenance.source) == ("select", 2)

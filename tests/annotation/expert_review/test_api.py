@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.authoring.services.turns import finish_dialogue
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.expert_review.models import ExpertReview
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment

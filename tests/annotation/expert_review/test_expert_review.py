@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.authoring.selectors.queue import vetoed_assignments
+from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
 from annotation.authoring.services.settings import update_authoring
-from annotation.authoring.services.turns import finish_dialogue, take_back
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.selectors import (
     Waiting,
@@ -183,14 +183,14 @@ def test_what_an_expert_reads_is_not_taken_back(
 ) -> None:
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
     with pytest.raises(Refusal) as refused:
-        take_back(annotator=ann, assignment_id=anns_assignment.pk)
+        take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     assert refused.value.code == "under_review"
 
 
 def test_what_was_taken_back_cannot_be_judged(
     finished: Dialogue, carlos: User, ann: User, anns_assignment: Assignment
 ) -> None:
-    take_back(annotator=ann, assignment_id=anns_assignment.pk)
+    take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     with pytest.raises(Refusal) as refused:
         passes(carlos, finished)
     assert refused.value.code == "not_finished"

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.authoring.services.turns import Outcome
+from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
 from annotation.tasks.selectors.assignments import assignment_for
 from annotation.tasks.services.assignment import (
@@ -26,7 +26,7 @@ from common.refusals import NotAllowed, NotFound, Refusal
 from dialogues.models import DialogueState
 from projects.models import Event, Membership, Project, Role
 
-Writes = Callable[..., Outcome]
+Writes = Callable[..., TurnResult]
 
 
 def expire(assignment: Assignment) -> None:

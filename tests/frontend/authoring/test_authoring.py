@@ -14,8 +14,8 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 
 from accounts.models import User
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.drafts import save_draft
-from annotation.authoring.services.turns import finish_dialogue
 from annotation.expert_review.services import Remark, claim_next_review, decide
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState

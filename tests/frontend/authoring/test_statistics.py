@@ -49,10 +49,10 @@ def writes_one(author: User, project: Project) -> Dialogue:
         {"action": "revise", "source": 4, "edit_distance": 3, "candidate_set": shown},
     ]
     for position, fields in enumerate(how):
-        Utterance.objects.create(dialogue=dialogue, position=position, speaker="A", text="Hello", **fields)
+        said = {"dialogue": dialogue, "position": position, "text": "Hello"}
+        utterance = Utterance.objects.create(speaker="A", **said, **fields)
         timed = {"active_ms": 8000, "stored_at": "2026-03-02T09:00Z"}
-        turn = {**fields, **timed, "action": fields["action"] or "rewrite"}
-        Turn.objects.create(assignment=assignment, dialogue=dialogue, position=position, text="Hello", **turn)
+        Turn.objects.create(assignment=assignment, utterance=utterance, **said, **timed)
     return dialogue
 
 

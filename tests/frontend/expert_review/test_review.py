@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.authoring.services.turns import finish_dialogue, take_back
+from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.services import Remark, claim_next_review, decide
 from annotation.project_setup.services import create_project
@@ -289,7 +289,7 @@ def test_a_dialogue_of_another_project_is_not_found_here(
 
 def test_what_was_taken_back_meanwhile_is_said(carlos_browser: Client, ann: User, finishes: Finishes) -> None:
     dialogue = finishes(ann)
-    take_back(annotator=ann, assignment_id=Assignment.objects.get(dialogue=dialogue).pk)
+    take_back_dialogue(annotator=ann, assignment_id=Assignment.objects.get(dialogue=dialogue).pk)
     answer = carlos_browser.post(f"{REVIEW}{dialogue.pk}/verdict/", {"id": str(uuid4()), "verdict": "pass"})
     assert answer.status_code == 409
     assert "taken this dialogue back" in answer.content.decode()

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.authoring.services.turns import finish_dialogue
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task
 from annotation.tasks.services.assignment import save_for_later

@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
-from annotation.authoring.services.turns import take_back
+from annotation.authoring.services.completion import take_back_dialogue
 from annotation.tasks.models.work import Assignment
 from dialogues.models import Dialogue, DialogueState, Split
 from jobs.models import Job
@@ -94,7 +94,7 @@ def test_a_dialogue_that_is_taken_back_during_an_export_leaves_whole_or_not(
     taken = written()
     chosen = select(project, EVERYTHING)
     (page,) = chosen.pages()
-    take_back(annotator=ann, assignment_id=Assignment.objects.get(dialogue=taken).pk)
+    take_back_dialogue(annotator=ann, assignment_id=Assignment.objects.get(dialogue=taken).pk)
     exported = list(FORMATS["diamante"].live_rows(chosen, page, Drawn()))
     assert len(exported) == 1
 
