@@ -64,13 +64,13 @@ def check_admission(annotator: "User", project: "Project") -> "Refusal | None":
 
 def seal_round(*, round_id: int) -> None:
     """Seal the round of a batch when its last dialogue has a final label."""
-    from annotation.batch_review.services.batches import seal_when_complete
+    from annotation.batch_review.services.sealing import seal_when_complete
 
     seal_when_complete(round_id=round_id)
 
 
 def hide_labels(reader: "User", project: "Project", granted: "Set[Capability]") -> "QuerySet[Any]":
     """Hide the labels that the reader may have to judge blind."""
-    from annotation.batch_review.selectors.sample_review import judged_blind
+    from annotation.batch_review.selectors.visibility import blind_items_for
 
-    return judged_blind(reader, project, granted)
+    return blind_items_for(reader, project, granted)

@@ -219,9 +219,12 @@ def steps(size: int) -> list[Step]:
 
     from accounts.models import User
     from annotation.batch_review.models import BatchPlan, SampleItem
-    from annotation.batch_review.services.batches import locked_round, seal_round, withdraw
-    from annotation.batch_review.services.sample_review import SentJudgement, judge, return_round
-    from annotation.batch_review.services.sampling import draw_sample
+    from annotation.batch_review.services.judgements import SentJudgement, judge
+    from annotation.batch_review.services.locking import lock_round
+    from annotation.batch_review.services.returning import withdraw_labels
+    from annotation.batch_review.services.sample_drawing import draw_sample
+    from annotation.batch_review.services.sealing import seal_round
+    from annotation.batch_review.services.verdicts import return_round
 
     carla, pk, sample = User.objects.get(username="carla"), labelled_batch(size), uuid4()
     BatchPlan.objects.update(is_blind=False, sample_size=min(SAMPLE, size // 2))
@@ -249,8 +252,8 @@ def steps(size: int) -> list[Step]:
     )
     another = labelled_batch(size)
     with transaction.atomic():
-        row = locked_round(another)
-        found.append(timed("withdraw", size, lambda: withdraw(row)))
+        row = lock_round(another)
+        found.append(timed("withdraw", size, lambda: withdraw_labels(row)))
     BatchPlan.objects.update(is_blind=True, sample_size=SAMPLE)
     return found
 

@@ -14,7 +14,7 @@ v1 = [
     path("", include("generation.api")),
     path("", include("annotation.labelling.agreement_api")),
     path("", include("annotation.authoring.api")),
-    path("", include("annotation.batch_review.api")),
+    path("", include("annotation.batch_review.api.urls")),
     path("", include("annotation.labelling.api")),
     path("", include("annotation.expert_review.api")),
     path("", include("annotation.labelling.schemas_api")),

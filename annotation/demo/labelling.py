@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan
-from annotation.batch_review.services.batches import cut_batches
+from annotation.batch_review.services.cutting import cut_batches
 from annotation.demo.helpdesk import as_file
 from annotation.demo.writing import NAMESPACE
 from annotation.labelling.models.labels import Submission

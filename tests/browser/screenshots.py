@@ -151,7 +151,7 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
 def _sampled(people: dict[str, Any]) -> str:
     """A batch of 120 dialogues that ann labelled; carlos has judged forty of its sample, two against the label."""
     from annotation.batch_review.models import SampleItem
-    from annotation.batch_review.services.sample_review import SentJudgement, judge
+    from annotation.batch_review.services.judgements import SentJudgement, judge
     from tests.annotation.batch_review.conftest import says
     from tests.browser.test_sample_review import drawn
 

@@ -10,15 +10,12 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.batch_review.models import Appeal, BatchPlan, Sample, SampleItem
-from annotation.batch_review.services.batches import cut_batches, seal_when_complete
-from annotation.batch_review.services.sample_review import (
-    SentJudgement,
-    judge,
-    raise_appeal,
-    return_round,
-    settle_appeal,
-)
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.sealing import seal_when_complete
+from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.services.claiming import claim_next_task

@@ -11,9 +11,11 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
-from annotation.batch_review.services.batches import cut_batches, seal_when_complete
-from annotation.batch_review.services.sample_review import SentJudgement, accept_round, judge
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.sealing import seal_when_complete
+from annotation.batch_review.services.verdicts import accept_round
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.services.claiming import claim_next_task

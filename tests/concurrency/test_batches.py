@@ -15,9 +15,11 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
-from annotation.batch_review.services.batches import cut_batches, seal_round
-from annotation.batch_review.services.sample_review import SentJudgement, accept_round, judge, return_round
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.sealing import seal_round
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
@@ -278,20 +280,20 @@ import django
 django.setup()
 from uuid import UUID
 from accounts.models import User
-from annotation.services import judging
-does = getattr(judging, sys.argv[1])
+from annotation.batch_review.services import verdicts
+does = getattr(verdicts, sys.argv[1])
 def killed(*given):
     does(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(judging, sys.argv[1], killed)
+setattr(verdicts, sys.argv[1], killed)
 carla = User.objects.get(username="carla")
-judging.return_round(
+verdicts.return_round(
     controller=carla, round_id=int(sys.argv[2]), decision_id=UUID(sys.argv[3]), reason="No."
 )
 """
 
 
-@pytest.mark.parametrize("after", ["_end", "withdraw", "open_next"])
+@pytest.mark.parametrize("after", ["_give_verdict", "withdraw_labels", "open_next_round"])
 def test_a_process_killed_inside_a_verdict_leaves_nothing_of_it(project: Project, after: str) -> None:
     """kill -9 between the verdict and the withdrawal, and behind each of the steps that come then."""
     carla = person(project, "carla", Role.CONTROLLER)

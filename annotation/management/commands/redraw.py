@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.batch_review.models import Sample
-from annotation.batch_review.services.sampling import redrawn
+from annotation.batch_review.services.sample_drawing import redraw_sample
 
 EPILOG = """A sample is drawn at random from the sealed dialogues of a batch that its controller did not label; the seed
 is shown on the page of the batch. This draws it once more and compares. Ends with 1 where one differs: a label, a
@@ -43,7 +43,7 @@ class Command(BaseCommand):
 
     def _says(self, sample: Sample) -> bool:
         tasks = list(sample.items.order_by("place").values_list("task_id", flat=True))
-        is_same = redrawn(sample) == tasks
+        is_same = redraw_sample(sample) == tasks
         self.stdout.write(
             f"batch {sample.round.batch.number}, round {sample.round.number}: {len(tasks)} of {sample.population} with"
             f" the seed {sample.seed}: {'the same' if is_same else 'NOT the same'} dialogues"

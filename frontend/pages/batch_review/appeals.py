@@ -19,16 +19,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, Judgement, SampleItem
-from annotation.batch_review.selectors.accuracy import (
-    Corrected,
-    Counted,
-    corrected,
-    counted_of,
-    judged_work,
-    returned_to,
+from annotation.batch_review.selectors.access import appeals_for, corrections_by_item, disputable_item_for
+from annotation.batch_review.selectors.annotator_accuracy import (
+    AnswerOutcome,
+    JudgedAnswer,
+    answer_outcomes,
+    judged_answers,
+    judged_items_of,
+    returned_rounds_of,
 )
-from annotation.batch_review.selectors.sample_review import appeals_for, corrections, disputable_item
-from annotation.batch_review.services.sample_review import raise_appeal, settle_appeal
+from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
 from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.schemas import load_schema, newest_version
 from annotation.labelling.selectors.settings import labelling_project
@@ -127,7 +127,7 @@ def _render_appeals(
     shown: list[tuple[SampleItem, Appeal | None]] = [(one.item, one) for one in page.object_list]
     if item is not None:
         shown = [(item, appeals_on([item]).get(item.pk)), *(one for one in shown if one[0] != item)]
-    said = corrections(one.pk for one, _appeal in shown)
+    said = corrections_by_item(one.pk for one, _appeal in shown)
     decides = Capability.DECIDE in capabilities_of(user, project)
     context = {
         "project": project,
@@ -168,7 +168,7 @@ def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
 def appeal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Dispute a correction, from one's own accuracy or, as a trainer, from the batch."""
     user = signed_in(request)
-    item = disputable_item(user, pk)
+    item = disputable_item_for(user, pk)
     project, reason = item.sample.round.project, request.POST.get("reason", "")
     try:
         raise_appeal(by=user, item_id=item.pk, appeal_id=request_id(request), reason=reason)
@@ -195,18 +195,18 @@ def accuracy(request: HttpRequest, slug: str) -> HttpResponse:
     """How the person's own answers did in samples, by class, with what was corrected; nobody's name is in it."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    counted, is_cut = counted_of(user, project)
+    counted, is_cut = answer_outcomes(user, project)
     wrong = [one.item for one in counted if not one.was_right]
     shows_all = not wrong or request.GET.get("show") == "all"
-    work = judged_work(user, project)
+    work = judged_items_of(user, project)
     page = keyset_page(work if shows_all else work.filter(pk__in=wrong), request.GET.get("before"), SHOWN)
     said = appeals_on(page.rows)
     context = {
         "project": project,
         "title": _("My accuracy"),
         "page": page,
-        "cases": [(one, _example(one, said)) for one in corrected(user, page.rows)],
-        "came_back": returned_to(user, project)[:CAME_BACK],
+        "cases": [(one, _example(one, said)) for one in judged_answers(user, page.rows)],
+        "came_back": returned_rounds_of(user, project)[:CAME_BACK],
         "overall": _share([one.was_right for one in counted]),
         "is_cut": is_cut,
         "wrong": len(wrong),
@@ -222,19 +222,19 @@ def accuracy_file(request: HttpRequest, slug: str, name: str, suffix: str) -> Ht
     """One's own accuracy as CSV or SVG."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    counted, _is_cut = counted_of(user, project)
+    counted, _is_cut = answer_outcomes(user, project)
     answer = _by_class(project, counted)
     if name != answer.name:
         raise Http404
     return as_file(answer, f"{slug}-accuracy", suffix)
 
 
-def _example(one: Corrected, said: dict[int, Appeal]) -> Correction:
+def _example(one: JudgedAnswer, said: dict[int, Appeal]) -> Correction:
     own, right = in_words(one.item, one.own), in_words(one.item, one.right)
     return Correction(one.item, own, right, one.reason, said.get(one.item.pk), uuid4())
 
 
-def _by_class(project: Project, counted: Sequence[Counted]) -> Answer:
+def _by_class(project: Project, counted: Sequence[AnswerOutcome]) -> Answer:
     """Over all, and by what the person answered, in words; only over all where every compared answer is checked."""
     row = newest_version(project)
     known = load_schema(row).by_key if row else {}

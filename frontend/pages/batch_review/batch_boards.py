@@ -34,7 +34,7 @@ def states(boards: Boards) -> Answer:
 
 
 def rounds(boards: Boards) -> Answer:
-    counts, more = boards.rounds_needed(), boards.needing_more()
+    counts, more = boards.rounds_needed(), boards.share_with_several_rounds()
     question, x = _("How many rounds does a batch need?"), _("rounds until accepted")
     labels = [str(number) for number in counts]
     marks = [Mark(n, f"{label}: {n}") for label, n in zip(labels, counts.values(), strict=True)]

@@ -17,23 +17,21 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample
-from annotation.batch_review.selectors.batches import (
-    Drawn,
-    agreed_of,
-    characteristic_of,
-    checkable,
-    confusion_of,
-    drawn_of,
-    plan_of,
-    rounds_of,
-    standing_of,
-)
+from annotation.batch_review.selectors.access import batches_project_for, round_for
+from annotation.batch_review.selectors.batch_plan import batch_plan_for, checkable_questions
 from annotation.batch_review.selectors.boards import Boards
-from annotation.batch_review.selectors.sample_review import batched_project, round_for, seen_by
-from annotation.batch_review.services import batches as services
-from annotation.batch_review.services import sample_review
-from annotation.batch_review.services.plan import BATCHES, update_batch_plan
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.selectors.reviewed_items import (
+    ReviewedItem,
+    confusion_matrix,
+    controller_agreement,
+    reviewed_items,
+)
+from annotation.batch_review.selectors.rounds import rounds_with_counts
+from annotation.batch_review.selectors.sample_progress import acceptance_curve, sample_progress
+from annotation.batch_review.selectors.visibility import visible_items
+from annotation.batch_review.services import cutting, regrouping, sealing, verdicts
+from annotation.batch_review.services.batch_plan import PLAN_FIELDS, update_batch_plan
+from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round, RoundState
@@ -56,12 +54,12 @@ CORRECTIONS = 50
 class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = BatchPlan
-        fields = BATCHES
+        fields = PLAN_FIELDS
         widgets = {"relabel": forms.RadioSelect}
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        asked = [(one.key, in_language(one.text)) for one in checkable(project)]
+        asked = [(one.key, in_language(one.text)) for one in checkable_questions(project)]
         choices = [*asked, ("", _("all compared answers"))]
         label = self.fields["question"].label
         self.fields["question"] = forms.ChoiceField(label=label, choices=choices, required=False)
@@ -84,12 +82,12 @@ class CutForm(forms.Form):
 def batches(request: HttpRequest, slug: str) -> HttpResponse:
     """Every round, the newest first, or those of one state; for who configures the project, cutting and the plan."""
     user = signed_in(request)
-    return _render_list(request, user, batched_project(user, slug))
+    return _render_list(request, user, batches_project_for(user, slug))
 
 
 def _render_list(request: HttpRequest, user: User, project: Project, **bound: Any) -> HttpResponse:
     granted = capabilities_of(user, project)
-    plan, counts, rows = plan_of(project), Boards(project).by_state(), rounds_of(project)
+    plan, counts, rows = batch_plan_for(project), Boards(project).by_state(), rounds_with_counts(project)
     state = request.GET.get("state", "")
     if state in RoundState:
         rows = rows.filter(state=state)
@@ -108,7 +106,7 @@ def _render_list(request: HttpRequest, user: User, project: Project, **bound: An
     }
     if Capability.CONFIGURE in granted:
         context |= {
-            "unbatched": services.unbatched(project).count(),
+            "unbatched": cutting.unbatched_tasks(project).count(),
             "cut_form": CutForm(initial={"size": plan.batch_size}),
             "plan_form": PlanForm(instance=plan, project=project),
         }
@@ -125,7 +123,7 @@ def cut(request: HttpRequest, slug: str) -> HttpResponse:
     form = CutForm(request.POST)
     if form.is_valid():
         try:
-            made = services.cut_batches(project=project, actor=user, **form.cleaned_data)
+            made = cutting.cut_batches(project=project, actor=user, **form.cleaned_data)
         except Refusal as refusal:
             form.add_error(None, str(refusal))
         else:
@@ -140,7 +138,7 @@ def cut(request: HttpRequest, slug: str) -> HttpResponse:
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.CONFIGURE)
-    form = PlanForm(request.POST, instance=plan_of(project), project=project)
+    form = PlanForm(request.POST, instance=batch_plan_for(project), project=project)
     if not form.is_valid():
         return _render_list(request, user, project, plan_form=form)
     update_batch_plan(project=project, actor=user, changes=form.cleaned_data)
@@ -157,13 +155,13 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
 def batch(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """A batch: how far its labels are, what its sample says, the verdict, and the rounds before."""
     user = signed_in(request)
-    return _render_batch(request, user, batched_project(user, slug), number)
+    return _render_batch(request, user, batches_project_for(user, slug), number)
 
 
 def _render_batch(
     request: HttpRequest, user: User, project: Project, number: int, refusal: Refusal | None = None
 ) -> HttpResponse:
-    rounds = list(rounds_of(project).filter(batch__number=number))
+    rounds = list(rounds_with_counts(project).filter(batch__number=number))
     if not rounds:
         raise NotFound(_("There is no such batch."), _("Go back to the list."))
     granted, latest = capabilities_of(user, project), rounds[0]
@@ -176,14 +174,14 @@ def _render_batch(
         "latest": latest,
         "rounds": rounds,
         "shown": shown,
-        "plan": plan_of(project),
+        "plan": batch_plan_for(project),
         "groups": groups_of(project),
         "configures": Capability.CONFIGURE in granted,
         "judges": Capability.REVIEW in granted,
         "decides": Capability.DECIDE in granted,
         "request_id": request.POST.get("request_id") or uuid4(),
         "refusal": refusal,
-        "has_annotators": services.has_annotators(project, latest.group),
+        "has_annotators": regrouping.has_annotators(project, latest.group),
     }
     sample = getattr(shown, "sample", None)
     if sample is not None:
@@ -205,8 +203,8 @@ def _asks_why(context: dict[str, Any]) -> bool:
 
 def _reviewed(user: User, sample: Sample) -> dict[str, Any]:
     """What the sample says. Before all of it is judged, nothing here tells the label of a single dialogue."""
-    drawn = seen_by(user, sample, drawn_of(sample))
-    standing = standing_of(sample, drawn)
+    drawn = visible_items(user, sample, reviewed_items(sample))
+    standing = sample_progress(sample, drawn)
     names = class_names(sample, drawn)
     is_over = standing.judged == standing.sample or sample.round.ended_at is not None
     return {
@@ -222,12 +220,12 @@ def _reviewed(user: User, sample: Sample) -> dict[str, Any]:
             if tally.judged or (is_over and tally.sample)
         ],
         "curve": curve_of(sample, len(drawn)),
-        "pairs": agreed_of(drawn),
+        "pairs": controller_agreement(drawn),
         **(_seen_after(drawn, sample, names) if is_over else {}),
     }
 
 
-def class_names(sample: Sample, drawn: Sequence[Drawn]) -> dict[str, str]:
+def class_names(sample: Sample, drawn: Sequence[ReviewedItem]) -> dict[str, str]:
     """Classes as people read them: "2 · high". The newest schema's words."""
     schemas = {one.item.final.schema_id: one.item.final.schema for one in drawn}
     found = (load_schema(schemas[key]).by_key.get(sample.question) for key in sorted(schemas, reverse=True))
@@ -239,11 +237,11 @@ def class_names(sample: Sample, drawn: Sequence[Drawn]) -> dict[str, str]:
     )
 
 
-def _seen_after(drawn: Sequence[Drawn], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
+def _seen_after(drawn: Sequence[ReviewedItem], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
     """The confusion matrix, and the labels that were corrected."""
-    matrix = confusion_of(drawn, sample.question)
+    matrix = confusion_matrix(drawn, sample.question)
     names = sorted({name for pair in matrix for name in pair})
-    wrong = [(one.item, one.counted) for one in drawn if one.counted and not one.counted.is_right]
+    wrong = [(one.item, one.deciding) for one in drawn if one.deciding and not one.deciding.is_right]
     shown = wrong[:CORRECTIONS]
     said = appeals_on(item for item, _judged in shown)
     return {
@@ -259,7 +257,7 @@ def _seen_after(drawn: Sequence[Drawn], sample: Sample, words: dict[str, str]) -
 
 def curve_of(sample: Sample, size: int) -> str:
     """The operating characteristic: how likely the plan accepts a batch of each true accuracy."""
-    points = characteristic_of(sample, size)
+    points = acceptance_curve(sample, size)
     labels = [f"{100 * point.accuracy:g}" for point in points]
     marks: list[Mark | None] = [
         Mark(100 * point.probability, f"{label} %: {100 * point.probability:.1f} %")
@@ -295,7 +293,7 @@ def _acts(
 @login_required
 def seal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
-        return services.seal_round(actor=user, round_id=row.pk)
+        return sealing.seal_round(actor=user, round_id=row.pk)
 
     return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("The batch is sealed."))
 
@@ -304,7 +302,7 @@ def seal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def unseal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
-        return services.unseal_round(actor=user, round_id=row.pk, reason=request.POST.get("reason", ""))
+        return sealing.unseal_round(actor=user, round_id=row.pk, reason=request.POST.get("reason", ""))
 
     return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("The batch is open again."))
 
@@ -313,7 +311,7 @@ def unseal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def regroup(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
-        return services.regroup_round(actor=user, round_id=row.pk, group=request.POST.get("group", ""))
+        return regrouping.regroup_round(actor=user, round_id=row.pk, group=request.POST.get("group", ""))
 
     return _acts(request, slug, pk, act, Capability.CONFIGURE, told=_("Saved."))
 
@@ -334,7 +332,7 @@ def draw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
         reason = request.POST.get("reason", "")
-        return sample_review.accept_round(
+        return verdicts.accept_round(
             controller=user, round_id=row.pk, decision_id=request_id(request), reason=reason
         )
 
@@ -347,7 +345,7 @@ def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def act(user: User, row: Round) -> object:
         group = request.POST.get("group", "plan")
-        return sample_review.return_round(
+        return verdicts.return_round(
             controller=user,
             round_id=row.pk,
             decision_id=request_id(request),

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.batch_review.models import Sample
-from annotation.batch_review.selectors.sample_review import judged_by, schemas_of
-from annotation.batch_review.serializers import next_of, progress_in
+from annotation.batch_review.selectors.access import items_judged_by, sample_schemas
+from annotation.batch_review.serializers.samples import serialize_next_items, serialize_progress_for
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.services.reasons import MAX_REASON
@@ -68,7 +68,7 @@ def sample(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 def data_of(user: User, drawn: Sample) -> dict[str, Any]:
     """What static/js/batch_review/sample_review.js begins with. Labels that may not be seen yet are not in it."""
-    items = next_of(user, drawn, READY)
+    items = serialize_next_items(user, drawn, READY)
     for item in items:
         for row in item["utterances"]:
             row["time"] = row["time"].isoformat() if hasattr(row["time"], "isoformat") else row["time"]
@@ -78,10 +78,10 @@ def data_of(user: User, drawn: Sample) -> dict[str, Any]:
         "question": drawn.question,
         "isBlind": drawn.is_blind,
         "isDouble": drawn.is_double,
-        "schemas": {row.version: row.content for row in schemas_of(drawn)},
+        "schemas": {row.version: row.content for row in sample_schemas(drawn)},
         "items": items,
-        "progress": progress_in(user, drawn),
-        "mine": judged_by(user, drawn),
+        "progress": serialize_progress_for(user, drawn),
+        "mine": items_judged_by(user, drawn),
         "urls": {
             "batch": reverse("batch", args=[drawn.round.project.slug, drawn.round.batch.number]),
             "sample": f"/rounds/{drawn.round_id}/sample/",  # below the API's root, as static/js/shared/api.js wants it

@@ -9,9 +9,9 @@ from django.test import TestCase
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
-from annotation.batch_review.services.batches import cut_batches
-from annotation.batch_review.services.sample_review import SentJudgement, judge
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.project_setup.services import create_project

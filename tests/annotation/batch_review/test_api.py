@@ -9,8 +9,8 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
-from annotation.batch_review.services.batches import cut_batches
-from annotation.batch_review.services.sample_review import accept_round
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.verdicts import accept_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.tasks.models.rounds import Round
 from projects.models import Project, Role

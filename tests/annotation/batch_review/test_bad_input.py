@@ -11,11 +11,14 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample
-from annotation.batch_review.selectors.batches import standing_of
-from annotation.batch_review.services.batches import cut_batches, open_next, seal_round, withdraw
-from annotation.batch_review.services.plan import update_batch_plan
-from annotation.batch_review.services.sample_review import SentJudgement, accept_round, judge, return_round
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.services.batch_plan import update_batch_plan
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.returning import open_next_round, withdraw_labels
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.sealing import seal_round
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.planning import plan_labelling
 from annotation.tasks.models.rounds import Batch, Round, RoundState
@@ -50,7 +53,7 @@ def test_a_batch_does_not_go_back_to_a_group_that_is_none(drawn: Sample, carla: 
 def test_a_changed_plan_leaves_a_drawn_sample_its_own(quality: Project, drawn: Sample, carla: User) -> None:
     judges_all(carla, drawn, wrong=2)
     update_batch_plan(project=quality, actor=carla, changes={"overall_percent": 50, "sample_size": 2})
-    assert standing_of(drawn).decision is Decision.RETURN
+    assert sample_progress(drawn).decision is Decision.RETURN
     with pytest.raises(Refusal) as refused:
         accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
     assert refused.value.code == "fails"
@@ -62,7 +65,7 @@ def test_a_class_with_one_right_sample_passes(quality: Project, anna: User, carl
     label(quality, anna, [2, 2, 2, 1])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     judges_all(carla, sample)
-    assert standing_of(sample).by_class["1"].n == 1
+    assert sample_progress(sample).by_class["1"].n == 1
     accept_round(controller=carla, round_id=sample.round_id, decision_id=uuid4())
 
 
@@ -89,11 +92,14 @@ def test_nobody_left_to_label_is_said_and_another_group_takes_over(
     assert following.state == RoundState.SEALED
 
 
-@pytest.mark.parametrize("at", ["withdraw", "open_next"])
+@pytest.mark.parametrize("at", ["withdraw_labels", "open_next_round"])
 def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
     drawn: Sample, carla: User, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    steps: dict[str, Callable[..., object]] = {"withdraw": withdraw, "open_next": open_next}
+    steps: dict[str, Callable[..., object]] = {
+        "withdraw_labels": withdraw_labels,
+        "open_next_round": open_next_round,
+    }
 
     def crash(*given: Any) -> None:
         steps[at](*given)
@@ -101,7 +107,7 @@ def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
 
     judges_all(carla, drawn, wrong=4)
     events = Event.objects.count()
-    monkeypatch.setattr(f"annotation.batch_review.services.sample_review.{at}", crash)
+    monkeypatch.setattr(f"annotation.batch_review.services.verdicts.{at}", crash)
     verdict: dict[str, Any] = {
         "controller": carla,
         "round_id": drawn.round_id,

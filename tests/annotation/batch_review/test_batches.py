@@ -9,9 +9,11 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.models import Sample
-from annotation.batch_review.services.batches import cut_batches, regroup_round, seal_round, unseal_round
-from annotation.batch_review.services.sample_review import accept_round, return_round
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.regrouping import regroup_round
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.sealing import seal_round, unseal_round
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel, Submission
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels

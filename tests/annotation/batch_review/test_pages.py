@@ -9,14 +9,10 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, BatchPlan, Judgement, Sample
-from annotation.batch_review.services.batches import cut_batches
-from annotation.batch_review.services.sample_review import (
-    accept_round,
-    raise_appeal,
-    return_round,
-    settle_appeal,
-)
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.planning import plan_labelling
 from annotation.overview.selectors.overview import overviews
@@ -307,7 +303,7 @@ def test_accuracy_says_when_only_the_newest_are_counted(
     client: Client, returned: Round, anna: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "newest" not in page(client, anna, "/p/quality/accuracy/")
-    monkeypatch.setattr("annotation.batch_review.selectors.accuracy.COUNTED", 3)
+    monkeypatch.setattr("annotation.batch_review.selectors.annotator_accuracy.MAX_COUNTED", 3)
     shown = page(client, anna, "/p/quality/accuracy/")
     assert "The newest 3 are counted." in shown
     assert "of 3 right" in shown

@@ -7,17 +7,15 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
-from annotation.batch_review.selectors.accuracy import corrected, judged_work
-from annotation.batch_review.selectors.batches import confusion_of, drawn_of, left_for, plan_of, standing_of
-from annotation.batch_review.services.sample_review import (
-    SentJudgement,
-    accept_round,
-    judge,
-    raise_appeal,
-    return_round,
-    settle_appeal,
-)
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.selectors.annotator_accuracy import judged_answers, judged_items_of
+from annotation.batch_review.selectors.batch_plan import batch_plan_for
+from annotation.batch_review.selectors.eligibility import items_left_for
+from annotation.batch_review.selectors.reviewed_items import confusion_matrix, reviewed_items
+from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.rounds import Round, RoundState
@@ -88,7 +86,7 @@ def test_a_batch_smaller_than_the_sample_is_judged_whole(quality: Project, anna:
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     assert SampleItem.objects.filter(sample=sample).count() == 3
     judges_all(carla, sample)
-    standing = standing_of(sample)
+    standing = sample_progress(sample)
     assert (standing.accuracy.low, standing.accuracy.high) == (1, 1)
 
 
@@ -115,7 +113,7 @@ def test_another_controllers_own_work_is_left_to_others(
     quality: Project, anna: User, sealed: Round, drawn: Sample
 ) -> None:
     set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
-    assert not left_for(anna, drawn).exists()
+    assert not items_left_for(anna, drawn).exists()
     with pytest.raises(Refusal) as refused:
         judges(anna, items(drawn)[0], right=True)
     assert code(refused) == "own_work"
@@ -132,16 +130,16 @@ def test_every_class_gets_its_share_when_drawn_by_class(quality: Project, anna: 
     for item in items(sample):
         judges(carla, item, right=item.pk != first.pk)
     # One of ten is wrong: weighted by class, not one of four.
-    assert standing_of(sample).accuracy.value == pytest.approx(0.9)
+    assert sample_progress(sample).accuracy.value == pytest.approx(0.9)
 
 
 def test_judgements_count_and_a_correction_replaces_its_first(drawn: Sample, carla: User) -> None:
     one, *_others = items(drawn)
     judges(carla, one, right=False)
-    standing = standing_of(drawn)
+    standing = sample_progress(drawn)
     assert (standing.judged, standing.right) == (1, 0)
     judges(carla, one, right=True)
-    standing = standing_of(drawn)
+    standing = sample_progress(drawn)
     assert (standing.judged, standing.right) == (1, 1)
     assert Judgement.objects.filter(item=one).count() == 2
 
@@ -149,7 +147,10 @@ def test_judgements_count_and_a_correction_replaces_its_first(drawn: Sample, car
 def test_the_same_judgement_again_is_the_first(drawn: Sample, carla: User) -> None:
     one, other, *_rest = items(drawn)
     judgement = judges(carla, one, right=True)
-    assert judges(carla, one, right=False, judgement_id=judgement.pk).is_right
+    assert judges(carla, one, right=True, judgement_id=judgement.pk) == judgement
+    with pytest.raises(Refusal) as refused:
+        judges(carla, one, right=False, judgement_id=judgement.pk)
+    assert code(refused) == "id_in_use"
     with pytest.raises(Refusal) as refused:
         judges(carla, other, right=True, judgement_id=judgement.pk)
     assert code(refused) == "id_in_use"
@@ -157,7 +158,7 @@ def test_the_same_judgement_again_is_the_first(drawn: Sample, carla: User) -> No
 
 def test_controllers_share_a_sample(drawn: Sample, carla: User, chris: User) -> None:
     judges(carla, items(drawn)[0], right=True)
-    assert [item.place for item in left_for(chris, drawn)] == [1, 2, 3]
+    assert [item.place for item in items_left_for(chris, drawn)] == [1, 2, 3]
     with pytest.raises(Refusal) as refused:
         judges(chris, items(drawn)[0], right=True)
     assert code(refused) == "judged_already"
@@ -168,7 +169,7 @@ def test_now_and_then_two_judge_the_same(quality: Project, sealed: Round, carla:
     sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
     judges(carla, items(sample)[0], right=True)
     judges(chris, items(sample)[0], right=False)
-    standing = standing_of(sample)
+    standing = sample_progress(sample)
     assert (standing.judged, standing.right) == (1, 1)  # the first one's counts
 
 
@@ -214,7 +215,7 @@ def test_a_class_with_one_sample_fails_the_batch_alone(quality: Project, anna: U
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
     for item in items(sample):
         judges(carla, item, right=item.label == "2")
-    standing = standing_of(sample)
+    standing = sample_progress(sample)
     assert (standing.right, standing.judged, standing.decision) == (3, 4, Decision.RETURN)
     assert standing.by_class["1"].value == 0
 
@@ -267,20 +268,20 @@ def test_returning_wants_a_reason(drawn: Sample, carla: User) -> None:
 
 def test_an_upheld_appeal_changes_what_counts(drawn: Sample, anna: User, carla: User, tina: User) -> None:
     judges_all(carla, drawn, wrong=2)
-    assert standing_of(drawn).decision is Decision.RETURN
+    assert sample_progress(drawn).decision is Decision.RETURN
     appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="It names the step.")
     with pytest.raises(Refusal) as refused:
         return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Bad.")
     assert code(refused) == "open_appeals"
     settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=True, settlement="It does.")
-    assert standing_of(drawn).right == 3
+    assert sample_progress(drawn).right == 3
 
 
 def test_a_rejected_appeal_changes_nothing(drawn: Sample, anna: User, carla: User, tina: User) -> None:
     judges_all(carla, drawn, wrong=2)
     appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="No.")
     settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=False, settlement="Read page 2.")
-    assert standing_of(drawn).right == 2
+    assert sample_progress(drawn).right == 2
 
 
 def test_nobody_settles_their_own_case(drawn: Sample, anna: User, carla: User, tina: User) -> None:
@@ -302,24 +303,24 @@ def test_annotators_see_what_was_right_and_no_name(
     quality: Project, drawn: Sample, anna: User, carla: User
 ) -> None:
     judges_all(carla, drawn, wrong=2)
-    assert not judged_work(anna, quality).exists()  # not before the verdict
+    assert not judged_items_of(anna, quality).exists()  # not before the verdict
     return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Bad.")
-    seen = corrected(anna, list(judged_work(anna, quality)))
+    seen = judged_answers(anna, list(judged_items_of(anna, quality)))
     assert [one.was_right for one in seen] == [False, False, True, True]
     assert seen[0].reason == "Look again."
 
 
 def test_the_matrix_has_label_by_controller(drawn: Sample, carla: User) -> None:
     judges_all(carla, drawn)
-    counted = confusion_of(drawn_of(drawn), "quality")
+    counted = confusion_matrix(reviewed_items(drawn), "quality")
     assert all(one == other for one, other in counted)
     assert sum(counted.values()) == 4
 
 
 def test_without_a_question_every_compared_answer_counts(mara: User) -> None:
     project = create_project(slug="helpdesk", preset="dialeval", actor=mara)
-    assert plan_of(create_project(slug="q", preset="diqad", actor=mara)).question == "quality"
-    assert plan_of(project).question == "A"
+    assert batch_plan_for(create_project(slug="q", preset="diqad", actor=mara)).question == "quality"
+    assert batch_plan_for(project).question == "A"
 
 
 def test_says_is_what_diqad_asks() -> None:
@@ -333,7 +334,7 @@ def test_a_crash_between_verdict_and_withdrawal_leaves_neither(
         raise OSError("the plug was pulled")
 
     judges_all(carla, drawn, wrong=4)
-    monkeypatch.setattr("annotation.batch_review.services.sample_review.withdraw", crash)
+    monkeypatch.setattr("annotation.batch_review.services.verdicts.withdraw_labels", crash)
     with pytest.raises(OSError, match="plug"):
         return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.")
     assert Round.objects.get(pk=drawn.round_id).state == RoundState.IN_REVIEW
@@ -364,8 +365,10 @@ def test_the_matrix_follows_an_upheld_appeal(drawn: Sample, anna: User, carla: U
     judges_all(carla, drawn, wrong=1)
     appeal = raise_appeal(by=anna, item_id=items(drawn)[0].pk, appeal_id=uuid4(), reason="It names the step.")
     settle_appeal(trainer=tina, appeal_id=appeal.pk, upheld=True, settlement="It does.")
-    counted = confusion_of(drawn_of(drawn), "quality")
-    assert sum(n for (label, right), n in counted.items() if label == right) == standing_of(drawn).right == 4
+    counted = confusion_matrix(reviewed_items(drawn), "quality")
+    assert (
+        sum(n for (label, right), n in counted.items() if label == right) == sample_progress(drawn).right == 4
+    )
 
 
 def test_who_decided_the_label_settles_no_appeal_about_it(
@@ -387,7 +390,7 @@ def test_a_small_sample_by_class_is_judged_before_it_is_returned(
     batch = cut(quality, 6)
     label(quality, anna, [2, 2, 2, 1, 1, 0])
     sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
-    assert standing_of(sample).decision is Decision.OPEN
+    assert sample_progress(sample).decision is Decision.OPEN
     assert sorted(item.label for item in items(sample)) == ["0", "1", "2"]
     judges_all(carla, sample)
-    assert standing_of(sample).decision is Decision.ACCEPT
+    assert sample_progress(sample).decision is Decision.ACCEPT

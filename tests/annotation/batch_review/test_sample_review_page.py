@@ -11,8 +11,8 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample
-from annotation.batch_review.services.sample_review import accept_round
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import accept_round
 from annotation.tasks.models.rounds import Round
 from projects.models import Project
 from tests.annotation.batch_review.conftest import items, judges, judges_all

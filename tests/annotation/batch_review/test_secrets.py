@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample, SampleItem
-from annotation.batch_review.services.sample_review import accept_round, raise_appeal
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.appeals import raise_appeal
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import accept_round
 from annotation.labelling.selectors.disagreement import most_disagreed
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task

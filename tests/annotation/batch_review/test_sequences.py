@@ -12,17 +12,14 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.batch_review.models import Appeal, Sample, SampleItem
-from annotation.batch_review.selectors.batches import drawn_of, standing_of
-from annotation.batch_review.services.batches import cut_batches, seal_round, unseal_round
-from annotation.batch_review.services.sample_review import (
-    SentJudgement,
-    accept_round,
-    judge,
-    raise_appeal,
-    return_round,
-    settle_appeal,
-)
-from annotation.batch_review.services.sampling import draw_sample, redrawn
+from annotation.batch_review.selectors.reviewed_items import reviewed_items
+from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.judgements import SentJudgement, judge
+from annotation.batch_review.services.sample_drawing import draw_sample, redraw_sample
+from annotation.batch_review.services.sealing import seal_round, unseal_round
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
@@ -187,20 +184,20 @@ class Floor:
             self.sample_holds(row, sample)
 
     def sample_holds(self, row: Round, sample: Sample) -> None:
-        drawn = drawn_of(sample)
+        drawn = reviewed_items(sample)
         items = [one.item for one in drawn]
         tasks = [item.task_id for item in items]
         assert self.samples.setdefault(row.pk, tasks) == tasks
         if (row.pk, row.state) not in self.drawn_anew:
             self.drawn_anew.add((row.pk, row.state))
-            assert redrawn(sample) == tasks
+            assert redraw_sample(sample) == tasks
         assert all(str(item.final.answers["dialogue"]["quality"]) == item.label for item in items)
         assert row.state == RoundState.IN_REVIEW or row.ended_at
         if not row.ended_at:
             return
         kept = (row.state, row.figures["share"])
         assert self.verdicts.setdefault(row.pk, kept) == kept
-        judged = [one.counted for one in drawn if one.counted]
+        judged = [one.deciding for one in drawn if one.deciding]
         upheld = Appeal.objects.filter(item__sample=sample, state="upheld").count()
         late = Appeal.objects.filter(
             item__sample=sample, settled_at__gte=row.ended_at, state="upheld"
@@ -209,7 +206,7 @@ class Floor:
         assert Fraction(row.figures["share"]) == Fraction(right, len(judged))
         passed = right * 100 >= 75 * len(items)
         assert (row.state == RoundState.ACCEPTED) == passed
-        standing = standing_of(sample, drawn)
+        standing = sample_progress(sample, drawn)
         assert (standing.right, standing.judged) == (right + late, len(judged))
 
     def export_holds(self, latest: Round) -> None:

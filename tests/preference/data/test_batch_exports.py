@@ -9,9 +9,9 @@ import pytest
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan
-from annotation.batch_review.services.batches import cut_batches
-from annotation.batch_review.services.sample_review import accept_round, return_round
-from annotation.batch_review.services.sampling import draw_sample
+from annotation.batch_review.services.cutting import cut_batches
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, Split

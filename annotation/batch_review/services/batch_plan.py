@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan
-from annotation.batch_review.selectors.batches import checkable, plan_of
+from annotation.batch_review.selectors.batch_plan import batch_plan_for, checkable_questions
 from annotation.tasks.services.settings import change_settings
 from common.refusals import Invalid
 from projects.models import Project
 
-BATCHES = (
+PLAN_FIELDS = (
     "batch_size", "sample_size", "overall_percent", "class_percent", "question", "is_blind", "is_stratified",
     "double_every", "relabel",
 )  # fmt: skip
@@ -21,19 +21,22 @@ BATCHES = (
 
 @transaction.atomic
 def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[str, Any]) -> BatchPlan:
-    """Change how batches are cut and judged; samples that are drawn keep what they were drawn by. Safe to repeat."""
-    if unknown := set(changes) - set(BATCHES):
+    """Change the plan; samples that are already drawn keep the one they were drawn with. Safe to repeat."""
+    if unknown := set(changes) - set(PLAN_FIELDS):
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-    plan = plan_of(project)
-    if "question" in changes and changes["question"] not in ("", *(one.key for one in checkable(project))):
-        raise Invalid(
-            _("No compared question about the dialogue is called “%(name)s”.")
-            % {"name": changes["question"]},
-            _("Choose one of the schema, or none: every compared answer has to be right then."),
-            field="question",
-        )
+    plan = batch_plan_for(project)
+    _check_question(project, changes.get("question", ""))
     if plan._state.adding:
         plan.save(force_insert=True)
     change_settings(plan, changes, "batch_plan_changed", project, actor)
     return plan
+
+
+def _check_question(project: Project, key: str) -> None:
+    if key and key not in {question.key for question in checkable_questions(project)}:
+        raise Invalid(
+            _("No compared question about the dialogue is called “%(name)s”.") % {"name": key},
+            _("Choose one of the schema, or none: every compared answer has to be right then."),
+            field="question",
+        )

@@ -1,0 +1,27 @@
+"""How a project's batches are cut and judged, and which questions their accuracy can be about."""
+
+from annotation.batch_review.models import BatchPlan
+from annotation.labelling.schema.questions import Kind, Question, Scope
+from annotation.labelling.selectors.schemas import current_schema, load_schema
+from projects.models import Project
+
+
+def batch_plan_for(project: Project) -> BatchPlan:
+    """The stored plan, or an unsaved one with DiQAD's numbers about the project's default question."""
+    stored = BatchPlan.objects.filter(project=project).first()
+    return stored or BatchPlan(project=project, question=default_question(project))
+
+
+def checkable_questions(project: Project) -> list[Question]:
+    """The questions that accuracy can be about: about the dialogue, compared, and answered with classes."""
+    row = current_schema(project)
+    questions = load_schema(row).of_scope(Scope.DIALOGUE) if row else ()
+    return [
+        question for question in questions if question.agree and question.kind in (Kind.CHOICE, Kind.SCALE)
+    ]
+
+
+def default_question(project: Project) -> str:
+    """The checkable question with the most options; empty if there is none."""
+    questions = checkable_questions(project)
+    return max(questions, key=lambda question: len(question.options)).key if questions else ""

@@ -1,0 +1,37 @@
+"""Who may judge which dialogues: never one's own work, and nothing that is already judged."""
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.models import User
+from annotation.batch_review.models import Judgement, Sample, SampleItem
+from annotation.labelling.models.labels import FinalLabel, Submission
+
+
+def labelled_by(user: User, until: datetime | None = None) -> Q:
+    """Of tasks: those whose dialogue the person answered in any round, or whose label they decided; until: by then."""
+    answered = Submission.objects.filter(annotator=user, task__dialogue=OuterRef("dialogue"))
+    decided = FinalLabel.objects.filter(decided_by=user, dialogue=OuterRef("dialogue"))
+    if until is not None:
+        answered, decided = answered.filter(stored_at__lte=until), decided.filter(decided_at__lte=until)
+    return Q(Exists(answered)) | Q(Exists(decided))
+
+
+def judgeable_by(controller: User) -> Q:
+    """Of sample items: those that the controller can still judge, in any sample.
+
+    Never own work, and nothing that is judged already: by one other controller, or by two if two judge the sample.
+    """
+    live = Judgement.objects.filter(item=OuterRef("pk"), superseded_at=None)
+    own_judgement = live.filter(controller=controller)
+    full = Exists(live.filter(number=2)) | (Q(sample__is_double=False) & Exists(live.filter(number=1)))
+    answered = Submission.objects.filter(annotator=controller, task__dialogue=OuterRef("task__dialogue"))
+    decided = FinalLabel.objects.filter(decided_by=controller, dialogue=OuterRef("task__dialogue"))
+    return ~Exists(own_judgement) & ~full & ~Exists(answered) & ~Exists(decided)
+
+
+def items_left_for(controller: User, sample: Sample) -> QuerySet[SampleItem]:
+    """The items of the sample that the controller can still judge, in the order drawn."""
+    rows = SampleItem.objects.filter(judgeable_by(controller), sample=sample)
+    return rows.select_related("final__schema", "task__dialogue").order_by("place")

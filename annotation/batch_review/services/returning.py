@@ -1,0 +1,67 @@
+"""What returning a batch does: its labels are withdrawn, and the next round opens with tasks of its own."""
+
+from django.utils import timezone
+
+from annotation.batch_review.services.regrouping import check_group, next_group
+from annotation.labelling.models.labels import FinalLabel
+from annotation.labelling.selectors.gold import live_gold
+from annotation.tasks.models.rounds import Batch, Round
+from annotation.tasks.models.work import Task, TaskState
+from annotation.tasks.services.assignment import came_free, uncount_withdrawn
+from projects.selectors import groups_of
+
+TASKS_PER_INSERT = 5000
+
+
+def withdraw_labels(row: Round) -> int:
+    """Withdraw every label of a returned round, in the verdict's transaction. Returns how many.
+
+    They stay as history and no longer count for a person's limit or for the balance between people.
+    """
+    FinalLabel.objects.filter(task__round=row, superseded_at=None).update(superseded_at=timezone.now())
+    final = Task.objects.filter(round=row, state=TaskState.FINAL)
+    withdrawn = final.update(state=TaskState.WITHDRAWN, open_slots=0)
+    uncount_withdrawn(row)
+    return withdrawn
+
+
+def open_next_round(row: Round, group: str | None = None) -> Round:
+    """Open the round after a returned one. Its tasks are new, so the same people may label the dialogues again.
+
+    group: who labels it; None: as the plan says.
+    """
+    if group:
+        check_group(group, groups_of(row.project))
+    following = Round.objects.create(
+        batch=row.batch,
+        project=row.project,
+        number=row.number + 1,
+        group=next_group(row) if group is None else group,
+    )
+    gold = live_gold(row.project).filter(dialogue__tasks__round=row)
+    withheld = set(gold.values_list("dialogue", flat=True))
+    earlier = Task.objects.filter(round=row).order_by("pk")
+    tasks = Task.objects.bulk_create(
+        [_copy_task(task, following, is_withheld=task.dialogue_id in withheld) for task in earlier],
+        batch_size=TASKS_PER_INSERT,
+    )
+    for task in tasks:
+        if task.round is None:
+            live_gold(row.project).filter(dialogue=task.dialogue_id).update(task=task, withheld=task.overlap)
+    Batch.objects.filter(pk=row.batch_id).update(size=len(tasks) - len(withheld))
+    came_free(row.project)
+    return following
+
+
+def _copy_task(task: Task, following: Round, *, is_withheld: bool) -> Task:
+    """A task for the same dialogue. is_withheld: the dialogue is gold; nobody gets it and no batch waits for it."""
+    return Task(
+        project_id=task.project_id,
+        dialogue_id=task.dialogue_id,
+        overlap=task.overlap,
+        open_slots=0 if is_withheld else task.overlap,
+        priority=task.priority,
+        place=task.place,
+        group=following.group,
+        round=None if is_withheld else following,
+    )
