@@ -117,7 +117,10 @@ def _checked_answers(item: SampleItem, sent: SentJudgement, *, is_correction: bo
         return _label_answers(item)
     question = item.sample.question
     answers, problems = check_answers(
-        load_schema(item.final.schema), sent.answers, speakers_in(item.task.dialogue_id), complete=not question
+        load_schema(item.final.schema),
+        sent.answers,
+        speakers_in(item.task.dialogue_id),
+        complete=not question,
     )
     if problems:
         named = [
