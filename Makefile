@@ -6,7 +6,7 @@ WORKERS ?= 2
 PRODUCTION_ENV := PRODUCTION=1 DEBUG=0 PUBLIC_URL=https://lapidary.example DATABASE_URL=postgresql://l:l@localhost/l \
 	REDIS_URL=redis://localhost/0 SECRET_KEY=checks-only-checks-only-checks-only-checks-only-0123456789
 
-.PHONY: help demo test check bench screenshots messages constraints clean coverage
+.PHONY: help demo test soak check bench screenshots messages constraints clean coverage
 
 help:  ## these lines
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -16,7 +16,11 @@ demo: $(VENV)/run.stamp  ## install, migrate, seed, run everything until Ctrl-C 
 
 test: $(VENV)/dev.stamp  ## all tests; ARGS="tests/jobs -k cancel" for some
 	$(BIN)/python -m tests.chromium
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+soak: $(VENV)/dev.stamp  ## the tests that have a full size, at that size: before a release
+	$(BIN)/python -m tests.chromium
+	TEST_SIZE=full $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak $(ARGS)
 
 check: $(VENV)/dev.stamp  ## formatting, lint, types, layers, templates, scripts, migrations, deploy settings
 	$(BIN)/ruff check .

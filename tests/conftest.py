@@ -23,6 +23,7 @@ from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
 from tests.asking import forget_messages
 from tests.processes import Running, Stack, wait_until
+from tests.sizes import FULL
 
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
@@ -33,8 +34,11 @@ PBKDF2PasswordHasher.iterations = 1
 django_settings.WHITENOISE_AUTOREFRESH = True
 
 # How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+for profile, examples in (("test", 30), ("soak", 300)):
+    settings.register_profile(
+        profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("soak" if FULL else "test")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,7 +6,6 @@ things that exist, so that the requests get past the door.
 
 import io
 import logging
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -47,10 +46,8 @@ from preference.data.services.exports import start_export
 from preference.evaluation.services import evaluate_trained
 from projects.models import Project
 from tests.preference.learning import trained_model, training
+from tests.sizes import OPENAPI_EXAMPLES
 
-EXAMPLES = int(
-    os.environ.get("SCHEMATHESIS_EXAMPLES", "8")
-)  # of each kind (right and wrong), for each operation
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -139,6 +136,7 @@ def aim(case: Any, known: dict[str, list[Any]], chance: random.Random) -> None:
             case.path_parameters[name] = chance.choice(values)
 
 
+@pytest.mark.soak
 @pytest.mark.django_db
 @pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.label for operation in OPERATIONS])
 def test_every_operation_keeps_to_the_document(
@@ -149,7 +147,7 @@ def test_every_operation_keeps_to_the_document(
     takes_input = bool(operation.body or operation.path_parameters or operation.query)
 
     @settings(
-        max_examples=2 * EXAMPLES if takes_input else 1,
+        max_examples=2 * OPENAPI_EXAMPLES if takes_input else 1,
         deadline=None,
         database=None,
         derandomize=True,

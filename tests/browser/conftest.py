@@ -48,11 +48,19 @@ SignedIn = Callable[..., Page]
 FAILED = pytest.StashKey[bool]()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests run one after the other on one worker, and first: they share one browser and one stack."""
     for item in items:
-        if "tests/browser/" in item.path.as_posix():
+        if is_browser_test(item):
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
             item.add_marker(pytest.mark.django_db(transaction=True))
+    items.sort(key=is_browser_test, reverse=True)
+
+
+def is_browser_test(item: pytest.Item) -> bool:
+    return "tests/browser/" in item.path.as_posix()
 
 
 @pytest.hookimpl(wrapper=True)

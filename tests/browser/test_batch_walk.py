@@ -1,5 +1,5 @@
-"""A batch from its first label to its file: labelled, sealed, drawn, 100 judged blind, returned, labelled anew, 100
-judged with the labels in sight, accepted, exported."""
+"""A batch from its first label to its file: labelled, sealed, drawn, a sample judged blind, returned, labelled anew, a
+sample judged with the labels in sight, accepted, exported."""
 
 import json
 from functools import partial
@@ -25,8 +25,9 @@ from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
 from tests.browser.test_sample_review import KEYS, agrees, controller, press
 from tests.processes import wait_until
+from tests.sizes import SAMPLE
 
-BATCH, REST, SAMPLE, WRONG = 104, 3, 100, 12
+BATCH, REST, WRONG = SAMPLE + 4, 3, max(4, SAMPLE * 12 // 100)
 BY_HAND = 2  # dialogues a person and round; the others are sent by the same service
 GOOD, THIN = ["n", "5"], ["n", "4", "1", "Enter"]  # what is pressed for a 2, and for a 1
 
@@ -35,7 +36,9 @@ GOOD, THIN = ["n", "5"], ["n", "4", "1", "Enter"]  # what is pressed for a 2, an
 def project(mara: User) -> Project:
     """In the place of the authoring project: two people a dialogue, the first sample is judged blind."""
     made = planned("diqad", mara, count=BATCH + REST, utterances=2, overlap=2)
-    BatchPlan.objects.create(project=made, question="quality", batch_size=BATCH, double_every=0)
+    BatchPlan.objects.create(
+        project=made, question="quality", batch_size=BATCH, sample_size=SAMPLE, double_every=0
+    )
     return made
 
 
@@ -131,6 +134,7 @@ def exported(page: Page, project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in body.splitlines()]
 
 
+@pytest.mark.soak
 def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported(
     project: Project, mara: User, signs_in: SignedIn
 ) -> None:
@@ -146,7 +150,7 @@ def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported
     managing.goto(f"{address}1/")
     expect(managing.locator("body")).to_contain_text("Sealed")
 
-    # A sample of 100, blind: too many are wrong.
+    # A blind sample: too many labels are wrong.
     items = drawn(judging, project)
     assert len(items) == SAMPLE
     judges_blind(judging, items)
@@ -159,14 +163,18 @@ def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported
     press(judging, "Control+Enter")
     expect(judging.locator("body")).to_contain_text("Returned: its labels are withdrawn")
     first = Round.objects.get(project=project, batch__number=1, number=1)
-    assert (first.state, first.figures["right"], first.figures["judged"]) == ("returned", 88, 100)
+    assert (first.state, first.figures["right"], first.figures["judged"]) == (
+        "returned",
+        SAMPLE - WRONG,
+        SAMPLE,
+    )
     assert not FinalLabel.objects.filter(task__round=first, superseded_at=None).exists()
     assert not select(project, Filters()).dialogues().exists()
 
     # Anna learns from it, nameless; then everything is labelled anew.
     learning = signs_in(people[0])
     learning.goto(f"/p/{project.slug}/accuracy/")
-    expect(learning.locator("body")).to_contain_text("88 of 100 right")
+    expect(learning.locator("body")).to_contain_text(f"{SAMPLE - WRONG} of {SAMPLE} right")
     expect(learning.locator("body")).to_contain_text("The question is not answered.")
     assert "carla" not in learning.content()
     learning.close()
@@ -185,7 +193,11 @@ def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported
     press(judging, "Control+Enter")
     expect(judging.locator("body")).to_contain_text("Accepted: its labels may leave.")
     second = Round.objects.get(project=project, batch__number=1, number=2)
-    assert (second.state, second.figures["right"], second.figures["judged"]) == ("accepted", 99, 100)
+    assert (second.state, second.figures["right"], second.figures["judged"]) == (
+        "accepted",
+        SAMPLE - 1,
+        SAMPLE,
+    )
     assert Judgement.objects.filter(superseded_at=None, controller=carla).count() == 2 * SAMPLE
     assert Round.objects.get(project=project, batch__number=2).state == RoundState.SEALED
 

@@ -1,6 +1,5 @@
 """Labelling dialogues by keyboard: what is pressed, what is shown, what is stored."""
 
-import os
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -24,9 +23,9 @@ from tests.browser.labelling import (
     with_dialogues,
     with_schema,
 )
+from tests.sizes import DIALOGUES_BY_KEYBOARD
 
 Eventually = Callable[[Callable[[], bool], str], None]
-DIALOGUES = int(os.environ.get("LABELLED_BY_KEYBOARD", "5"))  # of each preset, in each language
 
 # What is pressed for a dialogue of four utterances, and what it means.
 PRESETS = {
@@ -74,24 +73,25 @@ PRESETS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_dialogues_by_keyboard_only(
     preset: str, language: str, mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    project = planned(preset, mara, count=DIALOGUES)
+    project = planned(preset, mara, count=DIALOGUES_BY_KEYBOARD)
     ann = annotator("ann", project)
     User.objects.filter(pk=ann.pk).update(language=language)
     ann.refresh_from_db()
     keys, answers = PRESETS[preset]
     bench = LabelBench.open(signs_in(ann), project)
-    for n in range(DIALOGUES):
+    for n in range(DIALOGUES_BY_KEYBOARD):
         shown = bench.shown
         bench.press(*keys).submit()
-        if n < DIALOGUES - 1:
+        if n < DIALOGUES_BY_KEYBOARD - 1:
             bench.goes_on_from(shown)
     expect(bench.nothing).to_be_visible()
-    eventually(lambda: len(stored(ann)) == DIALOGUES, "every submission")
+    eventually(lambda: len(stored(ann)) == DIALOGUES_BY_KEYBOARD, "every submission")
     for submission in stored(ann):
         assert submission.answers == answers
         assert submission.stage == Stage.LABEL

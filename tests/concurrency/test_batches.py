@@ -35,9 +35,9 @@ from tests.annotation.batch_review.conftest import says
 from tests.annotation.conftest import imported
 from tests.concurrency.test_labels import at_once, is_waited_for
 from tests.processes import database_url, wait_until
+from tests.sizes import RACES
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-GOES = 8
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.soak]
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
 
 def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> None:
     anna = person(project, "anna", Role.ANNOTATOR)
-    for _go in range(GOES):
+    for _go in range(RACES):
         row, held = labelled(project)
         done = at_once(
             partial(seal_round, actor=None, round_id=row.pk), *(partial(send, anna, one, 1) for one in held)
@@ -219,7 +219,7 @@ def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> N
 
 def test_two_controllers_draw_one_sample(project: Project) -> None:
     carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
-    for _go in range(GOES):
+    for _go in range(RACES):
         row, _held = labelled(project)
         seal_round(actor=None, round_id=row.pk)
         done = at_once(
@@ -250,7 +250,7 @@ def test_two_controllers_judge_one_dialogue_once(project: Project) -> None:
 @pytest.mark.parametrize("right", [True, False])
 def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool) -> None:
     carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
-    for _go in range(GOES):
+    for _go in range(RACES):
         row, _held = labelled(project)
         seal_round(actor=None, round_id=row.pk)
         sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())

@@ -18,10 +18,10 @@ from annotation.tasks.models.work import Assignment, Task
 from generation.models import BackendKind, Generator
 from projects.models import Membership, Project, Role
 from tests.processes import Stack
+from tests.sizes import ANNOTATORS
+from tests.sizes import AUTHORED_TASKS as TASKS
 
-ANNOTATORS = 50
-TASKS = 120
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.soak]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def everybody(url: str, tokens: list[str]) -> list[Counter[str]]:
         return await asyncio.gather(*(claim_and_write(client, token) for token in tokens))
 
 
-def test_fifty_annotators_never_share_a_task(crowd: tuple[Project, list[str]], tmp_path: Path) -> None:
+def test_annotators_never_share_a_task(crowd: tuple[Project, list[str]], tmp_path: Path) -> None:
     _project, tokens = crowd
     with Stack.on_this_database(tmp_path) as stack:
         stack.web(workers=2)

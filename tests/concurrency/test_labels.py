@@ -1,7 +1,6 @@
 """Many labellers at once, through HTTP, on the real web server: who gets what, and what is kept of it."""
 
 import asyncio
-import os
 from collections import Counter
 from datetime import timedelta
 from functools import partial
@@ -30,16 +29,16 @@ from common.refusals import Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Membership, Project, Role
 from tests.processes import Stack, wait_until
+from tests.sizes import ANNOTATORS, LABELLED_DIALOGUES
 
-ANNOTATORS = 50
-DIALOGUES = int(os.environ.get("LABELLED_DIALOGUES", "120"))  # 3334: some 10,000 claims, minutes
+DIALOGUES = LABELLED_DIALOGUES
 OVERLAP = 3
 BALANCE = 6
 ANSWERS = {
     "dialogue": {"A": 1, "S": 0, "E": 2},
     "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNUG"}},
 }
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.soak]
 
 
 def people(project: Project, count: int) -> list[User]:

@@ -1,4 +1,4 @@
-"""A short run of benchmarks/faults: the long one kills a hundred times."""
+"""A run of benchmarks/faults: servers and workers are killed while people work."""
 
 import json
 import os
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import FULL, KILLS
+
 ROOT = Path(__file__).parents[2]
-KILLS = 10
-pytestmark = [pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.soak]
 
 
 def test_kills_lose_and_double_nothing() -> None:
@@ -23,7 +24,7 @@ def test_kills_lose_and_double_nothing() -> None:
         env=left_alone,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800 if FULL else 300,
         check=False,
     )
     assert ran.stdout, ran.stderr[-3000:]

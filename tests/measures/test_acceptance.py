@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
@@ -24,7 +24,6 @@ def test_92_of_100_passes_and_91_does_not() -> None:
     assert (acceptance_number(11, "0.9"), passes(0, 0, 0.9)) == (10, False)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 60), st.data())
 def test_the_interval_is_what_enumeration_finds(population: int, data: st.DataObject) -> None:
     sample = data.draw(st.integers(1, population))
@@ -115,7 +114,6 @@ def test_one_bad_class_returns_the_batch() -> None:
     assert decision([], overall=0.92) == Decision.OPEN
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.booleans(), min_size=1, max_size=15), min_size=1, max_size=3),
     st.booleans(),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from measures.agreement import fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
@@ -35,7 +35,6 @@ tables = st.integers(2, 4).flatmap(
         st.lists(st.integers(0, 3), min_size=raters, max_size=raters), min_size=2, max_size=12
     )
 )
-quick = settings(max_examples=60)
 
 
 def counts_of(rows: list[list[int]]) -> np.ndarray:
@@ -128,7 +127,6 @@ def test_shrout_and_fleiss_own_example(kind: str, value: float, low: float, high
     assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=0.006)
 
 
-@quick
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_items_and_raters_does_not_matter(rows: list[list[int]], random: object) -> None:
     shuffled = [list(row) for row in rows]
@@ -139,7 +137,6 @@ def test_the_order_of_items_and_raters_does_not_matter(rows: list[list[int]], ra
         assert one == pytest.approx(other)
 
 
-@quick
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=20), st.integers(2, 4))
 def test_perfect_agreement_is_one(labels: list[int], raters: int) -> None:
     counts = counts_of([[label] * raters for label in labels])
@@ -152,7 +149,6 @@ def test_perfect_agreement_is_one(labels: list[int], raters: int) -> None:
     ] * 2
 
 
-@quick
 @given(tables)
 def test_measures_stay_within_their_bounds(rows: list[list[int]]) -> None:
     counts = counts_of(rows)

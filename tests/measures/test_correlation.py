@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -11,7 +11,6 @@ from measures.correlation import kendall, pearson, spearman
 pairs = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=3, max_size=40)
 
 
-@settings(max_examples=80)
 @given(pairs)
 def test_they_equal_scipys(points: list[tuple[int, int]]) -> None:
     x, y = (np.array(side, float) for side in zip(*points, strict=True))

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.labelling.schema.answers import check_answers
@@ -50,7 +50,6 @@ def faults_of(text: str) -> list[SchemaProblem]:
     return []
 
 
-@settings(max_examples=150)
 @given(st.integers(0, 2**32), texts, texts)
 def test_any_schema_survives_being_written_and_read(seed: int, first: Any, second: Any) -> None:
     content = generated.content(Random(seed))
@@ -68,13 +67,11 @@ def test_presets_survive_too(name: str) -> None:
     assert read_yaml(to_yaml(schema)) == schema
 
 
-@settings(max_examples=300)
 @given(st.text(max_size=300) | st.binary(max_size=300).map(lambda raw: raw.decode("latin-1")))
 def test_any_text_is_a_schema_or_has_problems(text: str) -> None:
     assert all(problem.line and problem.message for problem in faults_of(text))
 
 
-@settings(max_examples=150)
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 30), st.text(max_size=3))
 def test_a_torn_schema_is_a_schema_or_has_problems(at: int, gone: int, there: str) -> None:
     assert all(problem.line for problem in faults_of(GOOD[:at] + there + GOOD[at + gone :]))

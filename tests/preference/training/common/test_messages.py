@@ -12,7 +12,7 @@ import pytest
 from preference.training.common import messages
 
 STOPPED = "Stopped by another process."
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.parametrize("language", ["zh-hans", "zh_Hans", "ZH-HANS"])

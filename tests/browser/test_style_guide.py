@@ -1,8 +1,4 @@
-"""The style guide in a real Chromium: keys, themes, notes, small and large windows, accessibility.
-
-The server reads the tests' own database; nothing is written. The browser is closed with the module: its event loop
-would stop the ORM of other tests.
-"""
+"""The style guide: keys, themes, notes, small and large windows, accessibility."""
 
 import os
 import socket
@@ -15,20 +11,10 @@ from urllib.request import urlopen
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect
 
-from tests import chromium
-from tests.processes import database_url
+from tests.processes import Stack, database_url
 
-pytestmark = pytest.mark.browser
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-]
 PRESSED = """selector => {
     window.presses = 0;
     document.querySelector(selector).addEventListener("click", () => window.presses++);
@@ -37,7 +23,7 @@ SUBMIT, COMPOSER, UNDO = "[data-key='mod+enter']", "#words", "[data-key='mod+z']
 
 
 @pytest.fixture(scope="module")
-def site(django_db_setup: None) -> Iterator[str]:
+def site(stack: Stack) -> Iterator[str]:
     """Address of a server with DEBUG, because only that one shows the style guide."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -67,17 +53,6 @@ def wait_for(url: str, seconds: float = 60) -> None:
     pytest.fail(f"{url} does not answer")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = chromium.find()
-    if path is None:
-        pytest.skip("no Chromium: python -m tests.chromium installs one")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def complaints() -> list[str]:
     """What the page wrote to the console or asked of other sites."""
@@ -85,8 +60,8 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def page(browser: Browser, site: str, complaints: list[str]) -> Iterator[Page]:
-    context = browser.new_context(base_url=site, locale="en-US")
+def page(chromium_browser: Browser, site: str, complaints: list[str]) -> Iterator[Page]:
+    context = chromium_browser.new_context(base_url=site, locale="en-US")
     opened = context.new_page()
 
     def note_stranger(request: Request) -> None:

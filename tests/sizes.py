@@ -1,0 +1,18 @@
+"""How large the tests are: small in `make test`, full in `make soak`, which sets TEST_SIZE=full.
+
+Small sizes still reach every branch; full sizes look for what happens rarely.
+"""
+
+import os
+from typing import Final
+
+FULL: Final = os.environ.get("TEST_SIZE") == "full"
+
+ANNOTATORS: Final = 50 if FULL else 12  # who work at once
+AUTHORED_TASKS: Final = 2_000 if FULL else 30
+LABELLED_DIALOGUES: Final = 3_334 if FULL else 30  # three people label each: some 10,000 claims
+RACES: Final = 30 if FULL else 6  # how often two people try to do the same thing at once
+KILLS: Final = 100 if FULL else 8
+DIALOGUES_BY_KEYBOARD: Final = 20 if FULL else 2  # for each preset and language
+SAMPLE: Final = 100 if FULL else 20  # dialogues of a batch that a controller judges in the browser
+OPENAPI_EXAMPLES: Final = 8 if FULL else 2  # valid and invalid ones, for each operation
