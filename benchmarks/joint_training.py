@@ -51,8 +51,10 @@ from benchmarks.timing import Case, Timing, interleaved
 from preference.training.joint.data import TrainingDialogue, Turn
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts import Layout, MicroBatch, choose_layout
-from preference.training.joint.sampling import Quadruple, quadruples
+from preference.training.joint.layouts.choice import choose_layout
+from preference.training.joint.layouts.micro_batches import Layout
+from preference.training.joint.layouts.rows import MicroBatch
+from preference.training.joint.quadruples import Quadruple, draw_quadruples
 
 UTTERANCES = 14
 WORDS = (6, 22)  # in an utterance
@@ -153,9 +155,7 @@ class Ours:
         self.fed: dict[str, int] = {}
 
     def layout(self, name: str, *, budget: int | None = None) -> Layout:
-        made = choose_layout(
-            self.model, self.setting.dialogues, self.encoder, wanted=name, token_budget=budget
-        )
+        made = choose_layout(self.model, self.setting.dialogues, self.encoder, name=name, token_budget=budget)
         assert made.name == name, made.notes
         return made
 
@@ -371,7 +371,7 @@ def main(given: Sequence[str] | None = None) -> None:
     words = SIZES[options.model_size]["vocab_size"]
     # One more dialogue than is learned, for the random replies of a lone one.
     dialogues = made_up(options.dialogues + 1, words)
-    step = [one for one in quadruples(dialogues, seed=1, epoch=0) if one.dialogue < options.dialogues]
+    step = [one for one in draw_quadruples(dialogues, seed=1, epoch=0) if one.dialogue < options.dialogues]
     setting = Setting(options.model_size, torch.device(options.device), dialogues, step, tokenizer_of(words))
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Ours(setting), TRL(setting, folder, clock)

@@ -123,7 +123,7 @@ def imported(slug: str, file: Path) -> dict[str, Any]:
 
 
 def exported(format: str, slug: str, file: Path) -> dict[str, Any]:
-    from preference.data.formats import FORMATS as SHAPES
+    from preference.data.formats.catalogue import FORMATS as SHAPES
     from preference.data.formats.writing import export
     from preference.data.selectors.selection import Filters, select
     from projects.models import Project

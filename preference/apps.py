@@ -12,7 +12,7 @@ class PreferenceConfig(AppConfig):
         from preference.training.common import messages
         from projects.roles import Capability
 
-        messages.speak(translation)  # recipes are checked here too, for whoever asks
+        messages.use_translator(translation)  # recipes are also checked here, in the language of the request
         register("export", "preference.data.formats.job.carry_out_export", needs=Capability.EXPORT)
         register("snapshot", "preference.data.formats.snapshot.carry_out_snapshot", needs=Capability.EXPORT)
         register("push", "preference.data.formats.hub.carry_out_push", needs=Capability.EXPORT)

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 from dialogues.models import Action, Split
 from frontend.charts.answer import Answer, Cell
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.gaps import shortages_of
+from preference.data.selectors.shortages import shortages_of
 
 Card = Mapping[str, Any]
 

@@ -20,7 +20,7 @@ from jobs.models import Job, JobState
 from preference.data.exports_api import GONE, FiltersSerializer, number_field, splits_field, unreviewed_field
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import JSON_LINES, content_type_of
-from preference.data.selectors.gaps import shortages_of
+from preference.data.selectors.shortages import shortages_of
 from preference.data.selectors.snapshots import snapshot_file, snapshot_for, snapshots_of
 from preference.data.services.snapshots import NAME_CHARS, push_snapshot, remove_snapshot_files, take_snapshot
 from projects.roles import Capability

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from common.refusals import Refusal
 from jobs.models import Job
 from jobs.progress import Progress
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.files import folder_of_evaluation
 from preference.evaluation.models import Evaluation
 from preference.registry import child_process

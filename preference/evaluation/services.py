@@ -11,7 +11,7 @@ from dialogues.models import Split
 from jobs.models import JobState
 from jobs.services import start_job
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.snapshots import held_out
 from preference.evaluation.models import Evaluation
 from preference.registry.child_process import QUEUE

@@ -16,7 +16,7 @@ from common.refusals import Refusal
 from generation.models import BackendKind
 from jobs.models import Job
 from jobs.progress import Progress
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.services import evaluate_trained
 from preference.registry import child_process
 from preference.registry.files import (

@@ -14,14 +14,15 @@ from common.refusals import Invalid, Refusal
 from jobs.models import LIVE_STATES, JobState
 from jobs.services import retry_job, start_job
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.registry.child_process import QUEUE
 from preference.registry.files import folder_of_model, folder_of_run
 from preference.registry.models import TrainingRun
 from preference.registry.selectors.bases import Base, base_named
 from preference.registry.services.registry import check_trainable, submission_used
 from preference.training.common.errors import TrainingError
-from preference.training.joint.recipe import RECIPES, changed, with_lora
+from preference.training.common.recipes import with_settings
+from preference.training.joint.recipe import RECIPES, with_lora
 from projects.models import Project
 from projects.transitions import record
 
@@ -118,7 +119,7 @@ def checked_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, see
         raise Invalid(_("These are more settings than a recipe has."), field="changes")
     recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
     try:
-        whole = changed(recipe, [f"seed={seed}", *spelled(changes)])
+        whole = with_settings(recipe, [f"seed={seed}", *spelled(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
     return {name.strip(): getattr(whole, name.strip()) for name in changes}

@@ -12,9 +12,9 @@ transformers = pytest.importorskip("transformers")
 
 from generation.demo_model.corpus import LANGUAGES, corpus_hash, write_corpus  # noqa: E402
 from generation.protocol import Message, ReplyRequest  # noqa: E402
-from preference.training.demo_model.__main__ import Recipe, Run, rate  # noqa: E402
 from preference.training.demo_model.data import IGNORED, batches, train_tokenizer  # noqa: E402
 from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
+from preference.training.demo_model.run import Recipe, Run, rate  # noqa: E402
 
 MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
 HAN = re.compile(r"[\u4e00-\u9fff]")

@@ -24,7 +24,7 @@ from dialogues.services.imports import start_import
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export
 from preference.data.selectors.selection import Filters, select
 from preference.data.services.exports import start_export

@@ -28,13 +28,13 @@ from frontend.pages.projects.project_steps import steps_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest
 from preference.data.models.exports import Export, FileType, Shape
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of, export_for, exports_of, file_of, missing_export
 from preference.data.selectors.formats import FROZEN, shapes_for
-from preference.data.selectors.frozen import frozen_preview
+from preference.data.selectors.frozen_dialogues import frozen_preview
 from preference.data.selectors.random_replies import Draws
 from preference.data.selectors.selection import Filters, preview
 from preference.data.selectors.snapshots import usable_snapshots

@@ -29,9 +29,9 @@ from jobs.services import cancel_job, retry_job
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of
 from preference.data.selectors.formats import FROZEN
-from preference.data.selectors.frozen import FILES
-from preference.data.selectors.gaps import expected_shortages
+from preference.data.selectors.frozen_dialogues import FILES
 from preference.data.selectors.selection import Filters, preview, select
+from preference.data.selectors.shortages import expected_shortages
 from preference.data.selectors.snapshots import (
     missing_snapshot,
     pushes_of,

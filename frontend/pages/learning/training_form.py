@@ -20,7 +20,8 @@ from preference.registry.models import TrainingRun
 from preference.registry.selectors.bases import Base, bases_for
 from preference.runs.services import spelled
 from preference.training.common.errors import TrainingError
-from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecipe, changed, with_lora
+from preference.training.common.recipes import with_settings
+from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecipe, with_lora
 from projects.models import Project
 
 LARGEST: Final = 2**31 - 1
@@ -268,7 +269,7 @@ def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None
         return None
     recipe = with_lora(RECIPES[name]()) if chosen.get("is_lora") else RECIPES[name]()
     try:
-        return changed(recipe, spelled(form.changes()) if form.is_bound else [])
+        return with_settings(recipe, spelled(form.changes()) if form.is_bound else [])
     except TrainingError:
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 from dialogues.models import Action, Dialogue, Split
 from preference.data.formats.replies import Drawn, replies_of
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.gaps import shortages
+from preference.data.selectors.shortages import shortages
 
 MOST = 40  # names in a table of the card: licences, models, domains …
 ROWS = ("Dialogues", "Utterances", "Average utterance length (characters)")

@@ -15,11 +15,11 @@ from common.refusals import Refusal
 from dialogues.models import Split
 from jobs.models import Job
 from jobs.progress import Progress
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export_to
 from preference.data.models.exports import FileType, Shape
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import frozen, verified
+from preference.data.selectors.frozen_dialogues import frozen, verified
 
 TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
 Pushed = dict[str, Any]

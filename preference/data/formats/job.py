@@ -5,10 +5,10 @@ from typing import Any
 
 from jobs.models import Job
 from jobs.progress import Progress
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Source, export_to
 from preference.data.models.exports import Export
-from preference.data.selectors.frozen import frozen, verified
+from preference.data.selectors.frozen_dialogues import frozen, verified
 from preference.data.selectors.random_replies import Draws
 from preference.data.selectors.selection import Filters, select
 from preference.data.storage import exports_root, folder_of

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 from pyarrow import parquet
 
-from preference.data.formats import Row
+from preference.data.formats.catalogue import Row
 from preference.data.formats.writing import Counted
 
 ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes

@@ -9,7 +9,7 @@ from typing import Any
 
 from preference.data.formats.replies import Candidate, Drawn, Reply, replies_of
 from preference.training.joint.data import Turn
-from preference.training.joint.sampling import least_similar
+from preference.training.joint.quadruples import least_similar
 
 VERSION = "1"
 SIMILAR = 5

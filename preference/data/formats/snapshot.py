@@ -15,7 +15,7 @@ from preference.data.formats import diamante
 from preference.data.formats.card import CardCounts, readme
 from preference.data.formats.writing import Counted, code_version, encode
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import CARD, DIALOGUES, FACTS
+from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
 from preference.data.selectors.selection import Filters, Selection, select
 from preference.data.services.snapshots import nothing_to_take
 from preference.data.storage import remove_folder, snapshots_root

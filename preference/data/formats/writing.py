@@ -16,10 +16,10 @@ import orjson
 from django.utils import timezone
 
 from jobs.garbage_collection import manual_garbage_collection
-from preference.data.formats import ExportFormat, Row
+from preference.data.formats.catalogue import ExportFormat, Row
 from preference.data.formats.replies import Drawn
 from preference.data.models.exports import FileType
-from preference.data.selectors.frozen import FrozenDialogues, SnapshotName
+from preference.data.selectors.frozen_dialogues import FrozenDialogues, SnapshotName
 from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows
 from preference.data.selectors.selection import Selection
 

@@ -11,7 +11,7 @@ from common.refusals import NotFound
 from dialogues.models import Split
 from jobs.models import Job
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import FILES, folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import FILES, folder_of_snapshot
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of

@@ -15,7 +15,7 @@ from jobs.services import start_job
 from preference.data.models.exports import Export, FileType, Shape
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.formats import FROZEN, shapes_for
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.random_replies import Draws
 from preference.data.selectors.selection import Filters
 from preference.data.storage import folder_of

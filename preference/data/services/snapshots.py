@@ -15,7 +15,7 @@ from jobs.services import start_job
 from preference.data.models.exports import Shape
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.formats import shapes_for
-from preference.data.selectors.frozen import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.selection import preview
 from preference.data.services.exports import checked_draws, checked_filters
 from preference.data.storage import remove_folder, snapshots_root

@@ -16,10 +16,10 @@ from django.utils.translation import ngettext
 
 from common.refusals import Refusal
 from dialogues.models import Split
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest, Source, export, export_to, manifest_path
 from preference.data.models.exports import FileType
-from preference.data.selectors.frozen import FrozenDialogues, frozen, verified
+from preference.data.selectors.frozen_dialogues import FrozenDialogues, frozen, verified
 from preference.data.selectors.selection import Preview, Selection, preview, select
 from preference.data.selectors.snapshots import snapshot_named
 from preference.data.services.exports import (

@@ -14,8 +14,8 @@ from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.formats.snapshot import copy_to
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen import FILES, folder_of_snapshot, verified
-from preference.data.selectors.gaps import shortages_of
+from preference.data.selectors.frozen_dialogues import FILES, folder_of_snapshot, verified
+from preference.data.selectors.shortages import shortages_of
 from preference.data.selectors.snapshots import snapshot_named
 from preference.data.services.snapshots import take_snapshot
 from projects.models import Project

@@ -1,4 +1,8 @@
-"""Folders that are there whole or not at all: checkpoints, and the finished model."""
+"""Checkpoint folders: each is complete or does not exist.
+
+A folder is written under a partial name, flushed to disk, and renamed. A kill or a power cut leaves either the
+complete folder or a partial one that the next start removes.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,18 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def checkpoint_folder(parent: Path, step: int) -> Path:
+    """Where the checkpoint after `step` optimiser steps belongs."""
     return parent / f"checkpoint-{step}"
 
 
 def step_of(checkpoint: Path) -> int:
-    found = NAME.fullmatch(checkpoint.name)
-    return int(found[1]) if found else -1
+    """The optimiser steps in a checkpoint's name; -1 if it is not a checkpoint's name."""
+    match = NAME.fullmatch(checkpoint.name)
+    return int(match[1]) if match else -1
 
 
 def checkpoints(parent: Path) -> list[Path]:
-    """The whole checkpoints in `parent`, oldest first."""
+    """The complete checkpoints in `parent`, oldest first."""
     return sorted((path for path in parent.glob("checkpoint-*") if step_of(path) >= 0), key=step_of)
 
 
@@ -35,26 +41,27 @@ def newest(parent: Path) -> Path | None:
     return max(checkpoints(parent), key=step_of, default=None)
 
 
-def partial_of(final: Path) -> Path:
-    """Where `final` is written before it takes its name; on the same file system, so that a rename suffices."""
+def partial_folder(final: Path) -> Path:
+    """Where `final` is written before it gets its name; on the same file system, so that a rename is atomic."""
     return final.with_name(PARTIAL + final.name)
 
 
 def publish(final: Path) -> None:
-    """Give the partial folder its name. A kill or a power cut at any moment leaves it whole or without the name."""
-    partial = partial_of(final)
+    """Flush the partial folder of `final` to disk and give it its name, replacing an older one. Raises OSError."""
+    partial = partial_folder(final)
     for path in [*partial.rglob("*"), partial]:
-        _to_disk(path)
+        _flush_to_disk(path)
     if final.exists():
         shutil.rmtree(final)
     partial.rename(final)
-    _to_disk(final.parent)
+    _flush_to_disk(final.parent)
 
 
 def keep_newest(parent: Path, count: int) -> None:
+    """Remove all but the newest `count` checkpoints."""
     for old in checkpoints(parent)[:-count]:
-        # A kill while it is removed must not leave half a checkpoint under a checkpoint's name.
-        doomed = partial_of(old)
+        # Renamed first: a kill during removal must not leave half a checkpoint under a checkpoint's name.
+        doomed = partial_folder(old)
         old.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
@@ -65,18 +72,18 @@ def remove_partial(parent: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def reason(error: BaseException) -> str:
-    """Why a file could not be written, in the system's words: torch and safetensors hide them in their own."""
+def write_failure_reason(error: BaseException) -> str:
+    """Why a file could not be written, in the system's words: torch and safetensors wrap or hide them."""
     if isinstance(error, OSError) and error.errno in FULL:
         return os.strerror(error.errno)
     text = str(error)
     known = next((os.strerror(number) for number in FULL if os.strerror(number) in text), "")
-    # torch's writer names no cause; that of an incomplete write is a disk without room.
+    # torch's writer names no cause; an incomplete write means a full disk.
     incomplete = "PytorchStreamWriter" in text or "unexpected pos" in text or "file write failed" in text
     return known or (os.strerror(errno.ENOSPC) if incomplete else text.strip().split("\n", 1)[0])
 
 
-def _to_disk(path: Path) -> None:
+def _flush_to_disk(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

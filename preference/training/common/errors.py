@@ -1,8 +1,11 @@
-"""What a training run tells a person when it cannot go on."""
+"""The error that a training run reports to a person."""
 
 
 class TrainingError(Exception):
-    """cause and remedy are whole sentences for a person at a terminal."""
+    """A run cannot start or continue.
+
+    cause, remedy: whole, translated sentences for a person at a terminal or on a page; remedy may be empty.
+    """
 
     def __init__(self, cause: str, remedy: str = "") -> None:
         super().__init__(cause, remedy)

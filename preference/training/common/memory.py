@@ -1,4 +1,4 @@
-"""Memory that runs out: how it shows, and what to tell of it."""
+"""Recognising and reporting that memory ran out."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import torch
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
-NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
+OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA says it mostly by class, its libraries and a CPU's allocator in words."""
+    """CUDA mostly raises a class of its own; its libraries and the CPU allocator only say so in the message."""
     known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
-    return known or any(words in str(error) for words in NO_MEMORY)
+    return known or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 @contextlib.contextmanager
-def told_of_memory() -> Iterator[None]:
-    """Raises TrainingError where weights, gradients or the optimiser's state do not fit: smaller rows do not help."""
+def report_out_of_memory() -> Iterator[None]:
+    """Raise TrainingError if weights, gradients or the optimiser's state do not fit.
+
+    A model in fp32 with Adam needs 16 bytes per trained weight (weight, gradient and two moments of 4 bytes each) and
+    4 bytes per frozen one. Smaller micro-batches change none of that; what they change is activations.
+    """
     try:
         yield
     except (RuntimeError, MemoryError) as error:

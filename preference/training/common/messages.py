@@ -1,7 +1,7 @@
-"""What a run says to a person: in the language that LAPIDARY_LANGUAGE names, in English without it.
+"""Translated messages of a run, in the language that LAPIDARY_LANGUAGE names; English by default.
 
-The translations are those of the pages, read by the standard library, as a run knows no Django. In processes of Django
-its own functions take their place (`speak`), which follow the language of the person who asks.
+Training imports no Django, so the standard library reads the catalogues that the pages use. Processes of Django
+install Django's own translator instead (`use_translator`), which follows the language of the current request.
 """
 
 from __future__ import annotations
@@ -12,48 +12,53 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-LANGUAGE = "LAPIDARY_LANGUAGE"  # for example zh-hans
-CATALOGUES = Path(__file__).resolve().parents[3] / "frontend" / "locale"
+LANGUAGE = "LAPIDARY_LANGUAGE"  # name of the environment variable; its value is for example zh-hans
+LOCALE_FOLDER = Path(__file__).resolve().parents[3] / "frontend" / "locale"
 
 
-class Speaker(Protocol):
+class Translator(Protocol):
+    """What `gettext.GNUTranslations` and `django.utils.translation` have in common."""
+
     def gettext(self, message: str, /) -> str: ...
 
     def ngettext(self, singular: str, plural: str, number: int, /) -> str: ...
 
 
-class _Spoken:
-    """by: who translates in this process; None is the catalogue of LANGUAGE."""
+class _Installed:
+    """The translator of this process; None means the catalogue of LANGUAGE."""
 
-    by: Speaker | None = None
+    translator: Translator | None = None
 
 
-def speak(by: Speaker) -> None:
-    _Spoken.by = by
+def use_translator(translator: Translator) -> None:
+    """Translate with `translator` from now on, in the whole process."""
+    _Installed.translator = translator
 
 
 @lru_cache
-def catalogue(language: str) -> Speaker:
-    """English where there is none. The folder of zh-hans is zh_Hans."""
+def catalogue(language: str) -> Translator:
+    """The catalogue of a language code such as zh-hans (folder zh_Hans); English if there is none."""
     main, _hyphen, script = language.replace("_", "-").partition("-")
     name = f"{main.lower()}_{script.title()}".rstrip("_")
-    return library.translation("django", CATALOGUES, [name], fallback=True)
+    return library.translation("django", LOCALE_FOLDER, [name], fallback=True)
 
 
-def _speaker() -> Speaker:
-    return _Spoken.by or catalogue(os.environ.get(LANGUAGE, ""))
+def _translator() -> Translator:
+    return _Installed.translator or catalogue(os.environ.get(LANGUAGE, ""))
 
 
 def gettext(message: str) -> str:
-    return _speaker().gettext(message)
+    """The translation of `message`, or `message` itself."""
+    return _translator().gettext(message)
 
 
 def ngettext(singular: str, plural: str, number: int) -> str:
-    return _speaker().ngettext(singular, plural, number)
+    """The translation of the form that `number` needs."""
+    return _translator().ngettext(singular, plural, number)
 
 
-def together(first: str, second: str) -> str:
-    """Two sentences, of which one may be empty. Chinese has no space between them."""
+def join_sentences(first: str, second: str) -> str:
+    """Join two sentences, either of which may be empty. Chinese puts no space between them."""
     if not (first and second):
         return first or second
     return gettext("%(first)s %(second)s") % {"first": first, "second": second}

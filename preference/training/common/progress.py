@@ -1,4 +1,4 @@
-"""What a run tells while it runs: to a person in a terminal, to a page, to TensorBoard."""
+"""Reporting a run while it trains: lines in a terminal, files for the page, events for TensorBoard."""
 
 from __future__ import annotations
 
@@ -7,106 +7,108 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from preference.training.common.events import Events, append
+from preference.training.common.tensorboard import EventFile, append
 
-LINE_EVERY = 3.0  # seconds between two lines for a person
-STATE_EVERY = 1.0
-RECENT = 50  # steps whose mean duration tells how long the rest will take
+LINE_EVERY = 3.0  # seconds between two lines in the terminal
+STATE_EVERY = 1.0  # seconds between two writes of state.json
+RECENT = 50  # steps whose mean duration predicts the remaining time
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An optimiser step that was made. epoch: how many were begun; loss = nll + ranking, in nats."""
+    """A finished optimiser step.
+
+    step: counted from 1 over the whole run. epoch: counted from 1. lr: learning rate of this step. losses: by name, in
+    nats; the first is the total, the others are its terms.
+    """
 
     step: int
     epoch: int
-    loss: float
-    nll: float
-    ranking: float
     lr: float
+    losses: Mapping[str, float]
 
 
 class Progress:
-    """progress.jsonl, state.json, TensorBoard events and lines on stdout. Silent except in the main process.
+    """Writes progress.jsonl, state.json, TensorBoard events and lines on stdout; silent except in the main process.
 
-    A disk that is full stops none of this: what cannot be written is left out.
+    A full disk never stops training: what cannot be written is skipped.
     """
 
     def __init__(self, folder: Path, *, quiet: bool, main: bool = True) -> None:
+        """quiet: no lines on stdout. main: whether this is the main process of the run."""
         self.folder = folder
         self.quiet, self.main = quiet, main
         self.steps = self.done = self.epochs = 0
         self.warning = ""
-        self._durations: deque[float] = deque(maxlen=RECENT)
-        self._before = 0.0  # seconds of earlier sessions
+        self._durations: deque[float] = deque(maxlen=RECENT)  # seconds per step
+        self._seconds_before = 0.0  # of earlier sessions of this run
         self._started = self._last_step = time.monotonic()
         self._last_line = self._last_state = float("-inf")
-        self._events: Events | None = None
+        self._events: EventFile | None = None
 
     def begin(self, *, done: int, steps: int, epochs: int) -> None:
-        """Training starts after `done` of `steps` steps; what a killed run told of later ones is forgotten."""
+        """Training starts after `done` of `steps` optimiser steps; drop what a killed run logged of later ones."""
         self.done, self.steps, self.epochs = done, steps, epochs
         self._started = self._last_step = time.monotonic()
         if self.main:
-            self._forget_after(done)
+            self._drop_lines_after(done)
             self._try(self._open_events)
             self.state("running")
 
-    def step(self, made: Step) -> None:
+    def step(self, step: Step) -> None:
+        """Report a finished step."""
         now = time.monotonic()
         self._durations.append(now - self._last_step)
-        self._last_step, self.done = now, made.step
+        self._last_step, self.done = now, step.step
         if not self.main:
             return
         line = {
-            "step": made.step,
+            "step": step.step,
             "steps": self.steps,
-            "epoch": made.epoch,
-            "loss": made.loss,
-            "nll": made.nll,
-            "ranking": made.ranking,
-            "lr": made.lr,
-            "seconds": round(self._before + now - self._started, 3),
-            "eta_seconds": round(self._left(), 1),
+            "epoch": step.epoch,
+            **step.losses,
+            "lr": step.lr,
+            "seconds": round(self._seconds_before + now - self._started, 3),
+            "eta_seconds": round(self._seconds_left(), 1),
         }
         self._try(lambda: self._append(line))
-        self._try(lambda: self._to_events(made))
+        self._try(lambda: self._log_events(step))
         if now - self._last_state > STATE_EVERY:
             self.state("running", self.warning)
-        if now - self._last_line > LINE_EVERY or made.step == self.steps:
+        if now - self._last_line > LINE_EVERY or step.step == self.steps:
             self._last_line = now
-            self.say(self._line(made))
+            self.say(self._line(step))
 
     def state(self, state: str, message: str = "", remedy: str = "") -> None:
-        """Replace state.json."""
+        """Replace state.json. state: running, stopped, failed or done."""
         if self.main:
             self._last_state = time.monotonic()
             self._write_state(state, message, remedy)
 
     def _write_state(self, state: str, message: str, remedy: str) -> None:
-        told = {
+        content = {
             "state": state,
             "step": self.done,
             "steps": self.steps,
             "message": message,
             "remedy": remedy,
         }
-        self._try(lambda: replace_json(self.folder / "state.json", told))
+        self._try(lambda: replace_json(self.folder / "state.json", content))
 
     def fail(self, cause: str, remedy: str) -> None:
-        """By the process that failed, which may be another than the main one; the first to fail names the cause."""
+        """Report a failure, from whichever process failed; the first to fail names the cause."""
         path = self.folder / "state.json"
-        known = json.loads(path.read_text(encoding="utf-8"))["state"] if path.is_file() else ""
-        if known != "failed":
+        state = json.loads(path.read_text(encoding="utf-8"))["state"] if path.is_file() else ""
+        if state != "failed":
             self._write_state("failed", cause, remedy)
 
     def warn(self, message: str) -> None:
-        """Something went wrong, and the run goes on; state.json tells it until a warning without words."""
+        """Report a problem that does not end the run. state.json shows it until `warn("")`."""
         if message and self.main:
             print(message, file=sys.stderr, flush=True)
         if message != self.warning:
@@ -114,37 +116,41 @@ class Progress:
             self.state("running", message)
 
     def say(self, text: str) -> None:
+        """Print a line, unless quiet."""
         if self.main and not self.quiet:
             print(text, flush=True)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return (self.steps - self.done) * sum(self._durations) / len(self._durations)
 
-    def _line(self, made: Step) -> str:
+    def _line(self, step: Step) -> str:
         pace = sum(self._durations) / len(self._durations)
+        (total, value), *terms = step.losses.items()
+        losses = f"{total} {value:.4f}"
+        if terms:
+            losses += " = " + " + ".join(f"{name} {term:.4f}" for name, term in terms)
         return (
-            f"step {made.step}/{self.steps} ({made.step / self.steps:.0%})  epoch {made.epoch}/{self.epochs}  "
-            f"loss {made.loss:.4f} = nll {made.nll:.4f} + ranking {made.ranking:.4f}  lr {made.lr:.2e}  "
-            f"{pace:.2f} s/step  {duration(self._left())} left"
+            f"step {step.step}/{self.steps} ({step.step / self.steps:.0%})  epoch {step.epoch}/{self.epochs}  "
+            f"{losses}  lr {step.lr:.2e}  {pace:.2f} s/step  {format_duration(self._seconds_left())} left"
         )
 
-    def _forget_after(self, step: int) -> None:
+    def _drop_lines_after(self, step: int) -> None:
         path = self.folder / "progress.jsonl"
-        kept = [line for line in read_lines(path) if line["step"] <= step] if step else []
-        self._before = kept[-1]["seconds"] if kept else 0.0
-        text = "".join(json.dumps(line) + "\n" for line in kept)
+        lines = [line for line in read_lines(path) if line["step"] <= step] if step else []
+        self._seconds_before = lines[-1]["seconds"] if lines else 0.0
+        text = "".join(json.dumps(line) + "\n" for line in lines)
         self._try(lambda: _replace(path, text))
 
     def _append(self, line: dict[str, Any]) -> None:
         append(self.folder / "progress.jsonl", json.dumps(line).encode() + b"\n")
 
     def _open_events(self) -> None:
-        self._events = Events(self.folder / "tensorboard", done=self.done)
+        self._events = EventFile(self.folder / "tensorboard", done=self.done)
 
-    def _to_events(self, made: Step) -> None:
+    def _log_events(self, step: Step) -> None:
         if self._events:
-            values = {f"train/{name}": getattr(made, name) for name in ("loss", "nll", "ranking", "lr")}
-            self._events.add(made.step, values)
+            values = {f"train/{name}": value for name, value in step.losses.items()}
+            self._events.add(step.step, {**values, "train/lr": step.lr})
 
     def _try(self, write: Callable[[], object]) -> None:
         with contextlib.suppress(OSError):
@@ -152,18 +158,18 @@ class Progress:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a progress.jsonl; the last one may be cut short by a kill."""
-    found = []
+    """The lines of a progress.jsonl, up to the first that a kill cut short."""
+    lines = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
         try:
-            found.append(json.loads(line))
+            lines.append(json.loads(line))
         except json.JSONDecodeError:
             break
-    return found
+    return lines
 
 
 def replace_json(path: Path, value: dict[str, Any]) -> None:
-    """Write beside it and swap, so that a reader never sees half a file."""
+    """Write a new file and swap it in, so that a reader never sees half a file. Raises OSError."""
     _replace(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -173,7 +179,7 @@ def _replace(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """For a person: 45 s, 12 min, 3 h 20 min."""
     minutes = round(seconds / 60)
     if seconds < 90:

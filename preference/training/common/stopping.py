@@ -1,4 +1,4 @@
-"""Stopping a run from outside: signals, and the process that started it."""
+"""Stopping a run from outside: by signals, or because the process that started it has ended."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import psutil
 
 from preference.training.common.messages import gettext as _
 
-LOOK_EVERY = 1.0  # seconds
-# Ctrl-C reaches a process of torchrun twice: from the terminal, and passed on.
-ECHO = 1.0  # seconds
+PARENT_POLL = 1.0  # seconds between two looks at the parent process
+# Ctrl-C reaches a process of torchrun twice: from the terminal, and forwarded by torchrun.
+ECHO = 1.0  # seconds within which a second signal is that echo
 
 
 class Stopped(BaseException):
-    """The run was asked to stop. Not an Exception: nothing on the way may take it for a failure."""
+    """The run was asked to stop. Not an Exception, so that no `except Exception` takes it for a failure.
+
+    signum: number of the signal; the exit status is 128 + signum. why: a translated sentence.
+    """
 
     def __init__(self, signum: int, why: str) -> None:
         super().__init__(signum, why)
@@ -27,54 +30,58 @@ class Stopped(BaseException):
 
 
 class StopRequest:
-    """Remembers that the run shall stop; raises at once where there is nothing to be saved yet.
+    """Remembers that the run is to stop, until the trainer checks; before the first step it raises at once.
 
-    A person who presses Ctrl-C again does not want to wait for the checkpoint.
+    steps_run: set by the trainer at its first step; from then on a stop waits for a checkpoint. A second Ctrl-C does
+    not wait: it raises KeyboardInterrupt.
     """
 
     def __init__(self) -> None:
         self.signum = 0
         self.why = ""
         self.steps_run = False
-        self._heard_at = 0.0
+        self._first_signal_at = 0.0
 
     def listen(self) -> None:
+        """Handle SIGTERM and SIGINT from now on. Call it in the main thread."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._heard)
+            signal.signal(number, self._handle)
 
     def watch_parent(self, pid: int) -> None:
-        """Stop as on SIGTERM when the process `pid` has ended."""
+        """Stop as on SIGTERM when the process `pid` ends."""
         threading.Thread(target=self._watch, args=(pid,), daemon=True).start()
 
     def ask(self, signum: int, why: str) -> None:
+        """Request a stop; the first request counts."""
         self.signum = self.signum or signum
         self.why = self.why or why
 
     def check(self) -> None:
+        """Raise Stopped if a stop was requested."""
         if self.signum:
             raise Stopped(self.signum, self.why)
 
-    def _heard(self, signum: int, _frame: FrameType | None) -> None:
-        again = self.signum and time.monotonic() - self._heard_at > ECHO
+    def _handle(self, signum: int, _frame: FrameType | None) -> None:
+        again = self.signum and time.monotonic() - self._first_signal_at > ECHO
         if signum == signal.SIGINT and again:
             raise KeyboardInterrupt
-        self._heard_at = self._heard_at or time.monotonic()
+        self._first_signal_at = self._first_signal_at or time.monotonic()
         self.ask(signum, _("Stopped by %(signal)s.") % {"signal": signal.Signals(signum).name})
         if not self.steps_run:
             self.check()
 
     def _watch(self, pid: int) -> None:
-        waiting = threading.Event()
-        while alive(pid):
-            waiting.wait(LOOK_EVERY)
+        pause = threading.Event()
+        while is_alive(pid):
+            pause.wait(PARENT_POLL)
         why = _("Stopped because process %(number)s, which started it, has ended.") % {"number": pid}
         self.ask(signal.SIGTERM, why)
-        # The main thread may be in the middle of loading; the signal's handler is what reaches it there.
+        # The main thread may be loading a model; only the signal handler reaches it there.
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def alive(pid: int) -> bool:
-    """A process that has ended, but whose end nobody has taken note of, is not alive."""
+def is_alive(pid: int) -> bool:
+    """Whether a process runs. A zombie (ended, not yet waited for) does not."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""Tokenizer and training batches of the demo model. The corpus is generated while training, never stored."""
+"""Tokenizer and training batches of the demo model. The corpus is generated during training and never stored."""
 
 import random
 from collections.abc import Iterator
@@ -19,7 +19,10 @@ TOKENIZER_DIALOGUES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Token ids and labels of shape (rows, length), right-padded; what is not learned has label -100."""
+    """inputs, labels: (rows, length), padded on the right; labels are IGNORED where nothing is learned.
+
+    tokens: without padding.
+    """
 
     inputs: torch.Tensor
     labels: torch.Tensor
@@ -27,12 +30,12 @@ class Batch:
 
 
 def texts(seed: int, dialogues: int, *, short: bool = False) -> list[list[str]]:
-    """Utterances of `dialogues` dialogues, both languages in turn."""
+    """The utterances of each of `dialogues` generated dialogues, the two languages alternating."""
     return [[text for _, text in dialogue] for _, dialogue in write_corpus(seed, dialogues, short=short)]
 
 
 def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
-    """Byte-level BPE in which every Chinese character is a pre-token of its own."""
+    """Byte-level BPE with `vocabulary` entries; every Chinese character is a pre-token, so that no merge crosses it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -62,14 +65,14 @@ def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
 
 
 def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]:
-    """<bos> u1 <eou> u2 <eou> ..., cut at the longest row that the model takes."""
+    """`<bos> u1 <eou> u2 <eou> …` as token ids, cut on the right to the longest row that the model takes."""
     rows = [tokenizer.encode(text, add_special_tokens=False) for text in dialogue]
     ids = [tokenizer.bos_token_id, *(token for row in rows for token in [*row, tokenizer.eos_token_id])]
     return ids[: tokenizer.model_max_length]
 
 
 def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False) -> Batch:
-    """Right-pads rows of about equal length; `replies_only` leaves the openings without labels."""
+    """One batch of rows of about equal length. replies_only: the openings get no labels."""
     width = max(len(ids) for ids in rows)
     inputs = torch.full((len(rows), width), tokenizer.pad_token_id)
     labels = torch.full((len(rows), width), IGNORED)
@@ -83,9 +86,10 @@ def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_on
 def batches(
     seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int, *, first_replies: bool = False
 ) -> Iterator[Batch]:
-    """Batches of at most `budget` padded tokens of one chunk of the corpus, in random order.
+    """Batches of one chunk of the corpus, in random order, each of at most `budget` tokens with padding.
 
-    `first_replies`: mostly short dialogues, and no label on the openings; what is hardest gets most practice.
+    first_replies: mostly short dialogues, without labels on the openings. First replies are the hardest part, and get
+    the most practice this way.
     """
     chunk_seed = seed * 100_000 + chunk
     dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies)
@@ -93,7 +97,7 @@ def batches(
     rows.sort(key=len)
     groups: list[list[list[int]]] = [[]]
     for row in rows:
-        # Rows come in order of length, so the newest is the widest.
+        # Rows are sorted by length, so this one is the longest of its group.
         if (len(groups[-1]) + 1) * len(row) > budget:
             groups.append([])
         groups[-1].append(row)

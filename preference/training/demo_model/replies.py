@@ -1,4 +1,4 @@
-"""Prints what the demo model says, for people to judge: replies to the held-out openings, and whole dialogues."""
+"""Printing replies of the demo model for people to judge: to held-out openings, and in whole dialogues."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ REPLIES, ROUNDS, DIALOGUES = 7, 7, 5
 
 
 def replies(backend: HFBackend, context: list[str], *, seed: int, count: int = REPLIES) -> list[str]:
-    """Different replies to `context` (oldest first), drawn as the product draws them by default."""
+    """`count` different replies to `context`, oldest utterance first, with the product's default sampling."""
     messages = tuple(Message("AB"[at % 2], text) for at, text in enumerate(context))
     speaker = "AB"[len(context) % 2]
     (answer,) = backend.generate([ReplyRequest(f"shown {seed}", messages, speaker, seed=seed, count=count)])
@@ -20,7 +20,7 @@ def replies(backend: HFBackend, context: list[str], *, seed: int, count: int = R
 
 
 def show_openings(folder: Path) -> None:
-    """Seven replies to each held-out opening; the seeds are fixed, so that a judgement can be checked."""
+    """Print seven replies to each held-out opening. The seeds are fixed, so that a judgement can be checked."""
     backend = HFBackend(str(folder))
     for seed, (language, where, opening) in enumerate(heldout_openings()):
         print(f"\n[{language} {where}] {opening}")
@@ -29,7 +29,7 @@ def show_openings(folder: Path) -> None:
 
 
 def dialogue(backend: HFBackend, opening: str, rounds: int = ROUNDS) -> list[str]:
-    """`rounds` rounds; the model writes everything after the opening, first draw, nothing chosen."""
+    """A dialogue of `rounds` rounds. The model writes everything after the opening: one draw each, nothing selected."""
     turns = [opening]
     while len(turns) < 2 * rounds:
         turns += replies(backend, turns, seed=len(turns), count=1)
@@ -37,10 +37,10 @@ def dialogue(backend: HFBackend, opening: str, rounds: int = ROUNDS) -> list[str
 
 
 def show_dialogues(folder: Path) -> None:
-    """Five dialogues of seven rounds in each language, from every fourth held-out opening."""
+    """Print five dialogues of seven rounds in each language, from every fourth held-out opening."""
     backend = HFBackend(str(folder))
     for language in LANGUAGES:
-        openings = [text for tongue, _, text in heldout_openings() if tongue == language]
+        openings = [text for code, _, text in heldout_openings() if code == language]
         for opening in openings[::4][:DIALOGUES]:
             print(f"\n[{language}]")
             for at, text in enumerate(dialogue(backend, opening)):

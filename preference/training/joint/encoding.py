@@ -1,8 +1,8 @@
-"""Dialogues as token ids, always in the plain rendering: `<bos>` utterance `<eou>` utterance `<eou>` …
+"""Dialogues as token ids, always rendered plainly: `<bos>` utterance `<eou>` utterance `<eou>` …
 
-`<eou>` is the tokenizer's eos_token. A chat template would render an utterance differently as a reply and as context,
-so that replies could not share what is encoded; models are saved without one, and serving renders them plainly too
-(generation.backends.hf.rendering.PlainRenderer, whose rules these are).
+`<eou>` is the tokenizer's eos_token; the preference head reads its hidden state. A chat template would render an
+utterance differently as a reply and as context, so that replies could not share what is encoded. Models are therefore
+saved without one, and serving follows the same rules (generation.backends.hf.rendering.PlainRenderer).
 """
 
 from __future__ import annotations
@@ -16,17 +16,24 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
 Tokens = tuple[int, ...]
-KEPT_TEXTS = 1 << 15
-SHORTEST_CONTEXT = 8
+CACHED_TEXTS = 1 << 15
+SHORTEST_CONTEXT = 8  # tokens
 
 
 class Encoder:
-    """context, reply: tokens at most, the end of the utterance counted; notes: what was set differently, and why."""
+    """Encodes utterances, replies and contexts within their limits.
+
+    context_limit, reply_limit: longest in tokens, <bos> and <eou> included. start: <bos> if the tokenizer has one.
+    end: <eou>. notes: limits that the model forced, in sentences.
+    """
 
     def __init__(
         self, tokenizer: Any, *, context: int = 384, reply: int = 128, positions: int | None = None
     ) -> None:
-        """positions: the longest sequence that the model takes. Raises TrainingError."""
+        """context, reply: limits in tokens. positions: the longest sequence that the model takes, None: any.
+
+        Raises TrainingError if the tokenizer has no end token, or the limits do not fit the model.
+        """
         if tokenizer.eos_token_id is None:
             raise TrainingError(
                 _("The tokenizer has no eos_token, which ends an utterance."),
@@ -37,14 +44,14 @@ class Encoder:
         self.notes: list[str] = []
         self.start: Tokens = () if tokenizer.bos_token_id is None else (tokenizer.bos_token_id,)
         self.end: int = tokenizer.eos_token_id
-        # Never seen by a token that counts. Models warn of their own pad token where there is no padding mask.
+        # No token that counts ever attends to padding. With their own pad token, models warn about the missing mask.
         self.pad = self.end
-        self.context_limit = self._fitting(context, reply, positions)
+        self.context_limit = self._context_that_fits(context, reply, positions)
         self.reply_limit = reply
         self._encode = TextEncoder(tokenizer).encode
-        self.utterance = lru_cache(KEPT_TEXTS)(self._utterance)
+        self.utterance = lru_cache(CACHED_TEXTS)(self._utterance)
 
-    def _fitting(self, context: int, reply: int, positions: int | None) -> int:
+    def _context_that_fits(self, context: int, reply: int, positions: int | None) -> int:
         if positions is None or context + reply <= positions:
             return context
         if positions - reply < SHORTEST_CONTEXT:
@@ -56,31 +63,31 @@ class Encoder:
                 % {"positions": positions, "reply": reply},
                 _("Lower the recipe's reply, or use a model with more positions."),
             )
-        said = _(
+        template = _(
             "Contexts are cut to %(cut)s tokens instead of %(context)s, because the model takes %(positions)s "
             "at most."
         )
-        self.notes.append(said % {"cut": positions - reply, "context": context, "positions": positions})
+        self.notes.append(template % {"cut": positions - reply, "context": context, "positions": positions})
         return positions - reply
 
     def _utterance(self, text: str) -> Tokens:
-        """With its end; nothing at all for a blank one."""
+        """All tokens of an utterance and <eou>; empty for a blank one."""
         return (*self._encode(text), self.end) if text.strip() else ()
 
     def reply(self, text: str) -> Tokens:
-        """Cut to the limit, and always with its end, where it is scored."""
+        """At most reply_limit tokens, cut on the right, and always with <eou>, where the reply is scored."""
         tokens = self.utterance(text)
         return tokens if len(tokens) <= self.reply_limit else (*tokens[: self.reply_limit - 1], self.end)
 
     def context(self, utterances: Sequence[str]) -> Tokens:
-        """The newest utterances that fit whole; the last is never dropped, only cut from the left."""
+        """The newest utterances that fit into context_limit; the last one is never dropped, only cut on the left."""
         room = self.context_limit - len(self.start)
-        kept: Tokens = ()
+        context: Tokens = ()
         for text in reversed(utterances):
             tokens = self.utterance(text[-room * LONGEST_TOKEN :])
-            if not kept:
+            if not context:
                 tokens = tokens[-room:]
-            if len(kept) + len(tokens) > room:
+            if len(context) + len(tokens) > room:
                 break
-            kept = tokens + kept
-        return self.start + kept
+            context = tokens + context
+        return self.start + context

@@ -1,4 +1,8 @@
-"""A causal language model with a preference head: one forward, both losses (Diamante, section 3)."""
+"""A causal language model with a preference head: one forward pass, both losses (Diamante, section 3).
+
+The backbone is any `AutoModelForCausalLM`. The head is one linear layer, hidden size → 1, read at the token that ends
+the reply. The losses are computed inside `forward`, so that DDP, FSDP and DeepSpeed wrap them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, logsigmoid
 from transformers.utils.generic import ModelOutput
 
 from generation.backends.hf.loading import load
@@ -21,16 +24,19 @@ from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.joint.attention import additive, attend_in_blocks
+from preference.training.joint.attention import additive_mask, attend_in_blocks
+from preference.training.joint.loss import generation_loss, preference_loss, token_losses
 
-ABOUT_FILE = "training.json"
+EXPLANATION_FILE = "training.json"
+HEAD_SPREAD = 0.02  # standard deviation of a new head's weights
 
 
 @dataclass
 class JointOutput(ModelOutput):
-    """loss = nll + ranking, each this micro-batch's share of the mean over its optimiser step.
+    """Losses of one micro-batch, each its share of the mean over the optimiser step (see `loss`), in nats.
 
-    scores: preference score of every reply, shape (K,); token_nll: of every target in nats, shape (N,).
+    loss: nll + ranking, a scalar like both. scores: (K,) preference scores of the replies. token_nll: (N,) of every
+    target token.
     """
 
     loss: Tensor | None = None
@@ -41,28 +47,29 @@ class JointOutput(ModelOutput):
 
 
 class JointModel(nn.Module):
-    """`backbone`: any causal language model; `head`: hidden state → preference score.
+    """`backbone`: a causal language model. `head`: linear, hidden state → preference score.
 
-    The score of a reply is the head's value at its end-of-utterance token. The tokenizer has no chat template.
+    The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. The
+    tokenizer has no chat template (see `encoding`). notes: what was changed in the backbone, in sentences.
     """
 
     def __init__(
         self, backbone: Any, tokenizer: Any, head: nn.Linear | None = None, *, seed: int = 0
     ) -> None:
-        """seed: of a new head, where none is given."""
+        """head: None makes a new one, drawn from `seed`."""
         super().__init__()
         self.backbone = backbone
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
-        self.notes = _no_dropout(backbone)
+        self.notes = _disable_dropout(backbone)
         attend_in_blocks(backbone)
-        self._only_labelled = _logits_are_the_head_alone(backbone)
+        self._logits_from_hidden = _logits_are_linear_in_hidden(backbone)
 
     @classmethod
     def from_pretrained(cls, source: str | Path, *, seed: int = 0, dtype: str = "float32") -> JointModel:
-        """From a folder, saved here or by transformers, or a hub id; on the CPU, ready to train.
+        """Load a folder written here or by transformers, or a hub id; on the CPU, in training mode.
 
-        Raises TrainingError where anything is missing or does not fit together.
+        seed: of the head, if the folder has none. Raises TrainingError if anything is missing or does not fit.
         """
         try:
             loaded = load(str(source), "cpu", dtype)
@@ -75,9 +82,9 @@ class JointModel(nn.Module):
 
     @property
     def positions(self) -> int | None:
-        """The longest sequence that the model takes, None where it does not say."""
-        found = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        return found or None
+        """The longest sequence that the model takes, in tokens; None if its configuration does not say."""
+        limit = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        return limit or None
 
     @property
     def config(self) -> Any:
@@ -99,49 +106,55 @@ class JointModel(nn.Module):
         position_ids: Tensor | None = None,
         attention: Tensor | None = None,
     ) -> JointOutput:
-        """Losses of one micro-batch, as the layouts make it.
+        """Losses of one micro-batch, as `layouts.rows.collate` makes it.
 
-        input_ids, position_ids: (B, L). attention: (B, L, L), True where a token (second axis) sees another; None is
-        causal. predict_at: (N, 2) row and column of the token that each of the `targets` (N,) is predicted from.
-        score_at: (K, 2) row and column of the end of every reply. pairs: (P, 2) indices of the better and the worse
-        reply. tokens_in_step, pairs_in_step: totals of the optimiser step, over all its micro-batches and processes.
+        B rows of L tokens hold K replies, N target tokens and P ranked pairs; all indices are int64.
+
+        input_ids, position_ids: (B, L); positions None: 0 … L - 1.
+        attention: (B, L, L), True where the token of the second axis sees that of the third; None: causal.
+        predict_at: (N, 2), row and column of the token from whose hidden state each of `targets`, (N,), is predicted.
+        score_at: (K, 2), row and column of the end of every reply.
+        pairs: (P, 2), indices into the replies: the better, the worse.
+        tokens_in_step, pairs_in_step: scalars, totals of the optimiser step over all micro-batches and processes.
         """
-        where = {} if position_ids is None else {"position_ids": position_ids}
-        seen = {} if attention is None else {"attention_mask": additive(attention, self.backbone.dtype)}
-        hidden, logits = self._run(predict_at, input_ids=input_ids, use_cache=False, **where, **seen)
-        token_nll = cross_entropy(logits.float(), targets, reduction="none")
+        positions = {} if position_ids is None else {"position_ids": position_ids}
+        mask = {} if attention is None else {"attention_mask": additive_mask(attention, self.backbone.dtype)}
+        hidden, logits = self._run(predict_at, input_ids=input_ids, use_cache=False, **positions, **mask)
+        token_nll = token_losses(logits, targets)
         scores = self._score(hidden[score_at[:, 0], score_at[:, 1]])
-        better, worse = scores[pairs].unbind(1)
-        nll = token_nll.sum() / tokens_in_step.clamp(min=1)
-        ranking = -logsigmoid(better - worse).sum() / pairs_in_step.clamp(min=1)
+        nll = generation_loss(token_nll, tokens_in_step)
+        ranking = preference_loss(scores, pairs, pairs_in_step)
         return JointOutput(nll + ranking, nll, ranking, scores, token_nll)
 
     def _run(self, predict_at: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
-        """Hidden states (B, L, width), and logits (N, vocabulary) at the predicting tokens alone."""
+        """Hidden states (B, L, hidden) and logits (N, vocabulary), the latter only where a target is predicted.
+
+        Logits at all positions would be the largest tensor of the step: B · L · vocabulary.
+        """
         rows, columns = predict_at.unbind(1)
-        if self._only_labelled:
+        if self._logits_from_hidden:
             hidden: Tensor = self.backbone.base_model(**inputs).last_hidden_state
             return hidden, self.backbone.get_output_embeddings()(hidden[rows, columns])
         output = self.backbone(**inputs, output_hidden_states=True)
         return output.hidden_states[-1], output.logits[rows, columns]
 
     def _score(self, hidden: Tensor) -> Tensor:
-        """In single precision: differences of scores are small, and half precision would round them off."""
+        """Scores (K,) of hidden states (K, hidden), in fp32: half precision would round away small differences."""
         with torch.autocast(hidden.device.type, enabled=False):
-            # Not by calling the head: FSDP may hold it in half precision.
+            # Written out instead of calling the head, which FSDP may hold in half precision.
             scores: Tensor = hidden.float() @ self.head.weight[0].float() + self.head.bias.float()
         return scores
 
     def save_pretrained(self, folder: str | Path, about: Mapping[str, Any] | None = None) -> None:
-        """An ordinary Hugging Face folder, the head, and `about` as training.json.
+        """Write an ordinary Hugging Face folder, the head beside it, and `about` as training.json.
 
-        An older folder of that name stays until the new one is whole. Raises TrainingError where it cannot be written.
+        An older folder of that name stays until the new one is complete. Raises TrainingError if writing fails.
         """
         folder = Path(folder)
         partial, old = (folder.with_name(f"{folder.name}.{state}") for state in ("part", "old"))
         try:
-            for rest in (partial, old):
-                shutil.rmtree(rest, ignore_errors=True)
+            for leftover in (partial, old):
+                shutil.rmtree(leftover, ignore_errors=True)
             self._write(partial, about)
             if folder.exists():
                 folder.rename(old)
@@ -162,20 +175,20 @@ class JointModel(nn.Module):
         save_file(weights, folder / HEAD_FILE)
         if about is not None:
             text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-            (folder / ABOUT_FILE).write_text(text, encoding="utf-8")
+            (folder / EXPLANATION_FILE).write_text(text, encoding="utf-8")
 
 
-def _width(backbone: Any) -> int:
+def _hidden_size(backbone: Any) -> int:
     return int(backbone.get_output_embeddings().weight.shape[1])
 
 
 def _new_head(backbone: Any, seed: int) -> nn.Linear:
-    """Small and seeded, apart from the random numbers of everything else."""
-    width = _width(backbone)
-    head = nn.Linear(width, 1, device=backbone.device)
-    drawn = torch.randn(1, width, generator=torch.Generator().manual_seed(seed))
+    """A head with small random weights, from a generator of its own: other random draws do not change it."""
+    size = _hidden_size(backbone)
+    head = nn.Linear(size, 1, device=backbone.device)
+    drawn = torch.randn(1, size, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
-        head.weight.copy_(0.02 * drawn)
+        head.weight.copy_(HEAD_SPREAD * drawn)
         head.bias.zero_()
     return head
 
@@ -186,15 +199,19 @@ def _linear(saved: PreferenceHead) -> nn.Linear:
     return head
 
 
-def _no_dropout(backbone: Any) -> list[str]:
-    """Sets every dropout to 0: the layouts give the same gradient only where no two replies differ by chance."""
-    found = []
+def _disable_dropout(backbone: Any) -> list[str]:
+    """Set every dropout to 0, in place; a note if there was any.
+
+    Replies that share an encoded context share its dropout mask as well. Encoded apart they would each have their own,
+    so that the layouts would have different gradients.
+    """
+    changed = []
     for module in [backbone.config, *backbone.modules()]:
         for name, value in list(vars(module).items()):
             if isinstance(value, float) and value > 0 and _is_dropout(module, name):
                 setattr(module, name, 0.0)
-                found.append(name)
-    if not found:
+                changed.append(name)
+    if not changed:
         return []
     return [_("Dropout is set to 0, because replies that share a context cannot each have their own.")]
 
@@ -205,20 +222,21 @@ def _is_dropout(module: Any, name: str) -> bool:
 
 
 @torch.no_grad()
-def _logits_are_the_head_alone(backbone: Any) -> bool:
-    """False for models that scale or cap their logits after the last product, or do not separate it; by trying."""
-    size = backbone.get_input_embeddings().weight.shape[0]
-    tokens = torch.tensor([[7 * i % size for i in range(1, 9)]], device=backbone.device)
+def _logits_are_linear_in_hidden(backbone: Any) -> bool:
+    """Whether the output layer alone turns last hidden states into logits; found by running both on 8 tokens.
+
+    False for models that scale or cap their logits afterwards, or that do not expose the two parts.
+    """
+    vocabulary = backbone.get_input_embeddings().weight.shape[0]
+    tokens = torch.tensor([[7 * i % vocabulary for i in range(1, 9)]], device=backbone.device)
     was_training = backbone.training
     backbone.eval()
     try:
         hidden = backbone.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-        mine, theirs = (
-            backbone.get_output_embeddings()(hidden),
-            backbone(input_ids=tokens, use_cache=False).logits,
-        )
-        return bool(torch.allclose(mine.float(), theirs.float(), rtol=1e-3, atol=1e-5))
-    except (AttributeError, TypeError):  # another structure than most
+        from_hidden = backbone.get_output_embeddings()(hidden)
+        logits = backbone(input_ids=tokens, use_cache=False).logits
+        return bool(torch.allclose(from_hidden.float(), logits.float(), rtol=1e-3, atol=1e-5))
+    except (AttributeError, TypeError):  # a structure unlike most models'
         return False
     finally:
         backbone.train(was_training)

@@ -15,7 +15,7 @@ from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, Split
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export
 from preference.data.selectors.selection import Filters, preview, select
 from projects.models import Project, Role

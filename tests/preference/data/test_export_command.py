@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 
 from dialogues.models import Dialogue, ReviewState, Split
 from jobs.models import Job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.management.commands.export_dataset import Command
 from projects.models import Project
 from tests.preference.conftest import diamante_file

@@ -15,7 +15,8 @@ from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, retry_job, run_job, start_job
-from preference.data.formats import FORMATS, ExportFormat, diamante
+from preference.data.formats import diamante
+from preference.data.formats.catalogue import FORMATS, ExportFormat
 from preference.data.formats.writing import manifest_path
 from preference.data.models.exports import Export, Shape
 from preference.data.selectors.exports import export_for, file_of

@@ -18,7 +18,7 @@ from annotation.labelling.models.labels import Submission
 from annotation.project_setup.services import create_project
 from dialogues.services.imports import start_import
 from jobs.services import run_job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export
 from preference.data.selectors.selection import Filters, preview, select
 from projects.models import Project

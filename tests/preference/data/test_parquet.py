@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
-from preference.data.formats import FORMATS
 from preference.data.formats import parquet as writing
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.parquet import SCHEMAS, ParquetRows
 from preference.data.formats.writing import Counted, export
 from preference.data.models.exports import Export, FileType, Shape

@@ -12,7 +12,7 @@ from annotation.authoring.services.completion import take_back_dialogue
 from annotation.tasks.models.work import Assignment
 from dialogues.models import Dialogue, DialogueState, Split
 from jobs.models import Job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.replies import Drawn
 from preference.data.selectors import selection
 from preference.data.selectors.formats import shapes_of

@@ -21,9 +21,9 @@ from jobs.services import retry_job, run_job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import file_of
-from preference.data.selectors.frozen import FILES, frozen, verified
-from preference.data.selectors.gaps import expected_shortages, shortages_of
+from preference.data.selectors.frozen_dialogues import FILES, frozen, verified
 from preference.data.selectors.selection import Filters, select
+from preference.data.selectors.shortages import expected_shortages, shortages_of
 from preference.data.services.exports import start_export
 from preference.data.services.snapshots import remove_snapshot_files, take_snapshot
 from preference.data.storage import snapshots_root

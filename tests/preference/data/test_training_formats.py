@@ -14,14 +14,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from dialogues.models import CandidateSet, Dialogue, Split
 from jobs.models import Job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.quadruples import SIMILAR
 from preference.data.formats.replies import Drawn
 from preference.data.formats.writing import Manifest, export
 from preference.data.selectors import random_replies
 from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows, squeezed
 from preference.data.selectors.selection import Filters, select
-from preference.training.joint.sampling import character_f1
+from preference.training.joint.quadruples import character_f1
 from projects.models import Project
 from tests.preference.conftest import EVERYTHING, PASS, Rows, Written, diamante_file
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job
-from preference.data.formats import FORMATS
+from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export_to
 from preference.data.models.exports import FileType
 from preference.data.selectors.selection import select

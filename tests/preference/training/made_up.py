@@ -11,7 +11,8 @@ from transformers import AutoModelForCausalLM
 
 from preference.training.joint.data import TrainingDialogue, Turn
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts import Layout, MicroBatch
+from preference.training.joint.layouts.micro_batches import Layout
+from preference.training.joint.layouts.rows import MicroBatch
 from tests.generation.conftest import build_tokenizer, config_of
 
 torch.set_num_threads(1)

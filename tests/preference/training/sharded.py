@@ -36,6 +36,7 @@ def shard_on_a_cpu() -> None:
 if __name__ == "__main__":
     os.environ.update(ASKED)
     shard_on_a_cpu()
-    from preference.training.joint.command import leave, main
+    from preference.training.common.command import exit_process
+    from preference.training.joint.command import main
 
-    leave(main())
+    exit_process(main())

@@ -30,8 +30,8 @@ def test_it_is_english_where_there_is_no_catalogue(language: str) -> None:
 
 
 def test_two_sentences_have_a_space_between_them_only_where_both_are_there() -> None:
-    assert messages.together("One.", "Two.") == "One. Two."
-    assert (messages.together("One.", ""), messages.together("", "Two.")) == ("One.", "Two.")
+    assert messages.join_sentences("One.", "Two.") == "One. Two."
+    assert (messages.join_sentences("One.", ""), messages.join_sentences("", "Two.")) == ("One.", "Two.")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.disks import files_up_to
 
 
 def step(number: int) -> Step:
-    return Step(number, epoch=1, loss=3.0, nll=2.0, ranking=1.0, lr=0.1)
+    return Step(number, epoch=1, lr=0.1, losses={"loss": 3.0, "nll": 2.0, "ranking": 1.0})
 
 
 @pytest.fixture

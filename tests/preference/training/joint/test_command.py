@@ -144,14 +144,14 @@ def test_a_run_stops_with_a_checkpoint_when_its_parent_has_ended(trains: Trains,
 def test_a_signal_writes_a_checkpoint_and_ends_with_its_number(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    made = JointTrainer.made_step
+    made = JointTrainer.report_step
 
     def interrupted(self: JointTrainer) -> None:
         made(self)
         if self.state.global_step == 2:
             signal.raise_signal(number)
 
-    monkeypatch.setattr(JointTrainer, "made_step", interrupted)
+    monkeypatch.setattr(JointTrainer, "report_step", interrupted)
     assert trains(tmp_path) == 128 + number
     assert state_of(tmp_path) == {
         "state": "stopped", "step": 2, "steps": 6, "message": f"Stopped by {number.name}.", "remedy": "",

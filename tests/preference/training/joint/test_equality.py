@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy, logsigmoid
 from preference.training.joint.data import TrainingDialogue
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts import LAYOUTS, Layout
-from preference.training.joint.sampling import Quadruple, quadruples
+from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout
+from preference.training.joint.quadruples import Quadruple, draw_quadruples
 from tests.preference.training.made_up import joint_model, learned, ragged
 
 SHAPES = {
@@ -62,7 +62,7 @@ def test_every_layout_has_the_loss_and_gradient_of_the_papers_equations(name: st
     model = model_of(name)
     dialogues = ragged(seed)
     encoder = Encoder(model.tokenizer, context=48, reply=16)
-    step = quadruples(dialogues, seed=seed, epoch=0)
+    step = draw_quadruples(dialogues, seed=seed, epoch=0)
     loss = plain_loss(model, encoder, dialogues, step)
     torch.autograd.backward(loss)
     expected = {key: p.grad.clone() for key, p in model.named_parameters() if p.grad is not None}
@@ -82,7 +82,7 @@ def test_how_a_step_is_cut_does_not_matter(layout: str, budget: int) -> None:
     model = joint_model("qwen3")
     dialogues = ragged(4, count=6)
     encoder = Encoder(model.tokenizer, context=48, reply=16)
-    step = quadruples(dialogues, seed=4, epoch=0)
+    step = draw_quadruples(dialogues, seed=4, epoch=0)
     losses, gradients = learned(model, Layout("naive", dialogues, encoder).micro_batches(step))
     cut = Layout(layout, dialogues, encoder, token_budget=budget).micro_batches(step)
     assert len(cut) > 1 or budget == 5000
@@ -96,7 +96,7 @@ def test_rows_of_uneven_trees_beside_each_other_are_padded_without_effect() -> N
     model = joint_model("gpt2")
     dialogues = ragged(5, count=5)
     encoder = Encoder(model.tokenizer, context=300, reply=60)
-    step = quadruples(dialogues, seed=5, epoch=0)
+    step = draw_quadruples(dialogues, seed=5, epoch=0)
     layout = Layout("trees", dialogues, encoder, token_budget=5000)
     layout._row_tokens = 1  # one tree a row
     (batch,) = layout.micro_batches(step)
@@ -112,7 +112,7 @@ def test_recomputed_activations_give_the_same_gradient() -> None:
     model = joint_model("llama")
     dialogues = ragged(6)
     encoder = Encoder(model.tokenizer, context=60, reply=20)
-    made = Layout("trees", dialogues, encoder).micro_batches(quadruples(dialogues, seed=6, epoch=0))
+    made = Layout("trees", dialogues, encoder).micro_batches(draw_quadruples(dialogues, seed=6, epoch=0))
     _, expected = learned(model, made)
     model.backbone.activation_checkpointing_enable({"use_reentrant": False})
     _, gradients = learned(model, made)
@@ -124,7 +124,7 @@ def test_half_precision_comes_close() -> None:
     model = joint_model("qwen3")
     dialogues = ragged(7)
     encoder = Encoder(model.tokenizer, context=60, reply=20)
-    made = Layout("trees", dialogues, encoder).micro_batches(quadruples(dialogues, seed=7, epoch=0))
+    made = Layout("trees", dialogues, encoder).micro_batches(draw_quadruples(dialogues, seed=7, epoch=0))
     expected, _ = learned(model, made)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         losses, _ = learned(model, made)

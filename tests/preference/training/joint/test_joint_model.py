@@ -18,8 +18,9 @@ from generation.backends.hf.scoring import HEAD_FILE
 from preference.training.common.errors import TrainingError
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts import Layout, why_not_shared
-from preference.training.joint.sampling import quadruples
+from preference.training.joint.layouts.choice import why_not_shared
+from preference.training.joint.layouts.micro_batches import Layout
+from preference.training.joint.quadruples import draw_quadruples
 from tests.generation.conftest import CHAT_TEMPLATE, build_tokenizer
 from tests.generation.talk import talk, texts
 from tests.preference.training.conftest import save_tiny
@@ -29,7 +30,7 @@ from tests.preference.training.made_up import joint_model, learned, ragged
 def batch(model: JointModel) -> list[dict[str, torch.Tensor]]:
     dialogues = ragged(1)
     layout = Layout("trees", dialogues, Encoder(model.tokenizer))
-    return layout.micro_batches(quadruples(dialogues, seed=1, epoch=0))
+    return layout.micro_batches(draw_quadruples(dialogues, seed=1, epoch=0))
 
 
 @pytest.mark.parametrize("shape", ["llama", "qwen3", "gpt2"])

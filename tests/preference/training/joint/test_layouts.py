@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from preference.training.joint.encoding import Encoder
-from preference.training.joint.layouts import LAYOUTS, Layout, Row, choose_layout, collate, why_not_shared
-from preference.training.joint.layouts.units import Numbered, trees
-from preference.training.joint.sampling import Quadruple, quadruples
+from preference.training.joint.layouts.arrange import NumberedQuadruple, trees
+from preference.training.joint.layouts.choice import choose_layout, why_not_shared
+from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout
+from preference.training.joint.layouts.rows import Row, collate
+from preference.training.joint.quadruples import Quadruple, draw_quadruples
 from tests.generation.conftest import build_tokenizer
 from tests.preference.training.made_up import dialogue, fed, joint_model, learned, ragged
 
@@ -122,7 +124,7 @@ def test_rows_are_filled_up_to_the_budget() -> None:
     encoder = Encoder(build_tokenizer())
     dialogues = ragged(1, count=30)
     layout = Layout("trees", dialogues, encoder)
-    made = layout.micro_batches(quadruples(dialogues, seed=1, epoch=0))
+    made = layout.micro_batches(draw_quadruples(dialogues, seed=1, epoch=0))
     assert all(len(batch["input_ids"]) == 1 for batch in made)
     lengths = [batch["input_ids"].shape[1] for batch in made]
     assert all(length <= 1024 for length in lengths)
@@ -131,7 +133,7 @@ def test_rows_are_filled_up_to_the_budget() -> None:
 
 def test_many_rows_go_together_where_the_budget_allows_it(encoder: Encoder) -> None:
     dialogues = ragged(1, count=40)
-    step = quadruples(dialogues, seed=1, epoch=0)
+    step = draw_quadruples(dialogues, seed=1, epoch=0)
     (whole,) = Layout("trees", dialogues, encoder, token_budget=1 << 20).micro_batches(step)
     assert len(whole["input_ids"]) > 2
     used = sum(
@@ -157,7 +159,7 @@ def test_turns_beyond_the_limits_are_packed_apart(encoder: Encoder) -> None:
 
 def test_a_dialogue_that_is_too_long_for_a_row_becomes_several_trees(encoder: Encoder) -> None:
     words = dialogue(*["I like tea"] * 20, candidates=("no",))
-    wanted = [Numbered(turn, Quadruple(0, turn, "no", "yes")) for turn in range(19)]
+    wanted = [NumberedQuadruple(turn, Quadruple(0, turn, "no", "yes")) for turn in range(19)]
     units = trees(words, wanted, encoder, longest=60)
     assert len(units) > 1
     assert sorted(number for unit in units for number in unit.numbers) == list(range(19))
@@ -175,7 +177,7 @@ def test_a_blank_utterance_takes_no_token() -> None:
     model = joint_model("llama")
     encoder = Encoder(model.tokenizer)
     words = [dialogue("", "tea", "", "rain", annotated=(3,)), dialogue("walk", "fine")]
-    step = quadruples(words, seed=1, epoch=0)
+    step = draw_quadruples(words, seed=1, epoch=0)
     found = [learned(model, Layout(name, words, encoder).micro_batches(step))[0]["loss"] for name in LAYOUTS]
     assert found == pytest.approx([found[0]] * 3, abs=1e-5)
 
@@ -209,7 +211,7 @@ def test_other_models_get_plain_rows_and_a_reason(shape: str, reason: str) -> No
     layout = choose_layout(model, ragged(1), Encoder(model.tokenizer, context=48, reply=16))
     assert layout.name == "naive"
     assert reason in layout.notes[0]
-    losses, _ = learned(model, layout.micro_batches(quadruples(ragged(1), seed=1, epoch=0)))
+    losses, _ = learned(model, layout.micro_batches(draw_quadruples(ragged(1), seed=1, epoch=0)))
     assert 0 < losses["loss"] < 100
 
 
@@ -218,7 +220,7 @@ def test_a_window_that_holds_every_context_is_no_hindrance() -> None:
     dialogues = ragged(2)
     encoder = Encoder(model.tokenizer, context=48, reply=16)
     assert why_not_shared(model, 64) == ""
-    step = quadruples(dialogues, seed=1, epoch=0)
+    step = draw_quadruples(dialogues, seed=1, epoch=0)
     found = [learned(model, Layout(n, dialogues, encoder).micro_batches(step))[0]["loss"] for n in LAYOUTS]
     assert found == pytest.approx([found[0]] * 3, abs=1e-5)
 
@@ -235,7 +237,7 @@ def test_a_model_that_makes_its_own_positions_is_found_by_trying(monkeypatch: py
 def test_the_layout_that_is_asked_for_is_taken() -> None:
     model = joint_model("llama")
     for name in LAYOUTS:
-        assert choose_layout(model, ragged(1), Encoder(model.tokenizer), wanted=name).name == name
+        assert choose_layout(model, ragged(1), Encoder(model.tokenizer), name=name).name == name
 
 
 def test_probing_leaves_the_random_numbers_alone() -> None:

@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 
 from preference.training.common.errors import TrainingError
-from preference.training.joint.recipe import (
-    LORA_RATE,
-    JointRecipe,
-    changed,
-    diamante,
-    differences,
-    quick,
-    with_lora,
-)
+from preference.training.common.recipes import differences, with_settings
+from preference.training.joint.recipe import FREE, LORA_RATE, JointRecipe, diamante, quick, with_lora
 
 
 def test_the_default_is_the_papers() -> None:
@@ -70,7 +63,7 @@ def test_a_wrong_value_is_refused_in_a_sentence(name: str, value: Any, said: str
 
 
 def test_settings_are_read_as_what_they_are() -> None:
-    recipe = changed(
+    recipe = with_settings(
         quick(), ["batch = 4", "peak_lr=1e-3", "similar=none", "recompute=TRUE", "token_budget=64"]
     )
     assert (recipe.batch, recipe.peak_lr, recipe.similar) == (4, 1e-3, None)
@@ -90,7 +83,7 @@ def test_settings_are_read_as_what_they_are() -> None:
 )
 def test_a_wrong_setting_is_refused_in_a_sentence(setting: str, said: str) -> None:
     with pytest.raises(TrainingError) as refused:
-        changed(diamante(), [setting])
+        with_settings(diamante(), [setting])
     assert refused.value.cause == said
     assert refused.value.remedy
 
@@ -98,10 +91,12 @@ def test_a_wrong_setting_is_refused_in_a_sentence(setting: str, said: str) -> No
 def test_adapters_get_a_rate_of_their_own_unless_it_is_set() -> None:
     recipe = with_lora(diamante())
     assert (recipe.lora_rank, recipe.peak_lr) == (16, LORA_RATE)
-    assert changed(recipe, ["peak_lr=1e-5", "lora_rank=4"]).peak_lr == 1e-5
+    assert with_settings(recipe, ["peak_lr=1e-5", "lora_rank=4"]).peak_lr == 1e-5
 
 
 def test_what_changes_memory_only_may_differ_on_resuming() -> None:
-    mine = changed(diamante(), ["token_budget=512", "precision=fp32"]).as_dict()
-    assert differences(mine, diamante().as_dict()) == []
-    assert differences(changed(diamante(), ["batch=8"]).as_dict(), diamante().as_dict()) == ["batch: 168 → 8"]
+    mine = with_settings(diamante(), ["token_budget=512", "precision=fp32"]).as_dict()
+    assert differences(mine, diamante().as_dict(), free=FREE) == []
+    assert differences(with_settings(diamante(), ["batch=8"]).as_dict(), diamante().as_dict(), free=FREE) == [
+        "batch: 168 → 8"
+    ]

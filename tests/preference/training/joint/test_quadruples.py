@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from preference.training.common.errors import TrainingError
 from preference.training.joint.data import TrainingDialogue, Turn
-from preference.training.joint.sampling import (
+from preference.training.joint.quadruples import (
     Quadruple,
     QuadrupleSampler,
     character_f1,
+    draw_quadruples,
     least_similar,
-    optimiser_steps,
-    quadruples,
+    split_into_steps,
 )
 from tests.preference.training.made_up import dialogue, ragged
 
@@ -59,15 +59,15 @@ def test_every_allowed_candidate_comes_up_over_the_epochs(similar: int | None, e
 
 def test_an_epoch_depends_on_seed_and_number_alone() -> None:
     dialogues = ragged(1, count=10)
-    assert quadruples(dialogues, seed=1, epoch=2) == QuadrupleSampler(dialogues, seed=1).epoch(2)
-    assert quadruples(dialogues, seed=1, epoch=2) != quadruples(dialogues, seed=1, epoch=3)
-    assert quadruples(dialogues, seed=1, epoch=2) != quadruples(dialogues, seed=2, epoch=2)
+    assert draw_quadruples(dialogues, seed=1, epoch=2) == QuadrupleSampler(dialogues, seed=1).epoch(2)
+    assert draw_quadruples(dialogues, seed=1, epoch=2) != draw_quadruples(dialogues, seed=1, epoch=3)
+    assert draw_quadruples(dialogues, seed=1, epoch=2) != draw_quadruples(dialogues, seed=2, epoch=2)
 
 
 @given(st.integers(0, 1000))
 def test_the_random_reply_is_of_another_dialogue_and_differs(seed: int) -> None:
     dialogues = ragged(seed, count=4)
-    for drawn in quadruples(dialogues, seed=seed, epoch=0):
+    for drawn in draw_quadruples(dialogues, seed=seed, epoch=0):
         said = dialogues[drawn.dialogue].turns[drawn.turn]
         others = [d.utterances[1:] for number, d in enumerate(dialogues) if number != drawn.dialogue]
         assert any(drawn.random in replies for replies in others)
@@ -79,7 +79,7 @@ def test_a_turn_for_which_no_other_reply_differs_is_left_out_in_every_epoch() ->
     """The first person's "yes" was chosen over "no", and "no" is all that was said elsewhere."""
     words = [dialogue("a", "yes", candidates=("no",)), dialogue("b", "no", candidates=("yes", "maybe"))]
     for epoch in range(10):
-        assert quadruples(words, seed=1, epoch=epoch) == [Quadruple(1, 0, "maybe", "yes")]
+        assert draw_quadruples(words, seed=1, epoch=epoch) == [Quadruple(1, 0, "maybe", "yes")]
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_a_turn_for_which_no_other_reply_differs_is_left_out_in_every_epoch() ->
 )
 def test_what_cannot_be_sampled_is_refused(dialogues: list[TrainingDialogue], cause: str) -> None:
     with pytest.raises(TrainingError, match=cause) as refused:
-        quadruples(dialogues, seed=1, epoch=0)
+        draw_quadruples(dialogues, seed=1, epoch=0)
     assert refused.value.remedy
 
 
 def test_a_step_has_its_number_of_quadruples_and_dialogues_stay_together() -> None:
-    drawn = quadruples(ragged(3, count=20), seed=1, epoch=0)
-    steps = optimiser_steps(drawn, batch=10, seed=1, epoch=0)
+    drawn = draw_quadruples(ragged(3, count=20), seed=1, epoch=0)
+    steps = split_into_steps(drawn, batch=10, seed=1, epoch=0)
     assert [len(step) for step in steps[:-1]] == [10] * (len(steps) - 1)
     flat = [one for step in steps for one in step]
     assert sorted(flat, key=drawn.index) == drawn
@@ -113,8 +113,8 @@ def test_a_step_has_its_number_of_quadruples_and_dialogues_stay_together() -> No
 
 
 def test_the_order_of_dialogues_changes_with_the_epoch() -> None:
-    drawn = quadruples(ragged(3, count=20), seed=1, epoch=0)
-    first, again, second = (optimiser_steps(drawn, batch=10, seed=1, epoch=epoch) for epoch in (0, 0, 1))
+    drawn = draw_quadruples(ragged(3, count=20), seed=1, epoch=0)
+    first, again, second = (split_into_steps(drawn, batch=10, seed=1, epoch=epoch) for epoch in (0, 0, 1))
     assert first == again != second
 
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.lora import add_adapters, merge_adapters
-from preference.training.joint.recipe import JointRecipe
 from tests.preference.training.conftest import Trains, progress_of, save_tiny, weights_of
 
 LORA = ("lora_rank=4", "peak_lr=0.01", "lora_dropout=0.1")
@@ -22,7 +21,7 @@ def test_only_adapters_are_trainable_in_the_backbone_and_merging_keeps_what_it_c
     shape: str, tmp_path: Path
 ) -> None:
     model = JointModel.from_pretrained(save_tiny(tmp_path, shape))
-    add_adapters(model.backbone, JointRecipe(lora_rank=2))
+    add_adapters(model.backbone, rank=2, alpha=32)
     trainable = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert {name.split(".")[0] for name in trainable} == {"backbone", "head"}
     assert all("lora_" in name for name in trainable if name.startswith("backbone"))
@@ -58,7 +57,7 @@ def test_a_run_with_adapters_goes_on_where_it_was_stopped(
     from preference.training.joint.trainer import JointTrainer
 
     assert trains(tmp_path / "whole", "--lora", settings=LORA) == 0
-    made = JointTrainer.made_step
+    made = JointTrainer.report_step
 
     def stop_after_three(self: JointTrainer) -> None:
         made(self)
@@ -66,7 +65,7 @@ def test_a_run_with_adapters_goes_on_where_it_was_stopped(
             self.stop.ask(15, "Enough.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(JointTrainer, "made_step", stop_after_three)
+        patched.setattr(JointTrainer, "report_step", stop_after_three)
         assert trains(tmp_path / "halved", "--lora", settings=LORA) == 128 + 15
     assert (tmp_path / "halved" / "checkpoints" / "checkpoint-3" / "weights.safetensors").is_file()
     assert trains(tmp_path / "halved", "--lora", "--resume", settings=LORA) == 0

@@ -8,8 +8,8 @@ import torch
 from preference.training.common.errors import TrainingError
 from preference.training.joint.data import TrainingDialogue, read_dialogues
 from preference.training.joint.encoding import Encoder
+from preference.training.joint.evaluation.scoring import TurnScores, load_ranker, score_turns
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.scoring import TurnScores, load_ranker, score_turns
 from tests.preference.training.ranked import rows, tiny_model, write_rows
 
 

@@ -4,8 +4,9 @@
         [--split test] [--json] [--output FILE]
 
 By preference score and by generation probability, side by side: MAP, MRR and P@1 of the human reply, their paired
-difference, pairwise accuracies, likelihood; over all, by domain, language and action. Ties count against the human
-reply. Every figure has a 95 % interval from drawing whole dialogues, as the turns of a dialogue are not independent.
+difference, pairwise accuracies and likelihood, over all turns and by domain, language and action. Ties count against
+the human reply. Every figure has a 95 % interval from resampling whole dialogues, because the turns of a dialogue are
+not independent.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ from typing import Any
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
+from preference.training.common.output import sha256_of
 from preference.training.joint.data import TrainingDialogue, read_dialogues
-from preference.training.joint.output import sha256_of
 
 ALL = "all"
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    """The command line of `python -m preference.training.joint.evaluation`."""
+    parser = argparse.ArgumentParser(
         prog="python -m preference.training.joint.evaluation",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = made.add_argument
-    add("--data", type=Path, required=True, help="snapshot folder, or a JSONL file in shape diamante")
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="snapshot folder, or a JSONL file in the format diamante")
     add("--model", required=True, help="folder or hub id; without a preference head, generation alone")
     add("--split", default="test", help="train, valid, test (default), or all")
     add("--untrained-head", action="store_true", help="rank by a new head, to compare with")
@@ -50,29 +52,34 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         default=384,
         metavar="TOKENS",
-        help="at most, the oldest utterances are dropped",
+        help="at most; the oldest utterances are dropped",
     )
     add("--reply", type=int, default=128, metavar="TOKENS", help="at most")
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
     add("--threads", type=int, help="of PyTorch on the CPU")
     add("--json", action="store_true", help="print the report as JSON, not as a table")
     add("--output", type=Path, metavar="FILE", help="also write the report there, as JSON")
-    return made
+    return parser
 
 
-def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> list[TrainingDialogue]:
-    """Those with a turn to rank. Raises TrainingError where there is none, saying what there is."""
-    chosen = [one for one in dialogues if split in (ALL, one.split)]
+def dialogues_of_split(
+    dialogues: Sequence[TrainingDialogue], split: str, data: Path
+) -> list[TrainingDialogue]:
+    """The dialogues of a split, or of ALL, that have a turn to rank.
+
+    Raises TrainingError if there is none; the message counts the dialogues by split. data: for the message.
+    """
+    chosen = [dialogue for dialogue in dialogues if split in (ALL, dialogue.split)]
     if not chosen:
-        there = Counter(one.split or _("no split") for one in dialogues)
-        counts = ", ".join(f"{name} {count}" for name, count in sorted(there.items()))
+        by_split = Counter(dialogue.split or _("no split") for dialogue in dialogues)
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(by_split.items()))
         raise TrainingError(
             _("No dialogue in %(data)s is of the split %(split)s (dialogues by split: %(counts)s).")
             % {"data": data, "split": split, "counts": counts},
             _("Name another with --split, or take all with --split all."),
         )
-    ranked = [one for one in chosen if one.turns]
-    if not ranked:
+    rankable = [dialogue for dialogue in chosen if dialogue.turns]
+    if not rankable:
         raise TrainingError(
             ngettext(
                 "The one dialogue of the split %(split)s has no candidates that differ from what people wrote.",
@@ -83,18 +90,18 @@ def of_split(dialogues: Sequence[TrainingDialogue], split: str, data: Path) -> l
             % {"count": len(chosen), "split": split},
             _("Name another split, or use dialogues that were written with candidates shown."),
         )
-    return ranked
+    return rankable
 
 
-def run(options: argparse.Namespace) -> dict[str, Any]:
-    """The report. Raises TrainingError."""
-    dialogues = of_split(read_dialogues(options.data), options.split, options.data)
-    # Here, because PyTorch takes seconds to load, and wrong data shall be told at once.
+def evaluate(options: argparse.Namespace) -> dict[str, Any]:
+    """The report as JSON values. Raises TrainingError."""
+    dialogues = dialogues_of_split(read_dialogues(options.data), options.split, options.data)
+    # Imported here because PyTorch takes seconds to load, and wrong data is to be reported at once.
     import torch
 
-    from preference.training.joint import scoring
     from preference.training.joint.encoding import Encoder
-    from preference.training.joint.ranking_report import report
+    from preference.training.joint.evaluation import scoring
+    from preference.training.joint.evaluation.report import build_report
 
     model, head = scoring.load_ranker(
         options.model, untrained_head=options.untrained_head, seed=options.seed, device=options.device
@@ -104,21 +111,25 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     )
     if options.threads:
         torch.set_num_threads(options.threads)
-    scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_tell)
+    scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_show_progress)
     notes = list(encoder.notes)
     if not head:
         notes.append(_("The model has no preference head: it is ranked by generation probability alone."))
     return {
-        "model": {"name": options.model, "version": scoring.version_of(options.model, model), "head": head},
+        "model": {
+            "name": options.model,
+            "version": scoring.served_version(options.model, model),
+            "head": head,
+        },
         "data": {"path": str(options.data), "sha256": sha256_of(options.data)},
         "split": options.split,
         "seed": options.seed,
-        **report(scores, dialogues, has_head=bool(head), seed=options.seed),
+        **build_report(scores, dialogues, has_head=bool(head), seed=options.seed),
         "notes": notes,
     }
 
 
-def _tell(done: int, total: int) -> None:
+def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
         print(f"\r{done} of {total} turns", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
@@ -136,9 +147,10 @@ def _write(file: Path, text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status. On failure the last two lines on stderr are cause and remedy."""
     options = parser().parse_args(arguments)
     try:
-        report = run(options)
+        report = evaluate(options)
         text = json.dumps(report, ensure_ascii=False, indent=2)
         if options.output:
             _write(options.output, text + "\n")
@@ -147,7 +159,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except Exception as error:
         traceback.print_exc()
-        # The last two lines are cause and remedy, whatever happens: the page shows them.
         cause = " ".join(f"{type(error).__name__}: {error}".split())
         remedy = _("See the log above; where memory ran out, use a smaller model.")
         print(f"{cause}\n{remedy}", file=sys.stderr)
@@ -155,11 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(text)
     else:
-        from preference.training.joint.evaluation_table import table
+        from preference.training.joint.evaluation.table import table
 
         print(table(report))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

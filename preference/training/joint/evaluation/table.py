@@ -1,4 +1,4 @@
-"""The report of an evaluation as lines for a terminal."""
+"""The report of an evaluation as a table for a terminal."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ BASELINES = {
 
 
 def table(report: Report) -> str:
+    """Lines of text; every figure as `value [low, high]`, "-" if undefined."""
     return "\n".join(_lines(report))
 
 
@@ -40,13 +41,15 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{'human reply first, by':26}{'MAP':>24}{'MRR':>24}{'P@1':>24}"
     for key, name in RANKINGS:
         if key in overall:
-            yield f"{name:26}" + "".join(f"{_shown(overall[key][of]):>24}" for of in ("map", "mrr", "p_at_1"))
+            yield f"{name:26}" + "".join(
+                f"{_format(overall[key][measure]):>24}" for measure in ("map", "mrr", "p_at_1")
+            )
     for key, name in BASELINES.items():
-        yield f"{name:26}{'':48}{_shown(overall['baselines'][key]):>24}"
+        yield f"{name:26}{'':48}{_format(overall['baselines'][key]):>24}"
     yield ""
     yield from _pairs(overall)
-    yield f"{'nats a token':26}{_shown(overall['nll']):>24}"
-    yield f"{'perplexity':26}{_shown(overall['perplexity']):>24}"
+    yield f"{'nats a token':26}{_format(overall['nll']):>24}"
+    yield f"{'perplexity':26}{_format(overall['perplexity']):>24}"
     for key, name in GROUPS:
         yield from _group(report[key], name)
     for note in report.get("notes", []):
@@ -61,22 +64,22 @@ def _pairs(overall: Report) -> Iterator[str]:
     ]
     yield f"{'pairs in order, by':26}" + "".join(f"{name:>24}" for _, name in columns)
     for kind, name in PAIRS:
-        yield f"{name:26}" + "".join(f"{_shown(overall[key][kind]):>24}" for key, _ in columns)
+        yield f"{name:26}" + "".join(f"{_format(overall[key][kind]):>24}" for key, _ in columns)
 
 
 def _group(groups: Mapping[str, Report], name: str) -> Iterator[str]:
-    """P@1 alone: more would not fit a line."""
+    """P@1 by the groups of one kind; more measures would not fit on a line."""
     kinds = [
         kind for kind in RANKINGS if kind[0] in next(iter(groups.values())) and kind[0] != "generation_sum"
     ]
     yield ""
     yield f"{'P@1 by ' + name:20}{'turns':>6}" + "".join(f"{title:>24}" for _, title in kinds)
     for group, figures in groups.items():
-        shown = "".join(f"{_shown(figures[kind]['p_at_1']):>24}" for kind, _ in kinds)
-        yield f"{group or 'none':20}{figures['n_turns']:>6}{shown}"
+        columns = "".join(f"{_format(figures[kind]['p_at_1']):>24}" for kind, _ in kinds)
+        yield f"{group or 'none':20}{figures['n_turns']:>6}{columns}"
 
 
-def _shown(estimate: Mapping[str, Any]) -> str:
+def _format(estimate: Mapping[str, Any]) -> str:
     if estimate["value"] is None:
         return "-"
     value = f"{estimate['value']:.3f}"

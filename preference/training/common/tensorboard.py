@@ -1,7 +1,7 @@
-"""Losses and the learning rate as TensorBoard reads them.
+"""TensorBoard event files: losses and the learning rate of every step.
 
-Written here and not by SummaryWriter: that hands them to a thread which a full disk ends, and then waits for it without
-end (tensorboardX 2.6).
+tensorboardX's SummaryWriter is not used: it writes from a thread that a full disk ends, and then waits for that
+thread forever (tensorboardX 2.6).
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from typing import Any
 
 
 def append(path: Path, data: bytes) -> None:
-    """Whole or not at all: half a record, on a disk that is full, would spoil the next. Raises OSError."""
+    """Append all of `data` or nothing: half a record on a full disk would spoil the next one. Raises OSError."""
     with path.open("ab", buffering=0) as file:
         end = file.tell()
         if (file.write(data) or 0) < len(data):
             file.truncate(end)
 
 
-class Events:
-    """A new event file. Raises OSError."""
+class EventFile:
+    """A new event file in `folder`. Every method raises OSError if the file cannot be written."""
 
     def __init__(self, folder: Path, *, done: int) -> None:
-        """done: steps; what was told of later ones is to be forgotten."""
+        """Open the file of a run that continues after `done` optimiser steps.
+
+        A SessionLog.START event at step done + 1 tells TensorBoard to drop what an earlier session of this run
+        logged for later steps.
+        """
         from tensorboardX.proto.event_pb2 import Event, SessionLog
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -36,17 +40,18 @@ class Events:
             self._write(Event(step=done + 1, session_log=SessionLog(status=SessionLog.START)))
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
+        """Log scalars of one optimiser step, by tag."""
         from tensorboardX.proto.event_pb2 import Event
         from tensorboardX.proto.summary_pb2 import Summary
 
-        told = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self._write(Event(wall_time=time.time(), step=step, summary=Summary(value=told)))
+        scalars = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._write(Event(wall_time=time.time(), step=step, summary=Summary(value=scalars)))
 
     def _write(self, event: Any) -> None:
-        """As a TFRecord: length, its checksum, the event, its checksum."""
+        """Append a TFRecord: length (u64), its masked CRC-32C, the event, its masked CRC-32C; little-endian."""
         from tensorboardX.record_writer import masked_crc32c
 
         data = event.SerializeToString()
         size = struct.pack("<Q", len(data))
-        sums = [struct.pack("<I", masked_crc32c(part)) for part in (size, data)]
-        append(self._path, size + sums[0] + data + sums[1])
+        checksums = [struct.pack("<I", masked_crc32c(part)) for part in (size, data)]
+        append(self._path, size + checksums[0] + data + checksums[1])

@@ -1,4 +1,13 @@
-"""The folder that a run writes: whose it is, what it holds, and whether a run may go on in it."""
+"""The output folder of a run: who owns it, what is in it, and whether a run may continue there.
+
+DIR/.lock            held by the process that trains
+DIR/training.json    the explanation: recipe, data, base model, layout, versions
+DIR/state.json       running, stopped, failed or done, with a message and a remedy
+DIR/progress.jsonl   one line per optimiser step
+DIR/tensorboard/     the same for TensorBoard
+DIR/checkpoints/     checkpoint-STEP/, the newest ones
+DIR/model/           the finished model; its existence means that the run has ended
+"""
 
 from __future__ import annotations
 
@@ -8,6 +17,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -16,16 +26,16 @@ from preference.training.common import checkpoints
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.progress import replace_json
-from preference.training.joint.recipe import differences
+from preference.training.common.recipes import differences
 
-# What a run that ended before its first checkpoint leaves; nothing is lost with it.
+# What a run leaves that ended before its first checkpoint; overwriting it loses nothing.
 LEFTOVERS = frozenset({".lock", "state.json", "training.json", "progress.jsonl", "tensorboard"})
 PACKAGES = ("torch", "transformers", "accelerate", "peft", "safetensors")
 Explanation = dict[str, Any]
 
 
-class Output:
-    """checkpoints/, model/ (when done), training.json, state.json, progress.jsonl, tensorboard/."""
+class OutputFolder:
+    """The folder named by --output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,12 +44,12 @@ class Output:
         self._lock: IO[str] | None = None
 
     def claim(self, *, resume: bool) -> None:
-        """Make the folder this run's. Raises TrainingError where it holds anything that would be lost."""
+        """Create and lock the folder. Raises TrainingError if it holds anything that this run would destroy."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._take_lock()
             if not resume:
-                self._refuse_what_is_there()
+                self._refuse_foreign_content()
                 self._clear()
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
@@ -52,20 +62,26 @@ class Output:
 
     @property
     def finished(self) -> bool:
+        """Whether the model is there."""
         return self.model.is_dir()
 
     def last_checkpoint(self) -> Path | None:
         return checkpoints.newest(self.checkpoints)
 
     def explain(self, explanation: Explanation) -> None:
+        """Write training.json."""
         replace_json(self.folder / "training.json", explanation)
 
-    def check_same_run(self, explanation: Explanation) -> None:
-        """Raises TrainingError where the last checkpoint is of another run."""
+    def check_same_run(self, explanation: Explanation, *, free: Collection[str]) -> None:
+        """Raise TrainingError if the last checkpoint belongs to another run.
+
+        explanation: of this run; its recipe, data["sha256"] and base_model["version"] are compared. free: settings of
+        the recipe that may differ.
+        """
         checkpoint = self.last_checkpoint()
         if checkpoint is not None:
             saved = json.loads((checkpoint / "training.json").read_text(encoding="utf-8"))
-            _check_same(explanation, saved, checkpoint)
+            _check_same(explanation, saved, checkpoint, free)
 
     def _take_lock(self) -> None:
         lock = (self.folder / ".lock").open("w")
@@ -77,19 +93,20 @@ class Output:
                 _("Another process is training into %(folder)s.") % {"folder": self.folder},
                 _("Wait until it ends, or name another folder."),
             ) from None
-        self._lock = lock  # the system frees it with the process, however that ends
+        self._lock = lock  # the system frees it when the process ends, however it ends
 
     def release(self) -> None:
+        """Free the lock."""
         if self._lock is not None:
             self._lock.close()
 
-    def _refuse_what_is_there(self) -> None:
+    def _refuse_foreign_content(self) -> None:
         if checkpoints.checkpoints(self.checkpoints) or self.finished:
             raise TrainingError(
                 _("%(folder)s holds another run.") % {"folder": self.folder},
                 _("Continue it with --resume, or name another folder."),
             )
-        foreign = sorted(path.name for path in self.folder.iterdir() if not self._own(path))
+        foreign = sorted(path.name for path in self.folder.iterdir() if not self._is_replaceable(path))
         if foreign:
             raise TrainingError(
                 _("%(folder)s holds other files (%(names)s).")
@@ -97,7 +114,7 @@ class Output:
                 _("Name an empty or a new folder."),
             )
 
-    def _own(self, path: Path) -> bool:
+    def _is_replaceable(self, path: Path) -> bool:
         known = path.name in LEFTOVERS or path in (self.checkpoints, self.folder / "model.part")
         return known or (path.name.startswith(".") and path.name.endswith(".part"))
 
@@ -107,8 +124,8 @@ class Output:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path) -> None:
-    differ = differences(mine["recipe"], saved["recipe"])
+def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path, free: Collection[str]) -> None:
+    differ = differences(mine["recipe"], saved["recipe"], free=free)
     if mine["data"]["sha256"] != saved["data"]["sha256"]:
         sums = {"saved": saved["data"]["sha256"][:12], "mine": mine["data"]["sha256"][:12]}
         differ.append(_("data (SHA-256): %(saved)s → %(mine)s") % sums)
@@ -123,22 +140,27 @@ def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path) -> None
         )
 
 
+def data_file(data: Path) -> Path:
+    """The file to read: `data` itself, or the dialogues.jsonl of a snapshot folder."""
+    return data / "dialogues.jsonl" if data.is_dir() else data
+
+
 def sha256_of(data: Path) -> str:
-    """Of the file that is read: that of a snapshot folder is its dialogues.jsonl."""
-    file = data / "dialogues.jsonl" if data.is_dir() else data
-    with file.open("rb") as opened:
+    """SHA-256 of the file that is read, in hexadecimal."""
+    with data_file(data).open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that compute."""
     return {"python": sys.version.split()[0], **{name: version(name) for name in PACKAGES}}
 
 
-def commit() -> str:
+def code_commit() -> str:
     """The commit of this code, or "unknown" outside a repository."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return "unknown"
-    return done.stdout.strip() or "unknown"
+    return result.stdout.strip() or "unknown"

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from preference.training.joint.data import TrainingDialogue, Turn
-from preference.training.joint.evaluation import main
-from preference.training.joint.ranking_report import report
-from preference.training.joint.scoring import ReplyScore, TurnScores
+from preference.training.joint.evaluation.command import main
+from preference.training.joint.evaluation.report import build_report
+from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores
 from tests.preference.training.ranked import rows, tiny_model, write_rows
 
 Evaluates = Callable[..., int]
@@ -62,7 +62,7 @@ DIALOGUES = [dialogue("a", "pets"), dialogue("b", "work", "zh")]
 
 
 def test_the_figures_are_those_of_the_scores() -> None:
-    overall = report(TURNS, DIALOGUES, has_head=True, seed=1)["overall"]
+    overall = build_report(TURNS, DIALOGUES, has_head=True, seed=1)["overall"]
     assert overall["preference"]["p_at_1"]["value"] == pytest.approx(2 / 3)
     assert overall["preference"]["mrr"]["value"] == pytest.approx((1 + 1 / 2 + 1) / 3)
     # By token the third human reply is the likelier one, by sum the other.
@@ -79,7 +79,7 @@ def test_the_figures_are_those_of_the_scores() -> None:
 
 
 def test_groups_are_by_domain_language_and_action() -> None:
-    made = report(TURNS, DIALOGUES, has_head=True, seed=1)
+    made = build_report(TURNS, DIALOGUES, has_head=True, seed=1)
     assert [(name, group["n_turns"]) for name, group in made["by_domain"].items()] == [
         ("pets", 2),
         ("work", 1),
@@ -91,14 +91,14 @@ def test_groups_are_by_domain_language_and_action() -> None:
 
 
 def test_intervals_are_of_dialogues() -> None:
-    made = report(TURNS, DIALOGUES, has_head=True, seed=1)
+    made = build_report(TURNS, DIALOGUES, has_head=True, seed=1)
     found = made["overall"]["preference"]["p_at_1"]
     assert (found["low"], found["high"]) == (0.5, 1.0)
     assert made["by_domain"]["pets"]["preference"]["p_at_1"]["low"] is None
 
 
 def test_without_a_head_there_is_generation_alone() -> None:
-    overall = report(TURNS, DIALOGUES, has_head=False, seed=1)["overall"]
+    overall = build_report(TURNS, DIALOGUES, has_head=False, seed=1)["overall"]
     assert overall["generation"]["p_at_1"]["value"] == pytest.approx(2 / 3)
     assert not {"preference", "difference", "pairs"} & overall.keys()
 

@@ -1,0 +1,153 @@
+"""The shapes in which data leaves: one module per format, chosen by name.
+
+A shape for training is made from rows of the shape `diamante`, so that a frozen data set makes it too.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from dialogues.models import Dialogue
+from preference.data.formats import dialeval, diamante, diqad, judgements, pairs, quadruples, sft
+from preference.data.formats.replies import Drawn
+from preference.data.models.exports import FileType, Shape
+from preference.data.selectors.selection import Selection
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """rows: the rows of one page of a selection. version: of the shape, in the manifest. example: one row, as text.
+
+    rows_of: the rows that one row of the shape `diamante` makes; None where that does not hold what the shape needs.
+    rows: None where only that makes them. is_array: the file is one JSON array, not JSON Lines. draws: whether
+    something in it is drawn at random.
+    """
+
+    name: str
+    description: str | Promise
+    version: str
+    example: str
+    rows: Callable[[Selection, Sequence[Dialogue]], Iterator[Row]] | None
+    is_array: bool = False
+    rows_of: Callable[[Mapping[str, Any], Drawn], Iterator[Row]] | None = None
+    draws: bool = False
+
+    def extension(self, file_type: str = FileType.JSONL) -> str:
+        if file_type == FileType.PARQUET:
+            return "parquet"
+        return "json" if self.is_array else "jsonl"
+
+    def live_rows(self, selection: Selection, page: Sequence[Dialogue], drawn: Drawn) -> Iterator[Row]:
+        """The rows of one page of a project as it is."""
+        if self.rows is not None:
+            return self.rows(selection, page)
+        return self.frozen_rows(diamante.rows(selection, page), drawn)
+
+    def frozen_rows(self, page: Iterable[Mapping[str, Any]], drawn: Drawn) -> Iterator[Row]:
+        """The rows of one page of a frozen data set."""
+        if self.rows_of is None:
+            raise NotImplementedError(f"{self.name} is not made from a frozen data set")
+        for row in page:
+            yield from self.rows_of(row, drawn)
+
+
+_ALL = [
+    ExportFormat(
+        Shape.DIAMANTE.value,
+        _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
+          "import_dialogues reads it back."),
+        diamante.VERSION,
+        '{"id": "…", "dialogue_id": "…", "split": "train", "review": "passed", "conversation": [{"utterance": "Hello",'
+        ' "response_candidates": [], "speaker": "A"}, …]}',
+        diamante.rows,
+        rows_of=diamante.rows_of,
+    ),
+    ExportFormat(
+        Shape.QUADRUPLES.value,
+        _("A row a turn: its context, the human reply, a candidate that is unlike it, and a reply of another dialogue. "
+          "Both are drawn anew for every epoch."),
+        quadruples.VERSION,
+        '{"context": ["Hello"], "human": "Hello, you!", "model": "What?", "random": "I like tea.",'
+        ' "model_version": "demo@1", "action": "rewrite", "dialogue_id": "…", "turn": 1}',
+        None,
+        rows_of=quadruples.rows_of,
+        draws=True,
+    ),
+    ExportFormat(
+        Shape.SFT.value,
+        _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
+          "(conversational prompt and completion)."),
+        sft.VERSION,
+        '{"prompt": [{"role": "user", "content": "Hello"}],'
+        ' "completion": [{"role": "assistant", "content": "Hello, you!"}]}',
+        sft.rows,
+        rows_of=sft.rows_of_row,
+    ),
+    ExportFormat(
+        Shape.PREFERENCE.value,
+        _("A row a pair: the reply that was sent, and one that was not: a candidate left aside, the source before it "
+          "was edited, or a random reply of another dialogue. As TRL's DPOTrainer takes them."),
+        pairs.VERSION,
+        '{"prompt": [{"role": "user", "content": "Hello"}],'
+        ' "chosen": [{"role": "assistant", "content": "Hello, you!"}],'
+        ' "rejected": [{"role": "assistant", "content": "Hello!"}], "rejected_origin": "before-edit"}',
+        None,
+        rows_of=pairs.preference_rows,
+        draws=True,
+    ),
+    ExportFormat(
+        Shape.REWARD.value,
+        _("The same pairs, the conversation before the reply inside both, as TRL's RewardTrainer takes them."),
+        pairs.VERSION,
+        '{"chosen": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello, you!"}],'
+        ' "rejected": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "What?"}]}',
+        None,
+        rows_of=pairs.reward_rows,
+        draws=True,
+    ),
+    ExportFormat(
+        Shape.KTO.value,
+        _("A row a reply: true for the one that was sent, false for those that were not, as TRL's KTOTrainer takes "
+          "them."),
+        pairs.VERSION,
+        '{"prompt": [{"role": "user", "content": "Hello"}],'
+        ' "completion": [{"role": "assistant", "content": "What?"}], "label": false}',
+        None,
+        rows_of=pairs.kto_rows,
+        draws=True,
+    ),
+    ExportFormat(
+        Shape.JUDGEMENTS.value,
+        _("A row a judgement: in authoring the action of every turn, undone ones marked, and every expert's verdict; "
+          "in labelling every answer of every person; with pseudonyms in the place of names, and the seconds it took."),
+        judgements.VERSION,
+        '{"dialogue": "…", "annotator": "p3f…", "question": "action", "position": 1, "value": "revise", "source": 4,'
+        ' "edit_distance": 3, "status": "live", "active_seconds": 12.4, …}',
+        judgements.rows,
+    ),
+    ExportFormat(
+        Shape.DIALEVAL.value,
+        _("One JSON array: every helpdesk dialogue with the nuggets and the quality that each annotator gave it. "
+          "import_dialogues reads it back."),
+        dialeval.VERSION,
+        '[{"id": "…", "turns": [{"sender": "customer", "utterances": ["No sound."]}, …], "annotations":'
+        ' [{"nugget": ["CNUG0", …], "quality": {"A": 0, "S": -1, "E": 1}}, …]}, …]',
+        dialeval.rows,
+        is_array=True,
+    ),
+    ExportFormat(
+        Shape.DIQAD.value,
+        _("A row a dialogue: its final quality label with reasons, and every judgement under a pseudonym. Private data "
+          "(-1, -2) and abandoned dialogues are kept back unless asked for."),
+        diqad.VERSION,
+        '{"id": "…", "dialogue": [{"role": "user", "content": "…"}, …], "label": 1, "reason": ["incomplete"],'
+        ' "origin": "unanimous", "judgements": [{"annotator": "p3f…", "quality": 1, …}, …]}',
+        diqad.rows,
+    ),
+]  # fmt: skip
+FORMATS: Mapping[str, ExportFormat] = {each.name: each for each in _ALL}

@@ -1,0 +1,60 @@
+"""Options and devices that every training command has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+from transformers import TrainingArguments
+
+from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
+
+# How accelerate would load the weights into one process only, or into none as a whole. Every process needs the whole
+# model before training, because what its architecture supports is found out by running it.
+LOAD_EVERYWHERE = {"FSDP_CPU_RAM_EFFICIENT_LOADING": "false", "ACCELERATE_DEEPSPEED_ZERO3_INIT": "false"}
+
+
+def choose_device(device: str) -> str:
+    """cpu or cuda, from auto, cpu or cuda. Raises TrainingError if a GPU is asked for and there is none."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise TrainingError(
+            _("A GPU is asked for, and PyTorch sees none."),
+            _("Install PyTorch for CUDA and check `nvidia-smi`, or leave --device out."),
+        )
+    return "cpu" if device == "cpu" or not torch.cuda.is_available() else "cuda"
+
+
+def training_arguments(
+    folder: Path, *, device: str, precision: str, clip: float, seed: int
+) -> TrainingArguments:
+    """Arguments of transformers' Trainer for one batch per optimiser step, without its own saving and logging.
+
+    folder: of the checkpoints. device: auto, cpu or cuda. precision: auto (bf16 if the GPU has it), fp32 or bf16.
+    clip: largest norm of the gradient, 0 does not clip. Raises TrainingError if the device lacks what is asked for.
+    """
+    use_cpu = choose_device(device) == "cpu"
+    gpu_has_bf16 = not use_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision == "bf16" and not use_cpu and not gpu_has_bf16:
+        raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
+    bf16 = precision == "bf16" or (precision == "auto" and gpu_has_bf16)
+    # The recipe's precision wins over the launcher's.
+    os.environ.update(LOAD_EVERYWHERE, ACCELERATE_MIXED_PRECISION="bf16" if bf16 else "no")
+    return TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=1,
+        num_train_epochs=1,
+        max_grad_norm=clip,
+        seed=seed,
+        use_cpu=use_cpu,
+        bf16=bf16,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        log_level="error",
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        ddp_find_unused_parameters=False,
+    )

@@ -1,0 +1,41 @@
+"""Train the bilingual chit-chat model that is shipped for `make demo`, or print what it says.
+
+python -m preference.training.demo_model --output generation/demo_model/model
+python -m preference.training.demo_model --output generation/demo_model/model --show-openings
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import torch
+
+from preference.training.demo_model.replies import show_dialogues, show_openings
+from preference.training.demo_model.run import Recipe, Run
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description="Train, or try, the shipped demo model.")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the model")
+    parser.add_argument("--tokens", type=int, default=Recipe().tokens)
+    parser.add_argument("--seed", type=int, default=Recipe().seed)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
+    parser.add_argument(
+        "--show-openings", action="store_true", help="print 7 replies to each held-out opening"
+    )
+    parser.add_argument(
+        "--show-dialogues", action="store_true", help="print 5 dialogues of 7 rounds a language"
+    )
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.show_openings or options.show_dialogues:
+        (show_openings if options.show_openings else show_dialogues)(options.output)
+        return
+    work = options.work or Path(tempfile.gettempdir()) / "lapidary-demo-model"
+    work.mkdir(parents=True, exist_ok=True)
+    run = Run(Recipe(tokens=options.tokens, seed=options.seed), work)
+    run.train()
+    run.ship(options.output)
+    print(f"Saved to {options.output}.")

@@ -1,0 +1,168 @@
+"""From the scores of turns to the figures of an evaluation, as plain JSON values.
+
+Every estimate is {"value", "low", "high", "n"}: the figure, its 95 % interval from a bootstrap over whole dialogues,
+and the count it rests on; value is None if there is nothing to estimate from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from measures.bootstrap import clustered_mean, clustered_ratio
+from measures.estimate import Estimate
+from measures.ranking import (
+    Ranking,
+    ScoredTurn,
+    first_by_chance,
+    pairwise_accuracy,
+    rank_difference,
+    rank_humans,
+)
+from preference.training.joint.data import TrainingDialogue
+from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores
+
+Figures = dict[str, Any]
+ScoreOf = Callable[[ReplyScore], float]
+
+# What a ranking should beat. `improbable` reverses generation: the reply that the model finds least likely.
+BASELINES: Mapping[str, ScoreOf] = {
+    "chance": lambda reply: 0.0,
+    "longest": lambda reply: float(len(reply.text)),
+    "shortest": lambda reply: -float(len(reply.text)),
+    "question": lambda reply: float(any(mark in reply.text for mark in "?？")),
+    "improbable": lambda reply: -reply.mean_logprob,
+}
+
+
+def preference(reply: ReplyScore) -> float:
+    return reply.preference
+
+
+def mean_logprob(reply: ReplyScore) -> float:
+    return reply.mean_logprob
+
+
+def sum_logprob(reply: ReplyScore) -> float:
+    return reply.logprob
+
+
+def build_report(
+    scores: Sequence[TurnScores], dialogues: Sequence[TrainingDialogue], *, has_head: bool, seed: int
+) -> Figures:
+    """Figures `overall`, and the same `by_domain`, `by_language` and `by_action`, the largest group first.
+
+    dialogues: those that TurnScores.dialogue indexes. has_head: whether preference scores mean anything. seed: of the
+    bootstrap.
+    """
+
+    def grouped(key: Callable[[TurnScores], str]) -> dict[str, Figures]:
+        groups: dict[str, list[TurnScores]] = {}
+        for turn in scores:
+            groups.setdefault(key(turn), []).append(turn)
+        ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+        return {name: figures(group, has_head=has_head, seed=seed) for name, group in ordered}
+
+    return {
+        "n_dialogues": len({turn.dialogue for turn in scores}),
+        "n_turns": len(scores),
+        "overall": figures(scores, has_head=has_head, seed=seed),
+        "by_domain": grouped(lambda turn: dialogues[turn.dialogue].domain),
+        "by_language": grouped(lambda turn: dialogues[turn.dialogue].language),
+        "by_action": grouped(lambda turn: turn.turn.action),
+    }
+
+
+def figures(scores: Sequence[TurnScores], *, has_head: bool, seed: int) -> Figures:
+    """All figures of some turns.
+
+    `preference` ranks by the head, `generation` by log-probability per token, `generation_sum` by that of the whole
+    reply; `difference` is preference minus generation, paired by turn.
+    """
+    dialogues: list[Hashable] = [turn.dialogue for turn in scores]
+    result: Figures = {"n_turns": len(scores), "n_dialogues": len(set(dialogues))}
+    generation = scored_turns(scores, mean_logprob)
+    if has_head:
+        preferred = scored_turns(scores, preference)
+        result["preference"] = _ranking(rank_humans(preferred, dialogues, seed=seed))
+    result["generation"] = _ranking(rank_humans(generation, dialogues, seed=seed))
+    result["generation_sum"] = _ranking(rank_humans(scored_turns(scores, sum_logprob), dialogues, seed=seed))
+    if has_head:
+        result["difference"] = _ranking(rank_difference(preferred, generation, dialogues, seed=seed))
+        result["pairs"] = _pairs(scores, preference, seed)
+    result["generation_pairs"] = _pairs(scores, mean_logprob, seed)
+    result["baselines"] = {
+        name: _baseline(scores, score_of, seed).as_dict() for name, score_of in BASELINES.items()
+    }
+    return result | _likelihood(scores, seed)
+
+
+def scored_turns(scores: Sequence[TurnScores], score_of: ScoreOf) -> list[ScoredTurn]:
+    """The turns as `measures.ranking` takes them, with one kind of score."""
+    return [
+        ScoredTurn(
+            turn.human.text,
+            score_of(turn.human),
+            tuple(reply.text for reply in turn.candidates),
+            tuple(score_of(reply) for reply in turn.candidates),
+        )
+        for turn in scores
+    ]
+
+
+def _ranking(ranking: Ranking) -> Figures:
+    return {"map": ranking.map.as_dict(), "mrr": ranking.mrr.as_dict(), "p_at_1": ranking.p_at_1.as_dict()}
+
+
+def _baseline(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Estimate:
+    """P@1 with ties broken at random, because such scores have many."""
+    firsts = [
+        (first, turn.dialogue)
+        for turn, scored in zip(scores, scored_turns(scores, score_of), strict=True)
+        if (first := first_by_chance(scored)) is not None
+    ]
+    return clustered_mean(
+        np.array([first for first, _ in firsts]), [dialogue for _, dialogue in firsts], seed=seed
+    )
+
+
+def _pairs(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Figures:
+    """Accuracy of pairs: human above every candidate, human above random, every candidate above random."""
+    kinds: dict[str, list[tuple[float, float, int]]] = {
+        "human_model": [],
+        "human_random": [],
+        "model_random": [],
+    }
+    for turn in scores:
+        human, candidates = score_of(turn.human), [score_of(reply) for reply in turn.candidates]
+        kinds["human_model"] += [(human, score, turn.dialogue) for score in candidates]
+        if turn.random:
+            random = score_of(turn.random)
+            kinds["human_random"].append((human, random, turn.dialogue))
+            kinds["model_random"] += [(score, random, turn.dialogue) for score in candidates]
+    return {
+        name: pairwise_accuracy(
+            [better for better, _, _ in pairs],
+            [worse for _, worse, _ in pairs],
+            [dialogue for *_, dialogue in pairs],
+            seed=seed,
+        ).as_dict()
+        for name, pairs in kinds.items()
+    }
+
+
+def _likelihood(scores: Sequence[TurnScores], seed: int) -> Figures:
+    """Nats per token of the human replies (a ratio of sums), and perplexity = exp(nats). n counts replies."""
+    nll = clustered_ratio(
+        np.array([-turn.human.logprob for turn in scores]),
+        np.array([float(turn.human.tokens) for turn in scores]),
+        [turn.dialogue for turn in scores],
+        seed=seed,
+    ).as_dict()
+    perplexity = {
+        name: value if name == "n" or value is None else math.exp(value) for name, value in nll.items()
+    }
+    return {"nll": nll, "perplexity": perplexity}

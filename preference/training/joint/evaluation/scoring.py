@@ -1,0 +1,255 @@
+"""Scoring the human reply and every displayed candidate of a turn, by preference and by generation probability.
+
+A dialogue is encoded once: the utterances that people chose are a trunk, and at every turn the candidates and a random
+reply hang on it as leaves (see `layouts.rows`). Scores equal those of encoding every reply with its own context.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from generation.backends.hf import loading
+from generation.backends.hf.scoring import HEAD_FILE
+from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
+from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.joint.encoding import Encoder
+from preference.training.joint.joint_model import JointModel
+from preference.training.joint.layouts.arrange import RowGroup
+from preference.training.joint.layouts.choice import why_not_shared
+from preference.training.joint.layouts.micro_batches import ROW_TOKENS, group_by_budget
+from preference.training.joint.layouts.rows import ROOT, Row, collate
+from preference.training.joint.quadruples import draw_quadruples
+
+HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
+ReplyName = tuple[int, int]  # place of the turn among all turns; number of the reply
+Scores = dict[ReplyName, tuple[float, float, int]]  # preference, log-probability in nats, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyScore:
+    """preference: value of the head. logprob: summed over all tokens and the end, in nats. tokens: that many."""
+
+    text: str
+    preference: float
+    logprob: float
+    tokens: int
+
+    @property
+    def mean_logprob(self) -> float:
+        """Nats per token."""
+        return self.logprob / self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScores:
+    """dialogue: index among the scored ones. random: a reply of another dialogue, None if there is no other."""
+
+    dialogue: int
+    turn: Turn
+    human: ReplyScore
+    candidates: tuple[ReplyScore, ...]
+    random: ReplyScore | None
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnToScore:
+    """place: among all turns. random: a reply of another dialogue, or None."""
+
+    place: int
+    dialogue: int
+    turn: Turn
+    random: str | None
+
+    @property
+    def replies(self) -> dict[int, str]:
+        """By number: HUMAN, the candidates from 0, the random reply last."""
+        others = [*self.turn.candidates, *([self.random] if self.random else [])]
+        return {HUMAN: self.turn.human, **dict(enumerate(others))}
+
+
+def load_ranker(
+    source: str, *, untrained_head: bool = False, seed: int = 1, device: str = "auto"
+) -> tuple[JointModel, str | None]:
+    """The model, and its head: "trained", "untrained" (as asked), or None if it has none. Raises TrainingError."""
+    model = JointModel.from_pretrained(source, seed=seed)
+    has_head = (Path(source).expanduser() / HEAD_FILE).is_file()
+    if untrained_head and has_head:
+        model = JointModel(model.backbone, model.tokenizer, seed=seed)
+    if device == "cuda" and not torch.cuda.is_available():
+        raise TrainingError(_("A GPU is asked for, and PyTorch sees none."), _("Leave --device out."))
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    model.to("cuda" if on_gpu else "cpu")
+    return model, "untrained" if untrained_head else "trained" if has_head else None
+
+
+def served_version(source: str, model: JointModel) -> str:
+    """The version under which candidates of this model are logged."""
+    return loading.version_of(source, lambda: loading.Loaded(model.backbone, None, frozenset(), (), 0))
+
+
+def score_turns(
+    model: JointModel,
+    dialogues: Sequence[TrainingDialogue],
+    encoder: Encoder,
+    *,
+    seed: int = 1,
+    token_budget: int = ROW_TOKENS,
+    share_contexts: bool | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[TurnScores]:
+    """Scores of all turns, in their order.
+
+    seed: of the random replies. token_budget: tokens of a forward pass, padding included. share_contexts: None shares
+    them if the model allows it. progress: called with (turns done, all turns). Raises TrainingError for scores that are
+    not finite.
+    """
+    turns = _turns_to_score(dialogues, seed)
+    if share_contexts is None:
+        share_contexts = not why_not_shared(model, encoder.context_limit + encoder.reply_limit)
+    rows = list(
+        _tree_rows(dialogues, turns, encoder) if share_contexts else _plain_rows(dialogues, turns, encoder)
+    )
+    scores: Scores = {}
+    was_training, done = model.training, 0
+    model.eval()
+    try:
+        for groups in group_by_budget([RowGroup([row]) for row in rows], token_budget):
+            batch = _score_rows(model, [row for group in groups for row in group.rows], encoder.pad)
+            scores |= batch
+            done += sum(number == HUMAN for _, number in batch)
+            progress(done, len(turns))
+    finally:
+        model.train(was_training)
+    return [_turn_scores(turn, scores) for turn in turns]
+
+
+def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_TurnToScore]:
+    """Every turn with a random reply, or without one if no other dialogue has a reply to give."""
+    try:
+        drawn = draw_quadruples(dialogues, seed=seed, epoch=0, similar=None)
+    except TrainingError:
+        drawn = []
+    random_replies = {(quadruple.dialogue, quadruple.turn): quadruple.random for quadruple in drawn}
+    turns = [
+        (index, place, turn)
+        for index, dialogue in enumerate(dialogues)
+        for place, turn in enumerate(dialogue.turns)
+    ]
+    return [
+        _TurnToScore(number, index, turn, random_replies.get((index, place)))
+        for number, (index, place, turn) in enumerate(turns)
+    ]
+
+
+def _plain_rows(
+    dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
+) -> Iterator[Row]:
+    """Every reply in a row of its own, with its own copy of the context."""
+    for turn in turns:
+        context = encoder.context(dialogues[turn.dialogue].utterances[: turn.turn.position])
+        for number, text in turn.replies.items():
+            row = Row()
+            row.add(encoder.reply(text), row.add(context), reply=(turn.place, number), learned=True)
+            yield row
+
+
+def _tree_rows(
+    dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
+) -> Iterator[Row]:
+    """Trees of about ROW_TOKENS at most; a turn whose context or reply would be cut has a row of its own."""
+    tree: _Tree | None = None
+    for turn in turns:
+        utterances = dialogues[turn.dialogue].utterances
+        if not _fits(utterances[: turn.turn.position], turn.turn.human, encoder):
+            yield _packed_row(utterances, turn, encoder)
+            continue
+        if tree is None or tree.utterances is not utterances or tree.row.tokens >= ROW_TOKENS:
+            if tree:
+                yield tree.row
+            tree = _Tree(utterances, encoder)
+        tree.add_turn(turn)
+    if tree:
+        yield tree.row
+
+
+def _fits(context: Sequence[str], human: str, encoder: Encoder) -> bool:
+    """Whether context and human reply are within the encoder's limits."""
+    tokens = len(encoder.start) + sum(len(encoder.utterance(text)) for text in context)
+    return tokens <= encoder.context_limit and len(encoder.utterance(human)) <= encoder.reply_limit
+
+
+def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder) -> Row:
+    """All replies of one turn on one copy of its context."""
+    row = Row()
+    context = row.add(encoder.context(utterances[: turn.turn.position]))
+    for number, text in turn.replies.items():
+        row.add(encoder.reply(text), context, reply=(turn.place, number), learned=True)
+    return row
+
+
+class _Tree:
+    """The utterances of a dialogue as a trunk, with the other replies of its turns as leaves."""
+
+    def __init__(self, utterances: Sequence[str], encoder: Encoder) -> None:
+        self.utterances, self.row = utterances, Row()
+        self._encoder = encoder
+        self._length, self._top = 0, ROOT  # utterances in the trunk; the piece of the last one
+
+    def add_turn(self, turn: _TurnToScore) -> None:
+        """Extend the trunk up to the human reply and hang all other replies beside it."""
+        while self._length < turn.turn.position:
+            self._add_utterance()
+        context = self._top
+        self._add_utterance(reply=(turn.place, HUMAN))
+        for number, text in turn.replies.items():
+            if number != HUMAN:
+                self.row.add(self._encoder.reply(text), context, reply=(turn.place, number), learned=True)
+
+    def _add_utterance(self, reply: ReplyName | None = None) -> None:
+        tokens = self._encoder.utterance(self.utterances[self._length])
+        self._length += 1
+        if self._top == ROOT:
+            tokens = self._encoder.start + tokens
+        if tokens:
+            self._top = self.row.add(tokens, self._top, reply=reply, learned=reply is not None)
+
+
+@torch.inference_mode()
+def _score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores:
+    """Scores of every named reply of these rows, in one forward pass."""
+    collated = collate(rows, pad)
+    total = torch.tensor(1)
+    inputs = collated.tensors | {"tokens_in_step": total, "pairs_in_step": total}
+    output = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()})
+    place = {name: number for number, name in enumerate(collated.replies)}
+    owners = torch.tensor([place[name] for name in collated.learned])  # (N,): which reply a target belongs to
+    sums = torch.zeros(len(place), dtype=torch.float64)
+    sums.index_add_(0, owners, -output.token_nll.double().cpu())
+    tokens = torch.bincount(owners, minlength=len(place))
+    values = zip(output.scores.tolist(), sums.tolist(), tokens.tolist(), strict=True)
+    return dict(zip(collated.replies, values, strict=True))  # type: ignore[arg-type]
+
+
+def _turn_scores(turn: _TurnToScore, found: Scores) -> TurnScores:
+    scores = {number: _reply_score(text, found[turn.place, number]) for number, text in turn.replies.items()}
+    candidates = tuple(scores[number] for number in range(len(turn.turn.candidates)))
+    random = scores.get(len(candidates)) if turn.random else None
+    return TurnScores(turn.dialogue, turn.turn, scores[HUMAN], candidates, random)
+
+
+def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
+    preference, logprob, tokens = values
+    if not (math.isfinite(preference) and math.isfinite(logprob)):
+        raise TrainingError(
+            _("The model gives no number as a score of the reply “%(reply)s”.") % {"reply": text[:60]},
+            _(
+                "Its weights are broken: use an earlier checkpoint, or train again with a lower learning rate."
+            ),
+        )
+    return ReplyScore(text, preference, logprob, tokens)

@@ -1,0 +1,154 @@
+"""Three ways to arrange quadruples in rows. All have the same loss and the same gradient.
+
+c: context, h: human, m: model and r: random reply. Scores are read at the end of h, m and r; h is also learned.
+
+naive: three rows, each with its own copy of the context.
+
+    [ c . . . . . | h . ]
+    [ c . . . . . | m . ]          3 (|c| + |reply|) tokens per turn
+    [ c . . . . . | r . ]
+
+packed: one row per quadruple; the three replies attend to the context and not to each other.
+
+    [ c . . . . . | h . | m . | r . ]          |c| + 3 |reply| tokens per turn
+
+trees: one row per dialogue. The utterances that people chose are the trunk u0 … uT, and u_t is both the human reply of
+turn t and context of the later turns. Every annotated turn hangs its other two replies on the trunk before it:
+
+    u0 ── u1 ── u2 ── u3          |u| + 2 |reply| tokens per turn, whatever the length of the context
+     ├ m1  ├ m2  ├ m3
+     └ r1  └ r2  └ r3
+
+A dialogue of T turns costs naive training O(T²) tokens, because the context grows with every turn, and a tree O(T).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from preference.training.joint.data import TrainingDialogue
+from preference.training.joint.encoding import Encoder, Tokens
+from preference.training.joint.layouts.rows import ROOT, Row
+from preference.training.joint.loss import HUMAN, MODEL, RANDOM, RANKED_PAIRS
+from preference.training.joint.quadruples import Quadruple
+
+ReplyName = tuple[int, int]  # number of the quadruple in its step; HUMAN, MODEL or RANDOM
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedQuadruple:
+    """number: place in the optimiser step, by which its replies are named."""
+
+    number: int
+    quadruple: Quadruple
+
+
+@dataclass(slots=True)
+class RowGroup:
+    """Rows that must be in one micro-batch, because pairs rank replies across them. numbers: of their quadruples."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row."""
+        return max(row.tokens for row in self.rows)
+
+    @property
+    def pairs(self) -> Iterator[tuple[ReplyName, ReplyName]]:
+        """Names of the better and the worse reply, three pairs per quadruple."""
+        for number in self.numbers:
+            for better, worse in RANKED_PAIRS:
+                yield (number, better), (number, worse)
+
+
+def _encode(
+    dialogue: TrainingDialogue, quadruple: Quadruple, encoder: Encoder
+) -> tuple[Tokens, list[Tokens]]:
+    """The context, and the replies in the order HUMAN, MODEL, RANDOM."""
+    turn = dialogue.turns[quadruple.turn]
+    context = encoder.context(dialogue.utterances[: turn.position])
+    return context, [encoder.reply(text) for text in (turn.human, quadruple.model, quadruple.random)]
+
+
+def naive(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Encoder) -> RowGroup:
+    """Three rows, each with the context."""
+    context, replies = _encode(dialogue, numbered.quadruple, encoder)
+    group = RowGroup(numbers=[numbered.number])
+    for kind, reply in enumerate(replies):
+        row = Row()
+        row.add(reply, row.add(context), reply=(numbered.number, kind), learned=kind == HUMAN)
+        group.rows.append(row)
+    return group
+
+
+def packed(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Encoder) -> RowGroup:
+    """One row with the context once."""
+    context, replies = _encode(dialogue, numbered.quadruple, encoder)
+    row = Row()
+    shared = row.add(context)
+    for kind, reply in enumerate(replies):
+        row.add(reply, shared, reply=(numbered.number, kind), learned=kind == HUMAN)
+    return RowGroup([row], [numbered.number])
+
+
+def trees(
+    dialogue: TrainingDialogue, numbered: Sequence[NumberedQuadruple], encoder: Encoder, longest: int
+) -> list[RowGroup]:
+    """One row per tree; a tree grows until it has `longest` tokens, then a new one starts from the opening.
+
+    A turn whose context or reply exceeds the encoder's limits is packed on its own, because cutting text would change
+    what the rest of the tree sees.
+    """
+    groups: list[RowGroup] = []
+    tree: _Tree | None = None
+    for item in sorted(numbered, key=lambda item: item.quadruple.turn):
+        position = dialogue.turns[item.quadruple.turn].position
+        if tree is None or tree.reached >= position or tree.row.tokens >= longest:
+            tree = _Tree(dialogue, encoder)
+        if not tree.fits(position):
+            groups.append(packed(dialogue, item, encoder))
+            continue
+        tree.add_quadruple(item)
+        if len(tree.group.numbers) == 1:
+            groups.append(tree.group)
+    return groups
+
+
+class _Tree:
+    """A tree while it grows along its trunk. reached: position of the last utterance in the trunk."""
+
+    def __init__(self, dialogue: TrainingDialogue, encoder: Encoder) -> None:
+        self.dialogue, self.encoder = dialogue, encoder
+        self.row = Row()
+        self.group = RowGroup([self.row])
+        self.reached = -1
+        self._top = ROOT  # the piece of the last utterance
+
+    def fits(self, position: int) -> bool:
+        """Whether the whole context and the human reply at this position are within the encoder's limits."""
+        lengths = [len(self.encoder.utterance(text)) for text in self.dialogue.utterances[: position + 1]]
+        context = len(self.encoder.start) + sum(lengths[:-1])
+        return context <= self.encoder.context_limit and lengths[-1] <= self.encoder.reply_limit
+
+    def add_quadruple(self, numbered: NumberedQuadruple) -> None:
+        """Extend the trunk up to the human reply and hang the other two replies beside it."""
+        quadruple = numbered.quadruple
+        position = self.dialogue.turns[quadruple.turn].position
+        while self.reached < position - 1:
+            self._add_utterance()
+        context = self._top
+        self._add_utterance(reply=(numbered.number, HUMAN))
+        for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
+            self.row.add(self.encoder.reply(text), context, reply=(numbered.number, kind))
+        self.group.numbers.append(numbered.number)
+
+    def _add_utterance(self, reply: ReplyName | None = None) -> None:
+        self.reached += 1
+        tokens = self.encoder.utterance(self.dialogue.utterances[self.reached])
+        if self._top == ROOT:
+            tokens = self.encoder.start + tokens
+        if tokens:
+            self._top = self.row.add(tokens, self._top, reply=reply, learned=reply is not None)

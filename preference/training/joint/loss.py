@@ -1,0 +1,54 @@
+"""The two losses of generation-evaluation joint training, and their sum (Diamante, section 3, equations 1 to 3).
+
+A quadruple is (context c, human reply h, model reply m, random reply r). With the score s of a reply, the preference
+loss asks that people's replies rank above displayed candidates, and these above replies of other dialogues:
+
+    L_PE  = -1/3 · [ log σ(s_h - s_m) + log σ(s_h - s_r) + log σ(s_m - s_r) ]
+
+The generation loss is the mean negative log-likelihood of the human reply's tokens (only of the human reply):
+
+    L_NLL = -1/|h| · Σ_t log p(h_t | c, h_<t)
+
+    L     = L_NLL + L_PE
+
+An optimiser step holds several quadruples, divided into micro-batches and over processes. Each micro-batch computes
+its share of the step's means: it sums over its own tokens and pairs, and divides by the totals of the whole step. The
+shares add up to the loss of the step, so that neither the size of micro-batches nor the number of processes changes
+the gradient. L_NLL is thus a mean over all target tokens of the step, L_PE one over all its quadruples.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import cross_entropy, logsigmoid
+
+HUMAN, MODEL, RANDOM = range(3)
+# (better, worse): the three terms of L_PE.
+RANKED_PAIRS = ((HUMAN, MODEL), (HUMAN, RANDOM), (MODEL, RANDOM))
+
+
+def preference_loss(scores: Tensor, pairs: Tensor, pairs_in_step: Tensor) -> Tensor:
+    """A micro-batch's share of L_PE, in nats; a scalar.
+
+    scores: (K,) of the replies of the micro-batch. pairs: (P, 2) indices into scores, the better and the worse reply;
+    three per quadruple. pairs_in_step: scalar, pairs of the whole optimiser step; dividing by it averages over the
+    three terms and the quadruples at once.
+    """
+    better, worse = scores[pairs].unbind(1)
+    return -logsigmoid(better - worse).sum() / pairs_in_step.clamp(min=1)
+
+
+def token_losses(logits: Tensor, targets: Tensor) -> Tensor:
+    """-log p of every target token, in nats; shape (N,), in fp32.
+
+    logits: (N, vocabulary), at the positions that predict. targets: (N,) token ids.
+    """
+    return cross_entropy(logits.float(), targets, reduction="none")
+
+
+def generation_loss(token_nll: Tensor, tokens_in_step: Tensor) -> Tensor:
+    """A micro-batch's share of L_NLL, in nats per token; a scalar.
+
+    token_nll: (N,) as token_losses gives it. tokens_in_step: scalar, target tokens of the whole optimiser step.
+    """
+    return token_nll.sum() / tokens_in_step.clamp(min=1)

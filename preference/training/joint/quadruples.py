@@ -1,0 +1,152 @@
+"""Drawing the quadruples of an epoch: context, human reply, one displayed candidate, one reply from elsewhere.
+
+Source: Diamante, sections 3 and 4.1.1, and its published code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
+from preference.training.joint.data import TrainingDialogue, Turn
+
+ATTEMPTS = 20  # random draws before all replies are searched
+
+
+@dataclass(frozen=True, slots=True)
+class Quadruple:
+    """(context, human, model, random) of one turn.
+
+    dialogue, turn: indices, `dialogues[dialogue].turns[turn]` holds context and human reply. model: the candidate.
+    random: the reply of another dialogue.
+    """
+
+    dialogue: int
+    turn: int
+    model: str
+    random: str
+
+
+def character_f1(one: str, other: str) -> float:
+    """Similarity of two texts from 0 to 1: the harmonic mean of precision and recall of their characters.
+
+    Characters count as often as they occur: F1 = 2 · |one ∩ other| / (|one| + |other|) over multisets.
+    """
+    return _f1(Counter(one), len(one), other)
+
+
+def _f1(counts: Counter[str], length: int, other: str) -> float:
+    shared = sum(min(counts[character], number) for character, number in Counter(other).items())
+    return 2 * shared / (length + len(other)) if shared else 0.0
+
+
+def least_similar(turn: Turn, among: int | None) -> tuple[str, ...]:
+    """The `among` candidates least similar to the human reply by character F1, the least similar first.
+
+    All of them, in displayed order, if among is None or there are no more.
+    """
+    if among is None or len(turn.candidates) <= among:
+        return turn.candidates
+    counts, length = Counter(turn.human), len(turn.human)
+    return tuple(sorted(turn.candidates, key=lambda text: _f1(counts, length, text))[:among])
+
+
+class QuadrupleSampler:
+    """Draws the quadruples of every epoch from a seed; similarities are computed once."""
+
+    def __init__(self, dialogues: Sequence[TrainingDialogue], *, seed: int, similar: int | None = 5) -> None:
+        """similar: as in JointRecipe. Raises TrainingError if there is nothing to draw from."""
+        self._dialogues = dialogues
+        self._seed = seed
+        self._candidates = [
+            [least_similar(turn, similar) for turn in dialogue.turns] for dialogue in dialogues
+        ]
+        self._replies = [
+            (number, text)
+            for number, dialogue in enumerate(dialogues)
+            for text in dialogue.utterances[1:]
+            if text
+        ]
+        self._check()
+
+    def _check(self) -> None:
+        if not any(self._candidates):
+            raise TrainingError(
+                _("No utterance has a candidate that differs from what the person wrote."),
+                _("Use dialogues that were written with candidates shown."),
+            )
+        if len({number for number, _ in self._replies}) < 2:
+            raise TrainingError(
+                _("There is one dialogue only, and a random reply must come from another."),
+                _("Train on at least two dialogues with replies."),
+            )
+
+    def epoch(self, number: int) -> list[Quadruple]:
+        """The quadruples of epoch `number`, in the order of the dialogues; the same for the same seed and number.
+
+        A turn is skipped, in every epoch, if no other dialogue has a reply that differs from its human reply and its
+        candidate. Raises TrainingError if that leaves no turn.
+        """
+        random = Random(f"{self._seed}/{number}")
+        drawn = []
+        for index, (dialogue, by_turn) in enumerate(zip(self._dialogues, self._candidates, strict=True)):
+            for place, (turn, candidates) in enumerate(zip(dialogue.turns, by_turn, strict=True)):
+                drawn += self._draw(random, index, place, turn.human, candidates)
+        if not drawn:
+            raise TrainingError(
+                _("All dialogues have the same replies, so no random reply differs from the true one."),
+                _("Train on different dialogues."),
+            )
+        return drawn
+
+    def _draw(
+        self, random: Random, dialogue: int, turn: int, human: str, candidates: Sequence[str]
+    ) -> list[Quadruple]:
+        """One quadruple, or none."""
+        first_choice = random.choice(candidates)
+        for candidate in (first_choice, *candidates):  # the others only if the first leaves no random reply
+            other = self._random_reply(random, dialogue, {human, candidate})
+            if other:
+                return [Quadruple(dialogue, turn, candidate, other)]
+        return []
+
+    def _random_reply(self, random: Random, dialogue: int, excluded: set[str]) -> str:
+        """A reply of another dialogue that is none of the excluded; "" if there is none."""
+        for _attempt in range(ATTEMPTS):
+            number, text = random.choice(self._replies)
+            if number != dialogue and text not in excluded:
+                return text
+        left = [text for number, text in self._replies if number != dialogue and text not in excluded]
+        return random.choice(left) if left else ""
+
+
+def draw_quadruples(
+    dialogues: Sequence[TrainingDialogue], *, seed: int, epoch: int, similar: int | None = 5
+) -> list[Quadruple]:
+    """The quadruples of one epoch; for several epochs, keep a QuadrupleSampler.
+
+    The model reply is drawn among the `similar` candidates least similar to the human reply (None: among all), the
+    random reply among the replies of all other dialogues.
+    """
+    return QuadrupleSampler(dialogues, seed=seed, similar=similar).epoch(epoch)
+
+
+def split_into_steps(
+    drawn: Sequence[Quadruple], *, batch: int, seed: int, epoch: int
+) -> list[list[Quadruple]]:
+    """The quadruples of each optimiser step: `batch` of them, fewer in the last.
+
+    Dialogues come in random order, but each stays together, because a tree encodes its shared text once; one that does
+    not fit continues in the next step. The order is the same for every layout.
+    """
+    by_dialogue: dict[int, list[Quadruple]] = {}
+    for quadruple in drawn:
+        by_dialogue.setdefault(quadruple.dialogue, []).append(quadruple)
+    groups = list(by_dialogue.values())
+    Random(f"{seed}/{epoch}/order").shuffle(groups)
+    flat = [quadruple for group in groups for quadruple in group]
+    return [flat[start : start + batch] for start in range(0, len(flat), batch)]
