@@ -1,4 +1,4 @@
-"""REST API of annotation: projects' tasks, and the annotator's own work. Every view is one call of a service."""
+"""REST API of authoring: claim a dialogue, write it turn by turn, hand it in."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,19 +15,50 @@ from rest_framework.views import APIView
 
 from accounts.models import Scope, User
 from accounts.rest.person import person
-from annotation.authoring import serializers as shapes
-from annotation.authoring.selectors.workbench import openings_of
-from annotation.authoring.serializers import full
-from annotation.authoring.services import candidates, completion, drafts, turns
+from annotation.authoring.selectors.workbench import openings_by_dialogue
+from annotation.authoring.serializers import (
+    AheadInput,
+    AssignmentAndTodaySerializer,
+    AssignmentFullSerializer,
+    AssignmentShortSerializer,
+    CandidatesInput,
+    ClaimInput,
+    DraftInput,
+    DraftSerializer,
+    PlanInput,
+    PlanMadeSerializer,
+    ReasonInput,
+    ResetDoneSerializer,
+    RestoreInput,
+    TurnInput,
+    TurnRemovedSerializer,
+    TurnSerializer,
+    TurnStoredSerializer,
+    UndoInput,
+    serialize_assignment,
+    serialize_full_assignment,
+    serialize_request,
+)
+from annotation.authoring.services.candidates import generate_ahead, request_candidate_set
+from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
+from annotation.authoring.services.drafts import save_draft
 from annotation.authoring.services.planning import plan_dialogues
+from annotation.authoring.services.turns import (
+    SentTurn,
+    reset_dialogue,
+    restore_turns,
+    submit_turn,
+    undo_turn,
+)
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.selectors.assignments import assignment_for, assignments_of
 from annotation.tasks.selectors.queue import today_of
-from annotation.tasks.services import assignment as holding
+from annotation.tasks.services import assignment as assignment_services
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound
 from common.rest.pagination import CursorPagination
 from common.rest.serializers import validated_input
+from generation.serializers import CandidateRequestSerializer
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -35,23 +66,24 @@ from projects.selectors import project_for
 TAG = ["Annotation"]
 
 
-def authoring_project(user: User, slug: str) -> Project:
+def authoring_project_for(user: User, slug: str) -> Project:
+    """A project of the protocol `authoring` that the user can see; NotFound otherwise."""
     project = project_for(user, slug)
     if project.protocol != Protocol.AUTHORING:
         raise NotFound(
-            _("“%(slug)s” is no authoring project.") % {"slug": slug},
+            _("“%(slug)s” is not an authoring project.") % {"slug": slug},
             _("Claim its dialogues at labelling/claim/."),
         )
     return project
 
 
-def own(request: Request, pk: int) -> Assignment:
-    """The person's own dialogue that is written, not labelled."""
+def own_authoring_assignment(request: Request, pk: int) -> Assignment:
+    """The caller's own assignment, if it is one of authoring; NotFound otherwise."""
     return assignment_for(person(request), pk, Protocol.AUTHORING)
 
 
 class AssignmentsView(APIView):
-    """The work of the person who asks, in one project."""
+    """The caller's own assignments in one project."""
 
     pagination_class = CursorPagination
     write_scope = Scope.ANNOTATE
@@ -60,7 +92,7 @@ class AssignmentsView(APIView):
         tags=TAG,
         operation_id="assignments_list",
         parameters=[OpenApiParameter("state", enum=AssignmentState.values, many=True, explode=True)],
-        responses=shapes.AssignmentShort(many=True),
+        responses=AssignmentShortSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
         project = project_for(person(request), slug)
@@ -70,44 +102,45 @@ class AssignmentsView(APIView):
             pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self)
             or []
         )
-        openings = openings_of(rows)
+        openings = openings_by_dialogue(rows)
         return pages.get_paginated_response(
-            [shapes.of_assignment(row, openings.get(row.dialogue_id)) for row in rows]
+            [serialize_assignment(row, openings.get(row.dialogue_id)) for row in rows]
         )
 
     @extend_schema(
         tags=TAG,
         operation_id="assignments_claim",
-        request=shapes.ClaimInput,
-        responses={201: shapes.AssignmentFull},
+        request=ClaimInput,
+        responses={201: AssignmentFullSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
-        project = authoring_project(person(request), slug)
+        project = authoring_project_for(person(request), slug)
         claimed = claim_next_task(
-            annotator=person(request), project=project, **validated_input(shapes.ClaimInput, request)
+            annotator=person(request), project=project, **validated_input(ClaimInput, request)
         )
-        return Response(full(own(request, claimed.pk)), status=status.HTTP_201_CREATED)
+        return Response(
+            serialize_full_assignment(own_authoring_assignment(request, claimed.pk)),
+            status=status.HTTP_201_CREATED,
+        )
 
 
 class AssignmentView(APIView):
-    @extend_schema(tags=TAG, operation_id="assignments_read", responses=shapes.AssignmentFull)
+    @extend_schema(tags=TAG, operation_id="assignments_read", responses=AssignmentFullSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """Your own dialogue: what is written, the draft, the settings, the present turn's candidates."""
-        return Response(full(own(request, pk)))
+        """Your own dialogue: its utterances, the draft, the settings, and the candidates of the next turn."""
+        return Response(serialize_full_assignment(own_authoring_assignment(request, pk)))
 
 
 class DraftView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(
-        tags=TAG, operation_id="drafts_save", request=shapes.DraftInput, responses=shapes.DraftSerializer
-    )
+    @extend_schema(tags=TAG, operation_id="drafts_save", request=DraftInput, responses=DraftSerializer)
     def put(self, request: Request, pk: int) -> Response:
-        """Keep unsent words. Code: draft_conflict, with the newer `draft`."""
-        sent = {"candidate_set": None, "source": None} | validated_input(shapes.DraftInput, request)
-        draft = drafts.save_draft(annotator=person(request), assignment_id=pk, **sent)
-        return Response(shapes.DraftSerializer(draft).data)
+        """Store an unsent text. Code: draft_conflict, with the newer `draft`."""
+        sent = {"candidate_set": None, "source": None} | validated_input(DraftInput, request)
+        draft = save_draft(annotator=person(request), assignment_id=pk, **sent)
+        return Response(DraftSerializer(draft).data)
 
 
 class TurnsView(APIView):
@@ -116,41 +149,37 @@ class TurnsView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="turns_submit",
-        request=shapes.TurnInput,
-        responses={201: shapes.TurnStored, 200: shapes.TurnStored},
+        request=TurnInput,
+        responses={201: TurnStoredSerializer, 200: TurnStoredSerializer},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Send an utterance. 200 when this id was stored before. Codes: out_of_order, written_elsewhere, lease_gone,
-        not_writable, invalid."""
-        sent = turns.SentTurn(**validated_input(shapes.TurnInput, request))
-        outcome = turns.submit_turn(annotator=person(request), assignment_id=pk, sent=sent)
-        body = {
-            "turn": shapes.TurnSerializer(outcome.turn).data,
-            "assignment": shapes.of_assignment(own(request, pk)),
-            "request": shapes.of_request(outcome.request),
+        """Send an utterance. 200 if this id was stored before. Codes: id_in_use, out_of_order, written_elsewhere,
+        lease_gone, not_writable, invalid."""
+        sent = SentTurn(**validated_input(TurnInput, request))
+        result = submit_turn(annotator=person(request), assignment_id=pk, sent=sent)
+        answer = {
+            "turn": TurnSerializer(result.turn).data,
+            "assignment": serialize_assignment(own_authoring_assignment(request, pk)),
+            "request": serialize_request(result.request),
         }
-        return Response(body, status=status.HTTP_200_OK if outcome.repeated else status.HTTP_201_CREATED)
+        return Response(answer, status=status.HTTP_200_OK if result.repeated else status.HTTP_201_CREATED)
 
 
 class UndoView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(
-        tags=TAG, operation_id="turns_undo", request=shapes.UndoInput, responses=shapes.TurnRemoved
-    )
+    @extend_schema(tags=TAG, operation_id="turns_undo", request=UndoInput, responses=TurnRemovedSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Take the last turn back. Code: not_last."""
-        outcome = turns.undo_turn(
-            annotator=person(request), assignment_id=pk, **validated_input(shapes.UndoInput, request)
-        )
-        body = {
-            "removed": outcome.turn.pk,
-            "text": outcome.turn.text,
-            "position": outcome.turn.position,
-            "assignment": shapes.of_assignment(own(request, pk)),
-            "request": shapes.of_request(outcome.request),
+        """Undo the last turn. Code: not_last."""
+        result = undo_turn(annotator=person(request), assignment_id=pk, **validated_input(UndoInput, request))
+        answer = {
+            "removed": result.turn.pk,
+            "text": result.turn.text,
+            "position": result.turn.position,
+            "assignment": serialize_assignment(own_authoring_assignment(request, pk)),
+            "request": serialize_request(result.request),
         }
-        return Response(body)
+        return Response(answer)
 
 
 class CandidatesView(APIView):
@@ -159,37 +188,33 @@ class CandidatesView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="candidates_request",
-        request=shapes.CandidatesInput,
-        responses=shapes.CandidateRequestSerializer,
+        request=CandidatesInput,
+        responses=CandidateRequestSerializer,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """The present turn's candidate set number `ordinal`. Codes: too_many_sets, opening."""
-        wanted = validated_input(shapes.CandidatesInput, request)
-        made = candidates.request_candidate_set(annotator=person(request), assignment_id=pk, **wanted)
-        return Response(shapes.of_request(made))
+        """Request candidate set number `ordinal` of the next turn. Codes: too_many_sets, opening."""
+        ordinal: int = validated_input(CandidatesInput, request)["ordinal"]
+        requested = request_candidate_set(annotator=person(request), assignment_id=pk, ordinal=ordinal)
+        return Response(serialize_request(requested))
 
 
 class AheadView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(
-        tags=TAG, operation_id="candidates_ahead", request=shapes.AheadInput, responses={202: None}
-    )
+    @extend_schema(tags=TAG, operation_id="candidates_ahead", request=AheadInput, responses={202: None})
     def post(self, request: Request, pk: int) -> Response:
-        """Tell that a draft rests, so that its candidates can be generated ahead."""
-        candidates.generate_ahead(
-            annotator=person(request), assignment_id=pk, **validated_input(shapes.AheadInput, request)
-        )
+        """Report a draft that has not changed for a while, so that its candidates can be generated ahead."""
+        generate_ahead(annotator=person(request), assignment_id=pk, **validated_input(AheadInput, request))
         return Response(status=status.HTTP_202_ACCEPTED)
 
 
 class ResetView(APIView):
     write_scope = Scope.ANNOTATE
 
-    @extend_schema(tags=TAG, operation_id="assignments_reset", request=None, responses=shapes.ResetDone)
+    @extend_schema(tags=TAG, operation_id="assignments_reset", request=None, responses=ResetDoneSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Undo every turn; the answer's ids bring them back with `restore`."""
-        return Response({"turn_ids": turns.reset_dialogue(annotator=person(request), assignment_id=pk)})
+        """Undo every turn. The returned ids bring them back with `restore`."""
+        return Response({"turn_ids": reset_dialogue(annotator=person(request), assignment_id=pk)})
 
 
 class RestoreView(APIView):
@@ -198,69 +223,72 @@ class RestoreView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="assignments_restore",
-        request=shapes.RestoreInput,
-        responses=shapes.AssignmentFull,
+        request=RestoreInput,
+        responses=AssignmentFullSerializer,
     )
     def post(self, request: Request, pk: int) -> Response:
         """Bring back what a reset removed. Code: written_since."""
-        wanted: list[UUID] = validated_input(shapes.RestoreInput, request)["turn_ids"]
-        turns.restore_turns(annotator=person(request), assignment_id=pk, turn_ids=wanted)
-        return Response(full(own(request, pk)))
+        turn_ids: list[UUID] = validated_input(RestoreInput, request)["turn_ids"]
+        restore_turns(annotator=person(request), assignment_id=pk, turn_ids=turn_ids)
+        return Response(serialize_full_assignment(own_authoring_assignment(request, pk)))
 
 
-class ActionView(APIView):
-    """One thing that can be done with an assignment as a whole; answers with its short form."""
+class AssignmentActionView(APIView):
+    """Carry out one action on an assignment as a whole; the answer is its short form."""
 
     write_scope = Scope.ANNOTATE
     service: ClassVar[Callable[..., Assignment]]
     takes_reason: ClassVar[bool] = False
-    tells_today: ClassVar[bool] = False
+    returns_today: ClassVar[bool] = False
 
-    def act(self, request: Request, pk: int) -> Response:
-        sent = validated_input(shapes.ReasonInput, request) if self.takes_reason else {}
+    def carry_out(self, request: Request, pk: int) -> Response:
+        sent = validated_input(ReasonInput, request) if self.takes_reason else {}
         type(self).service(annotator=person(request), assignment_id=pk, **sent)
-        row = assignment_for(person(request), pk)
-        today = {"today": asdict(today_of(person(request), row.project))} if self.tells_today else {}
-        return Response(shapes.of_assignment(row) | today)
+        assignment = assignment_for(person(request), pk)
+        today = {"today": asdict(today_of(person(request), assignment.project))} if self.returns_today else {}
+        return Response(serialize_assignment(assignment) | today)
 
 
-def action(
+def assignment_action_path(
     name: str,
     service: Callable[..., Assignment],
-    doc: str,
+    description: str,
     *,
     takes_reason: bool = False,
-    tells_today: bool = False,
+    returns_today: bool = False,
 ) -> URLPattern:
-    """The address of one service function that takes annotator and assignment_id (and a reason)."""
+    """The address of a service function that takes annotator and assignment_id (and a reason)."""
 
-    def post(self: ActionView, request: Request, pk: int) -> Response:
-        return self.act(request, pk)
+    def post(self: AssignmentActionView, request: Request, pk: int) -> Response:
+        return self.carry_out(request, pk)
 
-    described = extend_schema(
+    documented = extend_schema(
         tags=TAG,
         operation_id=f"assignments_{name.replace('-', '_')}",
-        description=doc,
-        request=shapes.ReasonInput if takes_reason else None,
-        responses={200: shapes.AssignmentAndToday if tells_today else shapes.AssignmentShort},
+        description=description,
+        request=ReasonInput if takes_reason else None,
+        responses={200: AssignmentAndTodaySerializer if returns_today else AssignmentShortSerializer},
     )(post)
-    members = {"service": staticmethod(service), "takes_reason": takes_reason, "post": described}
-    members["tells_today"] = tells_today
-    view = cast(type[ActionView], type(f"{name.title().replace('-', '')}View", (ActionView,), members))
+    members = {
+        "service": staticmethod(service),
+        "takes_reason": takes_reason,
+        "returns_today": returns_today,
+        "post": documented,
+    }
+    class_name = f"{name.title().replace('-', '')}View"
+    view = cast(type[AssignmentActionView], type(class_name, (AssignmentActionView,), members))
     return path(f"assignments/<int:pk>/{name}/", view.as_view())
 
 
 class PlanView(APIView):
     @extend_schema(
-        tags=TAG, operation_id="dialogues_plan", request=shapes.PlanInput, responses={201: shapes.PlanMade}
+        tags=TAG, operation_id="dialogues_plan", request=PlanInput, responses={201: PlanMadeSerializer}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Add dialogues to be written."""
+        """Add dialogues to be written. Code: id_in_use."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        made = plan_dialogues(
-            project=project, actor=person(request), **validated_input(shapes.PlanInput, request)
-        )
-        return Response({"made": made}, status=status.HTTP_201_CREATED)
+        count = plan_dialogues(project=project, actor=person(request), **validated_input(PlanInput, request))
+        return Response({"made": count}, status=status.HTTP_201_CREATED)
 
 
 urlpatterns = [
@@ -274,20 +302,26 @@ urlpatterns = [
     path("assignments/<int:pk>/ahead/", AheadView.as_view()),
     path("assignments/<int:pk>/reset/", ResetView.as_view()),
     path("assignments/<int:pk>/restore/", RestoreView.as_view()),
-    action(
+    assignment_action_path(
         "finish",
-        completion.finish_dialogue,
+        finish_dialogue,
         "Hand the dialogue in. Code: too_short (rounds, needed).",
-        tells_today=True,
+        returns_today=True,
     ),
-    action(
+    assignment_action_path(
         "take-back",
-        completion.take_back_dialogue,
+        take_back_dialogue,
         "Open a finished dialogue again. Code: under_review.",
-        tells_today=True,
+        returns_today=True,
     ),
-    action("save", holding.save_for_later, "Keep the dialogue for some days."),
-    action("resume", holding.resume, "Take saved, expired or given-back work up again. Code: lease_gone."),
-    action("renew", holding.renew_lease, "Renew the lease while the person is active."),
-    action("release", holding.release, "Give the task back.", takes_reason=True),
+    assignment_action_path("save", assignment_services.save_for_later, "Keep the dialogue for some days."),
+    assignment_action_path(
+        "resume",
+        assignment_services.resume,
+        "Take saved, expired or released work up again. Code: lease_gone.",
+    ),
+    assignment_action_path(
+        "renew", assignment_services.renew_lease, "Renew the lease while the annotator is active."
+    ),
+    assignment_action_path("release", assignment_services.release, "Give the task back.", takes_reason=True),
 ]

@@ -1,11 +1,11 @@
-"""Shapes of the REST API of annotation. Output shapes are built from rows by `of_…` functions."""
+"""Serializers of the authoring API. The output of an assignment is built by `serialize_…` functions."""
 
 from typing import Any
 
 from rest_framework import serializers
 
 from annotation.authoring.models import AuthoringSettings, Draft, Turn
-from annotation.authoring.selectors.workbench import latest_request, utterances_of
+from annotation.authoring.selectors.workbench import OPENING_LENGTH, latest_request, list_utterances
 from annotation.authoring.services.drafts import MAX_DRAFT
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.serializers import (
@@ -18,7 +18,7 @@ from annotation.tasks.serializers import (
 from common.rest.serializers import StrictSerializer
 from dialogues.models import Action
 from generation.models import CandidateRequest
-from generation.serializers import CandidateRequestSerializer as CandidateRequestSerializer
+from generation.serializers import CandidateRequestSerializer
 
 
 class ClaimInput(StrictSerializer):
@@ -34,7 +34,7 @@ class SourceFields(StrictSerializer):
     candidate_set = serializers.IntegerField(
         allow_null=True, required=False, min_value=1, max_value=BIGGEST_ID
     )
-    # The name of a field of ours; the metaclass takes it off the class, so DRF's own `source` is untouched.
+    # The metaclass takes fields off the class, so DRF's own attribute `source` is untouched.
     source = serializers.IntegerField(  # type: ignore[assignment]
         allow_null=True, required=False, min_value=0, max_value=100
     )
@@ -43,13 +43,13 @@ class SourceFields(StrictSerializer):
 class DraftInput(SourceFields):
     text = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=MAX_DRAFT)
     version = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, help_text="The version that the page last saw."
+        min_value=0, max_value=2**31 - 1, help_text="The version that the page last received."
     )
 
 
 class TurnInput(SourceFields):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored turn.")
-    # The service checks the text, so that its refusals name cause and remedy.
+    # The service checks the text, so that a refusal names cause and remedy.
     text = serializers.CharField(allow_blank=True, trim_whitespace=False)
     active_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS, default=0)
     idle_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS * 30, default=0)
@@ -90,7 +90,7 @@ class SettingsSerializer(serializers.ModelSerializer[AuthoringSettings]):
         fields = ["candidates", "min_rounds", "new_sets_per_turn", "max_utterance_length", "generate_ahead"]
 
 
-class AssignmentShort(serializers.Serializer[Any]):
+class AssignmentShortSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     project = serializers.CharField()
     state = serializers.ChoiceField(choices=AssignmentState.choices)
@@ -102,17 +102,17 @@ class AssignmentShort(serializers.Serializer[Any]):
     draft_version = serializers.IntegerField()
 
 
-class AssignmentAndToday(AssignmentShort):
+class AssignmentAndTodaySerializer(AssignmentShortSerializer):
     today = TodaySerializer()
 
 
-class WorkDialogue(serializers.Serializer[Any]):
+class WorkDialogueSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     utterances = UtteranceSerializer(many=True)
 
 
-class AssignmentFull(AssignmentShort):
-    dialogue = WorkDialogue()
+class AssignmentFullSerializer(AssignmentShortSerializer):
+    dialogue = WorkDialogueSerializer()
     draft = DraftSerializer(allow_null=True)
     settings = SettingsSerializer()
     request = CandidateRequestSerializer(allow_null=True)
@@ -130,53 +130,55 @@ class TurnSerializer(serializers.ModelSerializer[Turn]):
         fields = ["id", "position", "text", "action", "source", "edit_distance"]
 
 
-class TurnStored(serializers.Serializer[Any]):
+class TurnStoredSerializer(serializers.Serializer[Any]):
     turn = TurnSerializer()
-    assignment = AssignmentShort()
+    assignment = AssignmentShortSerializer()
     request = CandidateRequestSerializer(allow_null=True)
 
 
-class TurnRemoved(serializers.Serializer[Any]):
+class TurnRemovedSerializer(serializers.Serializer[Any]):
     removed = serializers.UUIDField()
     text = serializers.CharField()
     position = serializers.IntegerField()
-    assignment = AssignmentShort()
+    assignment = AssignmentShortSerializer()
     request = CandidateRequestSerializer(allow_null=True)
 
 
-class ResetDone(serializers.Serializer[Any]):
+class ResetDoneSerializer(serializers.Serializer[Any]):
     turn_ids = serializers.ListField(child=serializers.UUIDField())
 
 
-class PlanMade(serializers.Serializer[Any]):
+class PlanMadeSerializer(serializers.Serializer[Any]):
     made = serializers.IntegerField()
 
 
-def of_assignment(row: Assignment, opening: str | None = None) -> dict[str, Any]:
-    """The short form. `opening` is passed where the first utterance was already read."""
-    draft = getattr(row, "draft", None)
+def serialize_assignment(assignment: Assignment, opening: str | None = None) -> dict[str, Any]:
+    """The short form. opening: the first utterance, if the caller has read it."""
+    draft = getattr(assignment, "draft", None)
     return {
-        "id": row.pk,
-        "project": row.project.slug,
-        "state": row.state,
-        "lease_until": row.lease_until,
-        "utterance_count": row.dialogue.utterance_count,
+        "id": assignment.pk,
+        "project": assignment.project.slug,
+        "state": assignment.state,
+        "lease_until": assignment.lease_until,
+        "utterance_count": assignment.dialogue.utterance_count,
         "opening": opening or "",
-        "touched_at": row.touched_at,
-        "submitted_at": row.submitted_at,
+        "touched_at": assignment.touched_at,
+        "submitted_at": assignment.submitted_at,
         "draft_version": draft.version if draft else 0,
     }
 
 
-def of_request(request: CandidateRequest | None) -> Any:
+def serialize_request(request: CandidateRequest | None) -> Any:
     return CandidateRequestSerializer(request).data if request else None
 
 
-def full(row: Assignment) -> dict[str, Any]:
-    utterances = utterances_of(row)
-    return of_assignment(row, utterances[0]["text"][:80] if utterances else "") | {
-        "dialogue": {"id": row.dialogue_id, "utterances": utterances},
-        "draft": DraftSerializer(row.draft).data if hasattr(row, "draft") else None,
-        "settings": SettingsSerializer(row.project.authoring).data,
-        "request": of_request(latest_request(row)),
+def serialize_full_assignment(assignment: Assignment) -> dict[str, Any]:
+    """The short form with the dialogue, the draft, the settings and the request for the next turn's candidates."""
+    utterances = list_utterances(assignment)
+    opening = utterances[0]["text"][:OPENING_LENGTH] if utterances else ""
+    return serialize_assignment(assignment, opening) | {
+        "dialogue": {"id": assignment.dialogue_id, "utterances": utterances},
+        "draft": DraftSerializer(assignment.draft).data if hasattr(assignment, "draft") else None,
+        "settings": SettingsSerializer(assignment.project.authoring).data,
+        "request": serialize_request(latest_request(assignment)),
     }

@@ -129,7 +129,7 @@ def check_experts_read(project: Project) -> None:
     """Raises NotFound in a labelling project, where samples are judged instead."""
     if project.protocol != Protocol.AUTHORING:
         raise NotFound(
-            _("“%(slug)s” is no authoring project.") % {"slug": project.slug},
+            _("“%(slug)s” is not an authoring project.") % {"slug": project.slug},
             _("Choose an authoring project."),
         )
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.authoring.models import Topic
-from annotation.authoring.serializers import full
+from annotation.authoring.serializers import serialize_full_assignment
 from annotation.authoring.services.completion import take_back_dialogue
 from annotation.expert_review.selectors import is_being_judged, verdicts_on
 from annotation.tasks.models.work import Assignment, AssignmentState
@@ -44,7 +44,7 @@ ON_NEED = ["js/authoring/ending.js", "js/shared/keeping.js", "js/shared/theme.js
 def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     user = signed_in(request)
     assignment = assignment_in(user, slug, assignment_id)
-    shown = full(assignment)
+    shown = serialize_full_assignment(assignment)
     position = len(shown["dialogue"]["utterances"])
     draft = shown["draft"] if shown["draft"] and shown["draft"]["position"] == position else {}
     today = today_of(user, assignment.project)
