@@ -18,7 +18,7 @@ from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.turns import SentTurn, submit_turn
 from annotation.demo.reading import Line, Script
 from annotation.expert_review.models import ExpertReview
-from annotation.expert_review.services import Remark, decide
+from annotation.expert_review.services import Remark, submit_verdict
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
@@ -136,7 +136,7 @@ def _end(script: Script, assignment: Assignment, author: User) -> None:
 def _judge(script: Script, dialogue_id: int, expert: User, finished: datetime, dice: Random) -> None:
     verdict = "pass" if script.state == "passed" else "veto"
     remarks = [Remark(turn - 1, words) for turn, words in script.remarks.items()]
-    review = decide(
+    review = submit_verdict(
         reviewer=expert,
         dialogue_id=dialogue_id,
         review_id=id_of(script, "review"),

@@ -16,13 +16,13 @@ from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.expert_review.selectors import (
     dialogue_to_review,
     own_review,
+    own_verdicts,
     utterances_to_review,
-    verdicts_of,
 )
 from annotation.expert_review.services import MAX_REASON, Remark
 from annotation.tasks.serializers import BIGGEST_ID, UtteranceSerializer
 from common.rest.pagination import NewestByTime, paginated_response
-from common.rest.serializers import StrictSerializer
+from common.rest.serializers import StrictSerializer, validated_input
 from dialogues.models import ReviewState
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -37,7 +37,7 @@ class RemarkSerializer(StrictSerializer):
 
 class VerdictInput(StrictSerializer):
     id = serializers.UUIDField(
-        help_text="Of the claim, or made by the client; a second send returns the stored verdict."
+        help_text="The claim's id, or made by the client; a second send returns the stored verdict."
     )
     verdict = serializers.ChoiceField(choices=Verdict.choices)
     reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON)
@@ -50,7 +50,7 @@ class ReviewClaimInput(StrictSerializer):
         required=False,
         min_value=1,
         max_value=BIGGEST_ID,
-        help_text="A dialogue to be left for later: its claim is given back, and what comes after it is offered first.",
+        help_text="A dialogue to leave for later: its claim is given back, and those after it are offered first.",
     )
 
 
@@ -62,7 +62,7 @@ class ReviewSerializer(serializers.ModelSerializer[ExpertReview]):
         fields = ["id", "dialogue", "verdict", "reason", "remarks", "claimed_until", "decided_at"]
 
 
-class ReviewDialogue(serializers.Serializer[Any]):
+class ReviewDialogueSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     project = serializers.CharField()
     review_state = serializers.ChoiceField(choices=ReviewState.choices)
@@ -70,12 +70,12 @@ class ReviewDialogue(serializers.Serializer[Any]):
     review = ReviewSerializer(allow_null=True)
 
 
-class ReviewStateOnly(serializers.Serializer[Any]):
+class ReviewStateOnlySerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     review_state = serializers.ChoiceField(choices=ReviewState.choices)
 
 
-def to_read(reviewer: User, dialogue_id: int) -> dict[str, Any]:
+def serialize_dialogue_to_review(reviewer: User, dialogue_id: int) -> dict[str, Any]:
     dialogue = dialogue_to_review(reviewer, dialogue_id)
     review = own_review(reviewer, dialogue)
     return {
@@ -94,43 +94,45 @@ class ReviewsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Your own verdicts in the project."""
         project = project_for(person(request), slug, Capability.REVIEW)
-        return paginated_response(self, request, verdicts_of(person(request), project), ReviewSerializer)
+        return paginated_response(self, request, own_verdicts(person(request), project), ReviewSerializer)
 
     @extend_schema(
-        tags=TAG, operation_id="reviews_claim", request=ReviewClaimInput, responses={201: ReviewDialogue}
+        tags=TAG,
+        operation_id="reviews_claim",
+        request=ReviewClaimInput,
+        responses={201: ReviewDialogueSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Claim the next dialogue to read. Code: nothing_to_review."""
+        """Claim the next dialogue to read. Codes: nothing_to_review, id_in_use."""
         project = project_for(person(request), slug, Capability.REVIEW)
-        sent = ReviewClaimInput(data=request.data)
-        sent.is_valid(raise_exception=True)
-        claim = services.claim_next_review(reviewer=person(request), project=project, **sent.validated_data)
-        return Response(to_read(person(request), claim.dialogue_id), status=status.HTTP_201_CREATED)
+        sent = validated_input(ReviewClaimInput, request)
+        claim = services.claim_next_review(reviewer=person(request), project=project, **sent)
+        return Response(
+            serialize_dialogue_to_review(person(request), claim.dialogue_id), status=status.HTTP_201_CREATED
+        )
 
 
 class ReviewView(APIView):
-    @extend_schema(tags=TAG, operation_id="reviews_read", responses=ReviewDialogue)
+    @extend_schema(tags=TAG, operation_id="reviews_read", responses=ReviewDialogueSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """A finished dialogue to be judged, with your own verdict."""
-        return Response(to_read(person(request), pk))
+        """A finished dialogue to judge, with your own verdict."""
+        return Response(serialize_dialogue_to_review(person(request), pk))
 
     @extend_schema(tags=TAG, operation_id="reviews_decide", request=VerdictInput, responses=ReviewSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Pass or veto. Codes: not_finished, invalid (a veto needs a reason)."""
-        sent = VerdictInput(data=request.data)
-        sent.is_valid(raise_exception=True)
-        data = dict(sent.validated_data)
-        review = services.decide(
+        """Pass or veto. Codes: not_finished, id_in_use, invalid (a veto needs a reason)."""
+        sent = validated_input(VerdictInput, request)
+        review = services.submit_verdict(
             reviewer=person(request),
             dialogue_id=pk,
-            review_id=data["id"],
-            verdict=data["verdict"],
-            reason=data.get("reason", ""),
-            remarks=[Remark(**remark) for remark in data.get("remarks", [])],
+            review_id=sent["id"],
+            verdict=sent["verdict"],
+            reason=sent.get("reason", ""),
+            remarks=[Remark(**remark) for remark in sent.get("remarks", [])],
         )
         return Response(ReviewSerializer(review).data)
 
-    @extend_schema(tags=TAG, operation_id="reviews_withdraw", responses=ReviewStateOnly)
+    @extend_schema(tags=TAG, operation_id="reviews_withdraw", responses=ReviewStateOnlySerializer)
     def delete(self, request: Request, pk: int) -> Response:
         """Undo your own verdict, or give your claim back."""
         dialogue = services.withdraw_verdict(reviewer=person(request), dialogue_id=pk)

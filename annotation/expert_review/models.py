@@ -1,4 +1,4 @@
-"""What experts say about authored dialogues."""
+"""Experts' verdicts on authored dialogues."""
 
 import uuid
 
@@ -19,8 +19,8 @@ class Verdict(models.TextChoices):
 class ExpertReview(models.Model):
     """An expert's verdict on a finished dialogue (Diamante Appendix B.2). One veto removes the dialogue from exports.
 
-    A changed verdict is a new row; the old one is kept with `superseded_at`. A row without verdict is a claim: while it
-    lasts, nobody else is sent the dialogue in its place. remarks: [{"position", "text"}] on single utterances.
+    A changed verdict is a new row; the old row gets `superseded_at`. A row without a verdict is a claim: until it
+    expires, it takes the place of one expert. remarks: [{"position", "text"}] on single utterances.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

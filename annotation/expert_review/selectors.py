@@ -1,4 +1,4 @@
-"""What experts read, and how far the reviewing is."""
+"""Which dialogues experts read, their verdicts, and the progress of a project's review."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
-# The dialogues that wait for experts: those written here, and imported ones where the project's experts read them too.
+# Experts read the dialogues written here, and imported ones if the project is set so.
 FOR_EXPERTS = Q(origin=Origin.AUTHORED) | Q(project__authoring__review_imported=True)
 
 VERDICT_OF = {ReviewState.PASSED: Verdict.PASS, ReviewState.VETOED: Verdict.VETO}
@@ -25,7 +25,7 @@ VERDICT_OF = {ReviewState.PASSED: Verdict.PASS, ReviewState.VETOED: Verdict.VETO
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Finished dialogues of a project by review state. left_out: imported ones that experts do not read here."""
+    """Finished dialogues of a project by review state. left_out: imported ones that experts do not read."""
 
     unreviewed: int
     passed: int
@@ -42,11 +42,11 @@ class ReviewCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """The unreviewed dialogues as one expert sees them; every dialogue counts once.
+class WaitingCounts:
+    """The unreviewed dialogues from one expert's point of view. Every dialogue counts once.
 
-    ready: the expert can be given it. own: the expert wrote it. judged: the expert has, and others are still wanted.
-    taken: as many others as are wanted have read it or are reading.
+    ready: the expert can claim it. own: the expert wrote it. judged: it has the expert's verdict and needs more.
+    taken: enough other experts have read it or are reading it.
     """
 
     ready: int
@@ -55,78 +55,89 @@ class Waiting:
     taken: int
 
 
-def counting(now: datetime | None = None) -> Q:
-    """Reviews that count: verdicts, and claims that still last."""
+def counted_reviews(now: datetime | None = None) -> Q:
+    """Select the reviews that count: verdicts, and claims that have not expired."""
     return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or timezone.now()))
 
 
-def unreviewed(project: Project) -> QuerySet[Dialogue]:
+def dialogues_to_review(project: Project) -> QuerySet[Dialogue]:
+    """Finished dialogues without a decision."""
     return Dialogue.objects.filter(
         FOR_EXPERTS, project=project, state=DialogueState.FINISHED, review_state=ReviewState.UNREVIEWED
     )
 
 
-def own_of(reviewer: User) -> Exists:
-    """Whether the person wrote the dialogue."""
+def written_by(reviewer: User) -> Exists:
+    """Whether the reviewer wrote the dialogue."""
     return Exists(Assignment.objects.filter(dialogue=OuterRef("pk"), annotator=reviewer))
 
 
 def judged_by(reviewer: User) -> Exists:
+    """Whether the dialogue has a verdict of the reviewer."""
     live = ExpertReview.objects.filter(dialogue=OuterRef("pk"), reviewer=reviewer, superseded_at=None)
     return Exists(live.exclude(verdict=""))
 
 
-def taken_from(reviewer: User, project: Project) -> Exists:
-    """Whether as many others as the project wants have read the dialogue or are reading it."""
-    others = ExpertReview.objects.filter(counting(), dialogue=OuterRef("pk")).exclude(reviewer=reviewer)
+def has_enough_other_reviewers(reviewer: User, project: Project) -> Exists:
+    """Whether as many others as the project requires have read the dialogue or are reading it."""
+    others = ExpertReview.objects.filter(counted_reviews(), dialogue=OuterRef("pk")).exclude(
+        reviewer=reviewer
+    )
     read_by = others.order_by().values("dialogue").annotate(n=Count("id"))
     return Exists(read_by.filter(n__gte=project.authoring.experts_required))
 
 
-def ready_for(reviewer: User, project: Project) -> QuerySet[Dialogue]:
-    """What the person can be given to read."""
-    return unreviewed(project).filter(~taken_from(reviewer, project), ~judged_by(reviewer), ~own_of(reviewer))
+def available_dialogues_for(reviewer: User, project: Project) -> QuerySet[Dialogue]:
+    """The dialogues that the reviewer can claim."""
+    return dialogues_to_review(project).filter(
+        ~has_enough_other_reviewers(reviewer, project), ~judged_by(reviewer), ~written_by(reviewer)
+    )
 
 
-def waiting_for(reviewer: User, project: Project) -> Waiting:
-    rows = unreviewed(project).annotate(
-        own=own_of(reviewer), judged=judged_by(reviewer), taken=taken_from(reviewer, project)
+def waiting_counts_for(reviewer: User, project: Project) -> WaitingCounts:
+    rows = dialogues_to_review(project).annotate(
+        own=written_by(reviewer),
+        judged=judged_by(reviewer),
+        taken=has_enough_other_reviewers(reviewer, project),
     )
     others = Q(own=False, judged=False)
     counted = rows.aggregate(
         ready=Count("id", filter=others & Q(taken=False)),
-        n_own=Count("id", filter=Q(own=True)),
-        n_judged=Count("id", filter=Q(own=False, judged=True)),
-        n_taken=Count("id", filter=others & Q(taken=True)),
+        own_count=Count("id", filter=Q(own=True)),
+        judged_count=Count("id", filter=Q(own=False, judged=True)),
+        taken_count=Count("id", filter=others & Q(taken=True)),
     )
-    return Waiting(**{name.removeprefix("n_"): n for name, n in counted.items()})
+    return WaitingCounts(**{name.removesuffix("_count"): n for name, n in counted.items()})
 
 
 def review_counts(project: Project) -> ReviewCounts:
     finished = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED)
-    waits = Q(review_state=ReviewState.UNREVIEWED)
+    is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
     counted = finished.aggregate(
-        unreviewed=Count("id", filter=waits & FOR_EXPERTS),
+        unreviewed=Count("id", filter=is_unreviewed & FOR_EXPERTS),
         passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
         vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
-        every=Count("id"),
+        total=Count("id"),
     )
-    every = counted.pop("every")
-    return ReviewCounts(**counted, left_out=every - sum(counted.values()))
+    total = counted.pop("total")
+    return ReviewCounts(**counted, left_out=total - sum(counted.values()))
 
 
 def dialogue_to_review(reviewer: User, dialogue_id: int) -> Dialogue:
-    """A dialogue of a project in which the person reviews, and did not write it. Nothing of its author is read."""
+    """A dialogue that the reviewer may judge. Nothing about its author is read.
+
+    Raises NotFound, and NotAllowed for the reviewer's own dialogue.
+    """
     dialogue = Dialogue.objects.select_related("project__authoring").filter(pk=dialogue_id).first()
     if dialogue is None:
-        raise missing_dialogue()
-    check_experts_read(project_for(reviewer, dialogue.project.slug, Capability.REVIEW))
+        raise dialogue_not_found()
+    check_authoring_project(project_for(reviewer, dialogue.project.slug, Capability.REVIEW))
     check_not_own(reviewer, dialogue)
     return dialogue
 
 
-def check_experts_read(project: Project) -> None:
-    """Raises NotFound in a labelling project, where samples are judged instead."""
+def check_authoring_project(project: Project) -> None:
+    """Raise NotFound in a labelling project, where controllers judge samples instead."""
     if project.protocol != Protocol.AUTHORING:
         raise NotFound(
             _("“%(slug)s” is not an authoring project.") % {"slug": project.slug},
@@ -134,7 +145,7 @@ def check_experts_read(project: Project) -> None:
         )
 
 
-def missing_dialogue() -> NotFound:
+def dialogue_not_found() -> NotFound:
     return NotFound(_("There is no such dialogue."), _("It may have been removed."))
 
 
@@ -152,48 +163,48 @@ def own_review(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
     return ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).first()
 
 
-def last_words(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
-    """The person's newest verdict on the dialogue, also one that was undone: its words go back into the form."""
+def latest_own_verdict(reviewer: User, dialogue: Dialogue) -> ExpertReview | None:
+    """The reviewer's newest verdict on the dialogue, even if it was undone: the form shows its text again."""
     decided = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer).exclude(verdict="")
     return decided.order_by("-decided_at").first()
 
 
 def is_being_judged(dialogue: Dialogue) -> bool:
-    """An expert has judged it or is reading it, so that its author cannot take it back."""
+    """Whether an expert has judged the dialogue or is reading it, so that its author cannot take it back."""
     if dialogue.review_state != ReviewState.UNREVIEWED:
         return True
-    return ExpertReview.objects.filter(counting(), dialogue=dialogue).exists()
+    return ExpertReview.objects.filter(counted_reviews(), dialogue=dialogue).exists()
 
 
-def verdicts_on(dialogue: Dialogue) -> QuerySet[ExpertReview]:
-    """What decided about the dialogue, for its author: the reasons, not the names. Empty while it is undecided."""
+def deciding_verdicts_on(dialogue: Dialogue) -> QuerySet[ExpertReview]:
+    """The verdicts that decided about the dialogue, without the reviewers' names. Empty while it is undecided."""
     verdict = VERDICT_OF.get(ReviewState(dialogue.review_state), "")
     live = ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="")
     return live.filter(verdict=verdict).defer("reviewer_id").order_by("decided_at")
 
 
-def readers_of(dialogue: Dialogue) -> int:
-    """How many experts have given a verdict. What they said is told to nobody who is to judge."""
+def count_verdicts_on(dialogue: Dialogue) -> int:
+    """How many experts have given a verdict. Those still to judge learn the number only."""
     return ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None).exclude(verdict="").count()
 
 
-def verdicts_of(reviewer: User, project: Project) -> QuerySet[ExpertReview]:
-    """The expert's own verdicts, newest first, so that one can be looked at again and undone."""
-    mine = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
+def own_verdicts(reviewer: User, project: Project) -> QuerySet[ExpertReview]:
+    """The reviewer's own verdicts, newest first."""
+    live = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
     openings = Prefetch("dialogue__utterances", Utterance.objects.filter(position=0), to_attr="opening")
     return (
-        mine.exclude(verdict="").select_related("dialogue").prefetch_related(openings).order_by("-decided_at")
+        live.exclude(verdict="").select_related("dialogue").prefetch_related(openings).order_by("-decided_at")
     )
 
 
-def verdicts_today(reviewer: User, project: Project) -> int:
+def count_own_verdicts_today(reviewer: User, project: Project) -> int:
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
-    return mine.filter(decided_at__gte=midnight).exclude(verdict="").count()
+    live = ExpertReview.objects.filter(reviewer=reviewer, dialogue__project=project, superseded_at=None)
+    return live.filter(decided_at__gte=midnight).exclude(verdict="").count()
 
 
-def claim_of(reviewer: User, project: Project) -> ExpertReview | None:
-    """The dialogue that the person is reading."""
+def live_claim_of(reviewer: User, project: Project) -> ExpertReview | None:
+    """The claim on the dialogue that the reviewer is reading."""
     claims = ExpertReview.objects.filter(
         reviewer=reviewer,
         dialogue__project=project,

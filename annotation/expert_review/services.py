@@ -1,8 +1,9 @@
-"""Experts read the dialogues that were written; one veto removes one from the data (Diamante, Appendix B.2)."""
+"""Experts judge finished dialogues. One veto removes a dialogue from the data (Diamante, Appendix B.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,15 +15,16 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.expert_review.selectors import (
-    check_experts_read,
+    available_dialogues_for,
+    check_authoring_project,
     check_not_own,
-    claim_of,
-    missing_dialogue,
-    ready_for,
+    dialogue_not_found,
+    dialogues_to_review,
+    live_claim_of,
     review_counts,
-    unreviewed,
 )
 from annotation.tasks.services.reasons import checked_reason
+from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, Refusal
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project
@@ -36,7 +38,7 @@ MAX_REASON = 4000
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A word on one utterance."""
+    """A comment on one utterance."""
 
     position: int
     text: str
@@ -48,34 +50,30 @@ def claim_next_review(
 ) -> ExpertReview:
     """Give the expert the oldest dialogue that still needs one, never their own. The same claim_id: the same claim.
 
-    skip: a dialogue to be left for later; its claim is given back, and what comes after it is offered first.
-    Raises NotFound (a labelling project), NotAllowed, or Refusal: id_in_use, nothing_to_review (details["claimed"]: how
-    many others are reading).
+    skip: a dialogue to leave for later. Its claim is given back, and the dialogues after it are offered first.
+    Raises NotFound (a labelling project), NotAllowed, or Refusal: id_in_use, nothing_to_review
+    (details["claimed"]: how many others are reading).
     """
     _check_role(reviewer, project)
-    check_experts_read(project)
-    # Two tabs of one expert, and two sends of one claim, come one after the other.
+    check_authoring_project(project)
+    # Serialises two tabs of one expert, and two sends of one claim.
     Membership.objects.select_for_update().get(user=reviewer, project=project)
-    if earlier := ExpertReview.objects.select_related("dialogue").filter(pk=claim_id).first():
-        return _claimed_before(earlier, reviewer, project)
+    if stored := ExpertReview.objects.select_related("dialogue").filter(pk=claim_id).first():
+        check_repeat(stored, reviewer_id=reviewer.pk)
+        check_repeat(stored.dialogue, project_id=project.pk)
+        return stored
     if skip is not None:
         _open_claims(reviewer).filter(dialogue=skip).delete()
-    if held := claim_of(reviewer, project):
-        return held
+    if claim := live_claim_of(reviewer, project):
+        return claim
     dialogue = _next_dialogue(reviewer, project, skip)
     if dialogue is None:
         raise _nothing_to_review(project)
-    # A claim of this person that ran out makes room for the new one.
+    # An expired claim of this reviewer makes room for the new one.
     _open_claims(reviewer).filter(dialogue=dialogue).delete()
     return ExpertReview.objects.create(
         id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
     )
-
-
-def _claimed_before(earlier: ExpertReview, reviewer: User, project: Project) -> ExpertReview:
-    if (earlier.reviewer_id, earlier.dialogue.project_id) != (reviewer.pk, project.pk):
-        raise Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
-    return earlier
 
 
 def _open_claims(reviewer: User) -> QuerySet[ExpertReview]:
@@ -91,20 +89,19 @@ def _check_role(reviewer: User, project: Project) -> None:
 
 
 def _next_dialogue(reviewer: User, project: Project, skip: int | None) -> Dialogue | None:
-    """The next one, locked: written here before imported, oldest first."""
-    ready = ready_for(reviewer, project)
+    """Lock the next dialogue: those written here before imported ones, oldest first."""
+    ready = available_dialogues_for(reviewer, project)
     waiting = ready.select_for_update(skip_locked=True, no_key=True, of=("self",)).order_by("origin", "id")
     found = waiting.filter(pk__gt=skip).first() if skip is not None else None
     found = found or waiting.first()
-    # A claim does not change the locked row, so a claim that was committed while the lock was awaited is seen only by
-    # a new statement.
+    # A claim does not change the locked row. Only a new statement sees a claim that was committed during the wait.
     while found is not None and not ready.filter(pk=found.pk).exists():
         found = waiting.filter(pk__gt=found.pk).first()
     return found
 
 
 def _nothing_to_review(project: Project) -> Refusal:
-    waiting = unreviewed(project).count()
+    waiting = dialogues_to_review(project).count()
     if waiting:
         return Refusal(
             "nothing_to_review",
@@ -118,16 +115,17 @@ def _nothing_to_review(project: Project) -> Refusal:
             details={"claimed": waiting},
         )
     counts = review_counts(project)
-    none, every = _("No dialogue is finished yet."), _("Every finished dialogue has been reviewed.")
+    none_finished = _("No dialogue is finished yet.")
+    all_reviewed = _("Every finished dialogue has been reviewed.")
     if counts.left_out:
-        none = _("No dialogue that was written here is finished yet.")
-        every = _("Every dialogue that was written here has been reviewed.")
-    message = every if counts.reviewed else none
+        none_finished = _("No dialogue that was written here is finished yet.")
+        all_reviewed = _("Every dialogue that was written here has been reviewed.")
+    message = all_reviewed if counts.reviewed else none_finished
     return Refusal("nothing_to_review", message, _("New ones appear as they are finished."))
 
 
 @transaction.atomic
-def decide(
+def submit_verdict(
     *,
     reviewer: User,
     dialogue_id: int,
@@ -136,29 +134,36 @@ def decide(
     reason: str = "",
     remarks: Sequence[Remark] = (),
 ) -> ExpertReview:
-    """Pass or veto a dialogue. The same review_id again returns the stored verdict; another id replaces one's own.
+    """Pass or veto a dialogue. The same review_id again returns the stored verdict; a new id replaces it.
 
-    Raises Invalid (a veto without reason, a remark on no utterance), NotFound, NotAllowed, Refusal not_finished.
+    review_id: of the reviewer's claim, or made by the client. Raises Invalid (a veto without a reason, a remark on a
+    missing utterance), NotFound, NotAllowed, or Refusal: not_finished, id_in_use.
     """
     dialogue = _lock_dialogue(reviewer, dialogue_id)
     stored = ExpertReview.objects.filter(pk=review_id).first()
-    if stored and (stored.reviewer_id != reviewer.pk or stored.dialogue_id != dialogue.pk):
-        raise Invalid(_("This review belongs to another dialogue."), _("Reload the page."), field="id")
+    if stored:
+        check_repeat(stored, reviewer_id=reviewer.pk, dialogue_id=dialogue.pk)
+    reason, cleaned = _clean(dialogue, verdict, reason, remarks)
+    sent = {"verdict": verdict, "reason": reason, "remarks": cleaned}
     if stored and stored.verdict:
+        check_repeat(stored, **sent)
         return stored
-    reason, written = _checked(dialogue, verdict, reason, remarks)
+    review = _store_verdict(reviewer, dialogue, review_id, sent)
+    _update_review_state(dialogue, actor=reviewer, reason=reason)
+    return review
+
+
+def _store_verdict(reviewer: User, dialogue: Dialogue, review_id: UUID, sent: dict[str, Any]) -> ExpertReview:
+    """Store the verdict in place of the reviewer's claim or earlier verdict."""
     now = timezone.now()
-    ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None).exclude(
-        pk=review_id
-    ).update(superseded_at=now)
-    decided = {"verdict": verdict, "reason": reason, "remarks": written, "decided_at": now}
-    decided |= {"claimed_until": None, "superseded_at": None}
+    live = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
+    live.exclude(pk=review_id).update(superseded_at=now)
+    decided = {**sent, "decided_at": now, "claimed_until": None, "superseded_at": None}
     review, _created = ExpertReview.objects.update_or_create(
         id=review_id,
         defaults=decided,
         create_defaults={"dialogue": dialogue, "reviewer": reviewer, **decided},
     )
-    _settle(dialogue, actor=reviewer, reason=reason)
     return review
 
 
@@ -166,15 +171,15 @@ def decide(
 def withdraw_verdict(*, reviewer: User, dialogue_id: int) -> Dialogue:
     """Undo one's own verdict, or give a claim back; the dialogue waits for an expert again. Safe to repeat."""
     dialogue = _lock_dialogue(reviewer, dialogue_id)
-    mine = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
-    if mine.update(superseded_at=timezone.now(), claimed_until=None):
-        _settle(dialogue, actor=reviewer, reason="withdrawn")
+    live = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
+    if live.update(superseded_at=timezone.now(), claimed_until=None):
+        _update_review_state(dialogue, actor=reviewer, reason="withdrawn")
     return dialogue
 
 
 @transaction.atomic
 def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
-    """The author has read why the dialogue was vetoed; it leaves the list of what came back."""
+    """Record that the author has read why the dialogue was vetoed. It leaves the list of vetoed dialogues."""
     vetoes = ExpertReview.objects.filter(
         dialogue=dialogue_id,
         dialogue__assignments__annotator=author,
@@ -188,9 +193,9 @@ def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
     rows = Dialogue.objects.select_for_update(no_key=True, of=("self",)).select_related("project__authoring")
     dialogue = rows.filter(pk=dialogue_id).first()
     if dialogue is None or not capabilities_of(reviewer, dialogue.project):
-        raise missing_dialogue()
+        raise dialogue_not_found()
     _check_role(reviewer, dialogue.project)
-    check_experts_read(dialogue.project)
+    check_authoring_project(dialogue.project)
     check_not_own(reviewer, dialogue)
     if dialogue.state != DialogueState.FINISHED:
         raise Refusal(
@@ -201,9 +206,10 @@ def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:
     return dialogue
 
 
-def _checked(
+def _clean(
     dialogue: Dialogue, verdict: str, reason: str, remarks: Sequence[Remark]
 ) -> tuple[str, list[dict[str, object]]]:
+    """Return the reason and the remarks as they are stored. Raises Invalid."""
     if verdict not in Verdict.values:
         raise Invalid(_("A verdict is “pass” or “veto”."), field="verdict")
     reason = checked_reason(reason, most=MAX_REASON)
@@ -211,22 +217,22 @@ def _checked(
     strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
     if strays:
         raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")
-    written = [
+    cleaned: list[dict[str, object]] = [
         {"position": remark.position, "text": text}
         for remark, text in zip(remarks, texts, strict=True)
         if text
     ]
-    if verdict == Verdict.VETO and not reason and not written:
+    if verdict == Verdict.VETO and not reason and not cleaned:
         raise Invalid(
             _("A veto needs a reason, for the dialogue or for one of its utterances."),
             _("Say what is wrong: its author will read it."),
             field="reason",
         )
-    return reason, written
+    return reason, cleaned
 
 
-def _settle(dialogue: Dialogue, *, actor: User, reason: str) -> None:
-    """Work the review state out from the live verdicts. The caller holds the dialogue's lock."""
+def _update_review_state(dialogue: Dialogue, *, actor: User, reason: str) -> None:
+    """Derive the review state from the live verdicts. The caller holds the dialogue's lock."""
     verdicts = list(
         ExpertReview.objects.filter(dialogue=dialogue, superseded_at=None)
         .exclude(verdict="")

@@ -1,4 +1,4 @@
-"""Making projects and setting how they work. POST shares the address of the list, which is projects.api's."""
+"""REST API of new projects. POST has the address of the list of projects, whose GET is in projects.api."""
 
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -23,7 +23,7 @@ class NewProjectInput(StrictSerializer):
     slug = serializers.RegexField(
         r"^[a-z0-9][a-z0-9_-]*$",
         max_length=80,
-        help_text="Small letters, digits, - and _; used in addresses.",
+        help_text="Lower-case letters, digits, - and _; used in addresses.",
     )
     preset = serializers.ChoiceField(choices=sorted(PRESETS), help_text="What the project starts with.")
     title = serializers.CharField(required=False, allow_blank=True, max_length=200)
@@ -39,7 +39,7 @@ class ProjectsView(projects_api.ProjectsView):
         responses={201: projects_api.ProjectSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a project and become its manager. Codes: slug_taken, not_allowed (for managers of a project)."""
+        """Create a project and become its manager. Codes: slug_taken, id_in_use, not_allowed."""
         user, sent = person(request), validated_input(NewProjectInput, request)
         if not may_create_projects(user):
             raise NotAllowed(

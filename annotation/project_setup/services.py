@@ -1,4 +1,4 @@
-"""Making projects and the tasks in them."""
+"""Creating projects from presets."""
 
 from dataclasses import asdict
 from uuid import UUID, uuid4
@@ -12,6 +12,7 @@ from annotation.authoring.models import AuthoringSettings, Topic
 from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.services.schemas import save_schema
 from annotation.project_setup.presets import PRESETS, Preset
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role
 from projects.transitions import record
@@ -28,12 +29,14 @@ def create_project(
     description: str = "",
     creation_id: UUID | None = None,
 ) -> Project:
-    """Make a project from a preset, with its settings, topics and guidelines; `actor` becomes its manager.
+    """Create a project from a preset, with its settings, topics and guidelines. `actor` becomes its manager.
 
-    creation_id: made by the client; the same again returns the first project.
+    creation_id: made by the client; the same id again returns the first project.
+    Raises Invalid, or Refusal: slug_taken, id_in_use (the creation_id was sent with another request).
     """
-    if creation_id and (made := _made_before(creation_id, slug, actor)):
-        return made
+    request = {"slug": slug, "preset": preset, "title": title or slug, "language": language}
+    if creation_id and (created := _created_before(creation_id, actor, request)):
+        return created
     chosen = preset_named(preset)
     project = Project(
         slug=slug,
@@ -49,18 +52,18 @@ def create_project(
     try:
         with transaction.atomic():
             project.save()
-    except IntegrityError as error:  # somebody took the short name since it was checked
+    except IntegrityError as error:  # another request took the short name after the check
         raise _slug_taken(slug) from error
-    _furnish(project, chosen, actor)
+    _create_settings(project, chosen, actor)
     if actor is not None:
         Membership.objects.create(project=project, user=actor, roles=[Role.MANAGER])
-    told = {"preset": preset, "creation_id": str(creation_id or "")}
-    record(project, kind="created", project=project, actor=actor, data=told)
+    event_data = {**request, "creation_id": str(creation_id or "")}
+    record(project, kind="created", project=project, actor=actor, data=event_data)
     return project
 
 
-def _furnish(project: Project, chosen: Preset, actor: User | None) -> None:
-    """What a project of the preset's protocol has from the start."""
+def _create_settings(project: Project, chosen: Preset, actor: User | None) -> None:
+    """Create the settings and topics that the preset gives a new project."""
     if chosen.protocol == Protocol.LABELLING:
         defaults = asdict(chosen.labelling) if chosen.labelling else {}
         settings = LabellingSettings.objects.create(project=project, **defaults)
@@ -76,13 +79,18 @@ def _furnish(project: Project, chosen: Preset, actor: User | None) -> None:
     )
 
 
-def _made_before(creation_id: UUID, slug: str, actor: User | None) -> Project | None:
-    made = (
-        Event.objects.filter(project__slug=slug, kind="created", actor=actor)
-        .select_related("project")
-        .first()
+def _created_before(creation_id: UUID, actor: User | None, request: dict[str, str]) -> Project | None:
+    """The project that a request with this id created. Raises Refusal id_in_use if it was another request."""
+    created = Event.objects.filter(
+        subject_type=Project._meta.label_lower, kind="created", data__creation_id=str(creation_id)
     )
-    return made.project if made and made.data.get("creation_id") == str(creation_id) else None
+    event = created.exclude(project=None).select_related("project").first()
+    if event is None or event.project is None:
+        return None
+    check_repeat(event, actor_id=actor.pk if actor else None)
+    # Early events contain the preset only.
+    check_repeat({**request, "slug": event.project.slug, **event.data}, **request)
+    return event.project
 
 
 def preset_named(name: str) -> Preset:

@@ -242,12 +242,12 @@ def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
 
 def _waits_for_others(demo: Any, reader: Any) -> None:
     """An expert for whom nothing is left, although something waits."""
-    from annotation.expert_review.selectors import unreviewed
+    from annotation.expert_review.selectors import dialogues_to_review
     from annotation.tasks.models.work import Assignment, Task
     from projects.models import Membership, Role
 
     Membership.objects.create(project=demo, user=reader, roles=[Role.CONTROLLER])
-    for dialogue in unreviewed(demo):
+    for dialogue in dialogues_to_review(demo):
         Assignment.objects.create(
             task=Task.objects.create(project=demo, open_slots=0), project=demo, annotator=reader,
             dialogue=dialogue, claim_id=uuid4(), lease_until="2026-01-01T00:00Z", state="released",

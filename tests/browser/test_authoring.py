@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.authoring.services.completion import finish_dialogue
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from annotation.tasks.models.work import Assignment, AssignmentState
 from dialogues.models import Action, Utterance
 from generation.models import Generator
@@ -345,7 +345,9 @@ def test_a_vetoed_dialogue_says_why_and_offers_no_way_back(
     for position in range(14):
         writes(anns_assignment, f"utterance {position}", position)
     dialogue = finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk).dialogue
-    decide(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason="It wanders.")
+    submit_verdict(
+        reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason="It wanders."
+    )
     bench = Bench.open(signs_in(ann), anns_assignment)
     expect(bench.notices).to_contain_text("An expert vetoed this dialogue.")
     expect(bench.notices.get_by_role("button")).to_have_count(0)

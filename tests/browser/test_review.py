@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.expert_review.models import ExpertReview
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue, ReviewState
 from projects.models import Project
@@ -189,7 +189,7 @@ def test_without_scripts_the_form_does_it_all(
 def test_the_author_is_told_and_says_that_it_was_read(
     three: list[Dialogue], signs_in: SignedIn, carlos: User, ann: User
 ) -> None:
-    decide(
+    submit_verdict(
         reviewer=carlos,
         dialogue_id=three[0].pk,
         review_id=uuid4(),

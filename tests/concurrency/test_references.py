@@ -12,7 +12,7 @@ from django.db import connection, models, transaction
 from accounts.models import Scope, User
 from accounts.services import create_token, create_user, renew_one_time_password
 from annotation.expert_review.models import ExpertReview
-from annotation.expert_review.services import claim_next_review, decide
+from annotation.expert_review.services import claim_next_review, submit_verdict
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Membership, Project, Role
@@ -83,7 +83,9 @@ def test_a_dialogue_is_given_to_an_expert_while_somebody_asks_about_it(
 
 
 def test_a_verdict_is_stored_while_somebody_asks_about_the_dialogue(carlos: User, finished: Dialogue) -> None:
-    passes = partial(decide, reviewer=carlos, dialogue_id=finished.pk, review_id=uuid4(), verdict="pass")
+    passes = partial(
+        submit_verdict, reviewer=carlos, dialogue_id=finished.pk, review_id=uuid4(), verdict="pass"
+    )
     assert isinstance(while_referred_to(finished, passes), ExpertReview)
     finished.refresh_from_db()
     assert finished.review_state == ReviewState.PASSED

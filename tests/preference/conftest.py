@@ -16,7 +16,7 @@ from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.planning import plan_dialogues
 from annotation.authoring.services.turns import SentTurn, submit_turn, undo_turn
 from annotation.expert_review.models import Verdict
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue
@@ -126,7 +126,7 @@ def written(project: Project, mara: User, ann: User, carlos: User) -> Written:
         if finish:
             finish_dialogue(annotator=ann, assignment_id=held.pk)
         if verdict:
-            decide(
+            submit_verdict(
                 reviewer=carlos, dialogue_id=held.dialogue_id, review_id=uuid4(), verdict=verdict, reason="so"
             )
         return Dialogue.objects.get(pk=held.dialogue_id)

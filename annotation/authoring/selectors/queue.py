@@ -12,7 +12,7 @@ from django.db.models import (
 
 from accounts.models import User
 from annotation.expert_review.models import ExpertReview, Verdict
-from annotation.expert_review.selectors import counting
+from annotation.expert_review.selectors import counted_reviews
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.selectors.queue import _with_opening
 from dialogues.models import ReviewState
@@ -23,7 +23,7 @@ def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
     """What the person handed in, newest first; `is_being_judged` says that it cannot be taken back."""
     rows = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
     judged = ~Q(dialogue__review_state=ReviewState.UNREVIEWED) | Q(
-        Exists(ExpertReview.objects.filter(counting(), dialogue=OuterRef("dialogue")))
+        Exists(ExpertReview.objects.filter(counted_reviews(), dialogue=OuterRef("dialogue")))
     )
     rows = rows.annotate(is_being_judged=ExpressionWrapper(judged, output_field=BooleanField()))
     return _with_opening(rows).order_by("-submitted_at")

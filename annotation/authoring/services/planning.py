@@ -8,9 +8,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.assignment import came_free
-from annotation.tasks.services.plans import BATCH, PLAN, is_planned
+from annotation.tasks.services.plans import BATCH, PLAN
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import Event, Project, Protocol
+from projects.transitions import record_request
 
 MAX_PLANNED = 100_000
 
@@ -19,7 +21,10 @@ MAX_PLANNED = 100_000
 def plan_dialogues(
     *, project: Project, actor: User | None, count: int, plan_id: UUID, priority: int = 0
 ) -> int:
-    """Add `count` dialogues to be written. The same plan_id again adds nothing. Returns how many tasks it made."""
+    """Add `count` dialogues to be written. The same plan_id again adds nothing. Returns how many were added.
+
+    Raises Invalid (count), or Refusal: wrong_protocol, id_in_use (the plan_id was sent with another plan).
+    """
     if not 1 <= count <= MAX_PLANNED:
         raise Invalid(
             _("Between 1 and %(limit)d dialogues can be planned at once.") % {"limit": MAX_PLANNED},
@@ -32,18 +37,23 @@ def plan_dialogues(
             _("Import dialogues, then plan them to be labelled."),
         )
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    if is_planned(plan_id, project):
+    plan = {"count": count, "priority": priority}
+    if _is_repeat(plan_id, project, plan):
         return 0
     Task.objects.bulk_create(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
     )
     came_free(project)
-    Event.objects.create(
-        project=project,
-        subject_type=PLAN,
-        subject_id=str(plan_id),
-        kind="planned",
-        actor=actor,
-        data={"count": count},
-    )
+    record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=plan)
     return count
+
+
+def _is_repeat(plan_id: UUID, project: Project, plan: dict[str, int]) -> bool:
+    """Whether this plan was carried out before. Raises Refusal id_in_use if the id belongs to another plan."""
+    stored = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
+    if stored is None:
+        return False
+    check_repeat(stored, project_id=project.pk)
+    # Early events do not contain the priority.
+    check_repeat({**plan, **stored.data}, **plan)
+    return True

@@ -16,7 +16,7 @@ from accounts.models import User
 from annotation.authoring.models import Topic
 from annotation.authoring.serializers import serialize_full_assignment
 from annotation.authoring.services.completion import take_back_dialogue
-from annotation.expert_review.selectors import is_being_judged, verdicts_on
+from annotation.expert_review.selectors import deciding_verdicts_on, is_being_judged
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
 from annotation.tasks.selectors.queue import Today, today_of
@@ -59,7 +59,7 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "today": today,
         "dialogue_lang": lang_of(assignment.project),
         "draft": draft.get("text", ""),
-        "verdicts": verdicts_on(assignment.dialogue) if decision_on(assignment) else [],
+        "verdicts": deciding_verdicts_on(assignment.dialogue) if decision_on(assignment) else [],
         "modules": AT_ONCE,
         "data": data_of(user, assignment, shown, today),
     }

@@ -15,7 +15,13 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.authoring.selectors.settings import authoring_of
 from annotation.expert_review import selectors
-from annotation.expert_review.services import MAX_REASON, Remark, claim_next_review, decide, withdraw_verdict
+from annotation.expert_review.services import (
+    MAX_REASON,
+    Remark,
+    claim_next_review,
+    submit_verdict,
+    withdraw_verdict,
+)
 from common.refusals import Refusal
 from dialogues.models import Dialogue
 from frontend.pages import signed_in
@@ -40,12 +46,12 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("Review"),
         "counts": selectors.review_counts(project),
-        "waiting": selectors.waiting_for(user, project),
-        "claim": selectors.claim_of(user, project),
+        "waiting": selectors.waiting_counts_for(user, project),
+        "claim": selectors.live_claim_of(user, project),
         "claim_id": uuid4(),
-        "today": selectors.verdicts_today(user, project),
+        "today": selectors.count_own_verdicts_today(user, project),
         "experts": project.authoring.experts_required,
-        "verdicts": selectors.verdicts_of(user, project)[:VERDICTS_SHOWN],
+        "verdicts": selectors.own_verdicts(user, project)[:VERDICTS_SHOWN],
     }
     return render(request, "expert_review/review.html", context)
 
@@ -67,7 +73,7 @@ def review_dialogue(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRe
 def _dialogue_in(user: User, slug: str, dialogue_id: int) -> Dialogue:
     dialogue = selectors.dialogue_to_review(user, dialogue_id)
     if dialogue.project.slug != slug:
-        raise selectors.missing_dialogue()
+        raise selectors.dialogue_not_found()
     return dialogue
 
 
@@ -76,7 +82,7 @@ def _show(
 ) -> HttpResponse:
     """The workbench. refusal: why what was sent is not stored; its words are shown again."""
     project = dialogue.project
-    own, last = selectors.own_review(user, dialogue), selectors.verdicts_of(user, project).first()
+    own, last = selectors.own_review(user, dialogue), selectors.own_verdicts(user, project).first()
     reason, remarks = _words(user, dialogue, request.POST if refusal else None)
     rows = selectors.utterances_to_review(dialogue)
     context: dict[str, Any] = {
@@ -91,9 +97,9 @@ def _show(
         "longest": MAX_REASON,
         "last": last if last and last.dialogue_id != dialogue.pk else None,
         "experts": project.authoring.experts_required,
-        "readers": selectors.readers_of(dialogue),
-        "more": selectors.ready_for(user, project).exclude(pk=dialogue.pk).count(),
-        "today": selectors.verdicts_today(user, project),
+        "readers": selectors.count_verdicts_on(dialogue),
+        "more": selectors.available_dialogues_for(user, project).exclude(pk=dialogue.pk).count(),
+        "today": selectors.count_own_verdicts_today(user, project),
         "claim_id": uuid4(),
         "refusal": refusal,
     }
@@ -104,7 +110,7 @@ def _words(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str,
     """Reason and remarks by position: those just sent, or those of the person's newest verdict, undone or not."""
     if sent is not None:
         return sent.get("reason", ""), {remark.position: remark.text for remark in _remarks(sent)}
-    earlier = selectors.last_words(user, dialogue)
+    earlier = selectors.latest_own_verdict(user, dialogue)
     if earlier is None:
         return "", {}
     return earlier.reason, {remark["position"]: remark["text"] for remark in earlier.remarks}
@@ -155,7 +161,7 @@ def give_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRespo
     dialogue = _dialogue_in(user, slug, dialogue_id)
     review_id = _uuid(request.POST.get("id"))
     try:
-        decide(
+        submit_verdict(
             reviewer=user,
             dialogue_id=dialogue.pk,
             review_id=review_id,

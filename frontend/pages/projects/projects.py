@@ -118,6 +118,9 @@ def new_project(request: HttpRequest) -> HttpResponse:
             made = create_project(actor=user, creation_id=values.pop("id"), **values)
         except Refusal as refusal:
             form.add_error(_field_of(form, refusal), str(refusal))
+            # Sent again, the form is a request of its own.
+            form.data = form.data.copy()
+            form.data["id"] = str(uuid4())
         else:
             messages.success(request, _("The project is made, and you manage it. Next: who takes part?"))
             return redirect("project", made.slug)

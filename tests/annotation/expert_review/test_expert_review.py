@@ -13,17 +13,17 @@ from annotation.authoring.services.completion import finish_dialogue, take_back_
 from annotation.authoring.services.settings import update_authoring
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.selectors import (
-    Waiting,
+    WaitingCounts,
+    deciding_verdicts_on,
     is_being_judged,
     review_counts,
-    verdicts_on,
-    waiting_for,
+    waiting_counts_for,
 )
 from annotation.expert_review.services import (
     Remark,
     acknowledge_veto,
     claim_next_review,
-    decide,
+    submit_verdict,
     withdraw_verdict,
 )
 from annotation.overview.selectors.overview import overviews
@@ -47,13 +47,13 @@ def state_of(dialogue: Dialogue) -> str:
 
 
 def veto(reviewer: User, dialogue: Dialogue, reason: str = "contradicts itself") -> ExpertReview:
-    return decide(
+    return submit_verdict(
         reviewer=reviewer, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason=reason
     )
 
 
 def passes(reviewer: User, dialogue: Dialogue) -> ExpertReview:
-    return decide(reviewer=reviewer, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="pass")
+    return submit_verdict(reviewer=reviewer, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="pass")
 
 
 def test_carlos_is_given_the_finished_dialogue(finished: Dialogue, carlos: User, project: Project) -> None:
@@ -114,7 +114,7 @@ def test_one_veto_outweighs_every_pass(
 def test_a_veto_needs_a_reason(finished: Dialogue, carlos: User) -> None:
     with pytest.raises(Invalid):
         veto(carlos, finished, reason="  ")
-    decide(
+    submit_verdict(
         reviewer=carlos,
         dialogue_id=finished.pk,
         review_id=uuid4(),
@@ -126,7 +126,7 @@ def test_a_veto_needs_a_reason(finished: Dialogue, carlos: User) -> None:
 
 def test_a_remark_needs_its_utterance(finished: Dialogue, carlos: User) -> None:
     with pytest.raises(Invalid):
-        decide(
+        submit_verdict(
             reviewer=carlos,
             dialogue_id=finished.pk,
             review_id=uuid4(),
@@ -157,7 +157,7 @@ def test_a_verdict_sent_twice_is_one_verdict(finished: Dialogue, carlos: User) -
         "review_id": uuid4(),
         "verdict": "pass",
     }
-    assert decide(**sent) == decide(**sent)
+    assert submit_verdict(**sent) == submit_verdict(**sent)
     assert ExpertReview.objects.count() == 1
 
 
@@ -237,17 +237,17 @@ def test_what_is_left_for_later_is_free_for_others(
 def test_every_waiting_dialogue_is_counted_once(
     finished: Dialogue, bobs: Dialogue, ann: User, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
-    assert waiting_for(carlos, project) == Waiting(ready=2, own=0, judged=0, taken=0)
+    assert waiting_counts_for(carlos, project) == WaitingCounts(ready=2, own=0, judged=0, taken=0)
     joins("ann", project, Role.ANNOTATOR, Role.CONTROLLER)
-    assert waiting_for(ann, project) == Waiting(ready=1, own=1, judged=0, taken=0)
+    assert waiting_counts_for(ann, project) == WaitingCounts(ready=1, own=1, judged=0, taken=0)
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
     tina = joins("tina", project, Role.TRAINER)
-    assert waiting_for(tina, project) == Waiting(ready=1, own=0, judged=0, taken=1)
+    assert waiting_counts_for(tina, project) == WaitingCounts(ready=1, own=0, judged=0, taken=1)
     project.authoring.experts_required = 2
     project.authoring.save()
     passes(carlos, finished)
-    assert waiting_for(carlos, project) == Waiting(ready=1, own=0, judged=1, taken=0)
-    assert waiting_for(tina, project) == Waiting(ready=2, own=0, judged=0, taken=0)
+    assert waiting_counts_for(carlos, project) == WaitingCounts(ready=1, own=0, judged=1, taken=0)
+    assert waiting_counts_for(tina, project) == WaitingCounts(ready=2, own=0, judged=0, taken=0)
 
 
 def test_a_claim_that_ran_out_is_free_for_others(
@@ -256,7 +256,7 @@ def test_a_claim_that_ran_out_is_free_for_others(
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
     ExpertReview.objects.update(claimed_until=timezone.now())
     tina = joins("tina", project, Role.TRAINER)
-    assert waiting_for(tina, project).ready == 1
+    assert waiting_counts_for(tina, project).ready == 1
     assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == finished
 
 
@@ -273,7 +273,7 @@ def test_imported_dialogues_are_read_only_where_the_project_wants_it(
     with pytest.raises(Refusal) as refused:
         claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
     assert refused.value.message == "No dialogue that was written here is finished yet."
-    assert waiting_for(carlos, project) == Waiting(ready=0, own=0, judged=0, taken=0)
+    assert waiting_counts_for(carlos, project) == WaitingCounts(ready=0, own=0, judged=0, taken=0)
     assert (review_counts(project).total, review_counts(project).left_out) == (0, 1)
     assert overviews(carlos, [project])[project.pk].unreviewed == 0
     update_authoring(project=project, actor=mara, changes={"review_imported": True})
@@ -300,10 +300,35 @@ def test_the_author_is_told_what_decided_without_names(
     finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     assert not is_being_judged(finished)
-    assert list(verdicts_on(finished)) == []
+    assert list(deciding_verdicts_on(finished)) == []
     passes(joins("tina", project, Role.TRAINER), finished)
     veto(carlos, finished, "contradicts itself")
     finished.refresh_from_db()
     assert is_being_judged(finished)
-    assert [review.reason for review in verdicts_on(finished)] == ["contradicts itself"]
-    assert "reviewer_id" in verdicts_on(finished)[0].get_deferred_fields()
+    assert [review.reason for review in deciding_verdicts_on(finished)] == ["contradicts itself"]
+    assert "reviewer_id" in deciding_verdicts_on(finished)[0].get_deferred_fields()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"verdict": "veto", "reason": "Rude."}, "verdict"), ({"reason": "Fine."}, "reason")],
+)
+def test_a_used_review_id_is_refused_with_another_verdict(
+    finished: Dialogue, carlos: User, changed: dict[str, str], field: str
+) -> None:
+    sent: dict[str, Any] = {"reviewer": carlos, "dialogue_id": finished.pk, "review_id": uuid4()}
+    submit_verdict(**sent, verdict="pass")
+    with pytest.raises(Refusal) as refused:
+        submit_verdict(**sent, **{"verdict": "pass", **changed})
+    assert (refused.value.code, refused.value.details) == ("id_in_use", {"field": field})
+    assert state_of(finished) == ReviewState.PASSED
+
+
+def test_a_review_id_of_another_expert_is_refused(
+    finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
+) -> None:
+    claim = claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
+    tina = joins("tina", project, Role.TRAINER)
+    with pytest.raises(Refusal) as refused:
+        submit_verdict(reviewer=tina, dialogue_id=finished.pk, review_id=claim.pk, verdict="pass")
+    assert refused.value.code == "id_in_use"

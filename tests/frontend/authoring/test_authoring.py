@@ -16,7 +16,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.drafts import save_draft
-from annotation.expert_review.services import Remark, claim_next_review, decide
+from annotation.expert_review.services import Remark, claim_next_review, submit_verdict
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.services.assignment import release
@@ -207,7 +207,7 @@ def test_the_author_reads_the_verdict_and_its_reasons_and_no_name(
     decision: str,
 ) -> None:
     User.objects.filter(pk=carlos.pk).update(display_name="Carlos the Expert")
-    decide(
+    submit_verdict(
         reviewer=carlos,
         dialogue_id=finished.pk,
         review_id=uuid4(),

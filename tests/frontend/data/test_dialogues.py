@@ -8,7 +8,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from dialogues import selectors
 from dialogues.models import Action, Dialogue, ReviewState, Utterance
 from frontend.ui.differences import Piece, differences
@@ -240,7 +240,9 @@ def judged(project: Project, ann: User, carlos: User) -> Dialogue:
     record(dialogue, kind="state", project=project, actor=ann, before="writing", after="finished")
     from uuid import uuid4
 
-    decide(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason="too rude")
+    submit_verdict(
+        reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict="veto", reason="too rude"
+    )
     dialogue.refresh_from_db()
     return dialogue
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts.models import User
 from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
 from annotation.expert_review.models import ExpertReview
-from annotation.expert_review.services import Remark, claim_next_review, decide
+from annotation.expert_review.services import Remark, claim_next_review, submit_verdict
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
@@ -70,7 +70,7 @@ def test_before_anything_is_finished_the_page_says_so(carlos_browser: Client, pl
 def test_when_everything_is_reviewed_the_page_says_so(
     carlos_browser: Client, carlos: User, ann: User, finishes: Finishes
 ) -> None:
-    decide(reviewer=carlos, dialogue_id=finishes(ann).pk, review_id=uuid4(), verdict="pass")
+    submit_verdict(reviewer=carlos, dialogue_id=finishes(ann).pk, review_id=uuid4(), verdict="pass")
     html = page(carlos_browser)
     assert "Every finished dialogue is reviewed" in html
     assert "No dialogue is finished yet" not in html
@@ -196,7 +196,7 @@ def test_the_overview_lists_ones_own_verdicts_only(
     sent(carlos_browser, finishes(ann, "Carlos read this."), verdict="pass")
     tina = joins("tina", project, Role.TRAINER)
     hers = finishes(bob, "Tina read this.")
-    decide(reviewer=tina, dialogue_id=hers.pk, review_id=uuid4(), verdict="veto", reason="Rude.")
+    submit_verdict(reviewer=tina, dialogue_id=hers.pk, review_id=uuid4(), verdict="veto", reason="Rude.")
     html = page(carlos_browser)
     assert "Carlos read this." in html
     assert "Tina read this." not in html
@@ -244,7 +244,7 @@ def test_how_many_have_read_is_said_and_not_what_they_think(
     dialogue = finishes(ann)
     tina = joins("tina", project, Role.TRAINER)
     words = [Remark(3, "Rude.")]
-    decide(
+    submit_verdict(
         reviewer=tina,
         dialogue_id=dialogue.pk,
         review_id=uuid4(),

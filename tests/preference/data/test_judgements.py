@@ -6,7 +6,7 @@ from uuid import uuid4
 from pytest_django import Settings
 
 from accounts.models import User
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from preference.data.formats.judgements import pseudonym
 from preference.data.selectors.selection import Filters
 from projects.models import Project
@@ -33,7 +33,7 @@ def test_a_changed_verdict_keeps_the_earlier_one_as_superseded(
     rows: Rows, written: Written, carlos: User
 ) -> None:
     dialogue = written(VETO)
-    decide(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict=PASS)
+    submit_verdict(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict=PASS)
     verdicts = [row for row in rows("judgements", Filters()) if row["question"] == "expert_review"]
     assert [(row["value"], row["status"]) for row in verdicts] == [("veto", "superseded"), ("pass", "live")]
 

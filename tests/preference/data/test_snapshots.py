@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
-from annotation.expert_review.services import decide
+from annotation.expert_review.services import submit_verdict
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, ReviewState, Split, Utterance
 from jobs.models import Job, JobState
@@ -115,7 +115,7 @@ def test_later_work_does_not_change_it(
     dialogue, _other = written(PASS), written(PASS)
     snapshot = taken()
     before = (folder(snapshot) / "dialogues.jsonl").read_bytes()
-    decide(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict=VETO, reason="no")
+    submit_verdict(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict=VETO, reason="no")
     Utterance.objects.update(text="changed")
     assert (folder(snapshot) / "dialogues.jsonl").read_bytes() == before
     assert verified(snapshot) == folder(snapshot)
