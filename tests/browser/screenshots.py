@@ -211,8 +211,10 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
 def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
     """A dialogue that ann asks about, one that tina made gold, and ann's try at the test, begun."""
     from annotation.onboarding.models import MessageKind
-    from annotation.onboarding.services.admission import answer_item, make_gold, start_try, update_test
-    from annotation.onboarding.services.threads import ask, reply
+    from annotation.onboarding.services.admission_tests import update_admission_test
+    from annotation.onboarding.services.gold import make_gold
+    from annotation.onboarding.services.threads import ask_question, reply_to_thread
+    from annotation.onboarding.services.tries import answer_item, start_try
     from annotation.tasks.services.claiming import claim_next_task
     from dialogues.models import Dialogue
     from projects.services import update_project
@@ -225,14 +227,18 @@ def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
     held = claim_next_task(annotator=annotator("ann", project), project=project, claim_id=uuid4())
     asked, right = uuid4(), {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
     text = "He is told to ring the bank. Does that answer the question, or send him away?"
-    ask(asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=asked, text=text)
+    ask_question(
+        asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=asked, text=text
+    )
     text = "It answers it where the bank alone can say; write “less informative” if no number is given."
-    reply(author=tina, thread_id=asked, message_id=uuid4(), kind=MessageKind.DECISION, text=text, faq=True)
+    reply_to_thread(
+        author=tina, thread_id=asked, message_id=uuid4(), kind=MessageKind.DECISION, text=text, faq=True
+    )
     free = list(Dialogue.objects.filter(project=project).exclude(pk=held.dialogue_id).order_by("id")[:3])
     for dialogue in free:
         why = "Every question is answered, with the next step."
         make_gold(trainer=tina, project=project, dialogue_id=dialogue.pk, answers=right, explanation=why)
-    update_test(trainer=tina, project=project, changes={"is_on": True})
+    update_admission_test(trainer=tina, project=project, changes={"is_on": True})
     attempt = start_try(annotator=people["ann"], project=project, try_id=uuid4())
     answer_item(annotator=people["ann"], try_id=attempt.pk, place=0, answers=right)
     for text in ("Read everything first.", "Read everything first, then look at the answers once more."):

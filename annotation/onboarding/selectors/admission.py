@@ -1,17 +1,14 @@
-"""Admission tests: who needs one, what they see of it, and how people did. Right answers come after one's own."""
+"""Admission tests: who needs one, and how people did. Right answers are shown only after one's own."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.labelling.models.gold import GoldDialogue
-from annotation.labelling.models.labels import FinalLabel, LabelOrigin
 from annotation.labelling.selectors.gold import live_gold
-from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.onboarding.models import (
     Admission,
     AdmissionItem,
@@ -21,18 +18,17 @@ from annotation.onboarding.models import (
     TryState,
 )
 from common.refusals import NotFound, Refusal
-from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
 
 
-def test_of(project: Project) -> AdmissionTest:
+def admission_test_for(project: Project) -> AdmissionTest:
     """The project's test, or an unsaved one with the defaults, which is off."""
     return AdmissionTest.objects.filter(project=project).first() or AdmissionTest(project=project)
 
 
 def admission_needed(annotator: User, project: Project) -> Refusal | None:
-    """Why the person gets no task before they pass the test; None where they may have one."""
-    if not untested(annotator, [project]):
+    """Why the person gets no dialogues before they pass the test; None if they may have some."""
+    if not projects_needing_admission(annotator, [project]):
         return None
     return Refusal(
         "admission_needed",
@@ -41,7 +37,7 @@ def admission_needed(annotator: User, project: Project) -> Refusal | None:
     )
 
 
-def untested(annotator: User, projects: Collection[Project]) -> set[int]:
+def projects_needing_admission(annotator: User, projects: Collection[Project]) -> set[int]:
     """The projects whose admission test the person still has to pass; one query."""
     admitted = Admission.objects.filter(
         project=OuterRef("project"),
@@ -54,8 +50,8 @@ def untested(annotator: User, projects: Collection[Project]) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a person stands with the present edition. left: tries left."""
+class AdmissionStatus:
+    """A person and the present edition of a test. left: tries left. gold: gold dialogues of the project."""
 
     test: AdmissionTest
     is_admitted: bool
@@ -66,55 +62,49 @@ class Standing:
     gold: int
 
 
-def standing_of(annotator: User, project: Project) -> Standing:
-    test = test_of(project)
-    admission = Admission.objects.filter(project=project, annotator=annotator, edition=test.edition).first()
-    tries = list(
-        AdmissionTry.objects.filter(project=project, annotator=annotator, edition=test.edition).order_by(
-            "started_at"
-        )
-    )
+def admission_status(annotator: User, project: Project) -> AdmissionStatus:
+    test = admission_test_for(project)
+    of_person = {"project": project, "annotator": annotator, "edition": test.edition}
+    admission = Admission.objects.filter(**of_person).first()
+    tries = list(AdmissionTry.objects.filter(**of_person).order_by("started_at"))
     extra = admission.extra_tries if admission else 0
-    return Standing(
+    return AdmissionStatus(
         test=test,
         is_admitted=bool(admission and admission.admitted_at),
         by_hand=bool(admission and admission.admitted_by_id),
-        running=next((one for one in tries if one.state == TryState.RUNNING), None),
+        running=next((attempt for attempt in tries if attempt.state == TryState.RUNNING), None),
         tries=tries,
         left=max(0, test.tries + extra - len(tries)),
         gold=live_gold(project).count(),
     )
 
 
-def try_for(annotator: User, try_id: Any) -> AdmissionTry:
+def own_try(annotator: User, try_id: UUID) -> AdmissionTry:
     row = AdmissionTry.objects.select_related("project").filter(pk=try_id, annotator=annotator).first()
     if row is None:
         raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
     return row
 
 
-def items_of(attempt: AdmissionTry) -> QuerySet[AdmissionItem]:
-    return (
-        AdmissionItem.objects.filter(attempt=attempt)
-        .select_related("gold__schema", "gold__dialogue")
-        .order_by("place")
-    )
+def try_items(attempt: AdmissionTry) -> QuerySet[AdmissionItem]:
+    """The dialogues of a try in their order."""
+    rows = AdmissionItem.objects.filter(attempt=attempt)
+    return rows.select_related("gold__schema", "gold__dialogue").order_by("place")
 
 
-def next_item(attempt: AdmissionTry) -> AdmissionItem | None:
-    return items_of(attempt).filter(answered_at=None).first()
-
-
-def is_told(attempt: AdmissionTry, item: AdmissionItem, test: AdmissionTest) -> bool:
-    """Whether the person may see the right answers of this dialogue now."""
+def may_see_right_answers(attempt: AdmissionTry, item: AdmissionItem, test: AdmissionTest) -> bool:
+    """Whether the right answers of this dialogue may be shown now."""
     if item.answered_at is None:
         return False
     return attempt.state != TryState.RUNNING or test.feedback == Feedback.EACH
 
 
-def results_of(project: Project) -> QuerySet[Membership]:
-    """Annotators in the order in which they joined, with `tries` of the present edition and `standing` (one row)."""
-    edition = test_of(project).edition
+def admission_results(project: Project) -> QuerySet[Membership]:
+    """Annotators in the order in which they joined.
+
+    Each user has `tries_here` and `admissions_here` (at most one), both of the present edition.
+    """
+    edition = admission_test_for(project).edition
     tries = AdmissionTry.objects.filter(project=project, edition=edition).order_by("started_at")
     admissions = Admission.objects.filter(project=project, edition=edition).select_related("admitted_by")
     rows = Membership.objects.filter(project=project, roles__contains=[Role.ANNOTATOR])
@@ -126,36 +116,3 @@ def results_of(project: Project) -> QuerySet[Membership]:
         )
         .order_by("id")
     )
-
-
-def gold_counts(project: Project) -> dict[int, tuple[int, int]]:
-    """By gold dialogue: how many people answered it, and how many of them wholly right."""
-    rows = (
-        AdmissionItem.objects.filter(gold__project=project, answered_at__isnull=False)
-        .values("gold")
-        .annotate(n=Count("pk"), right=Count("pk", filter=Q(wrong=[])))
-    )
-    return {row["gold"]: (row["n"], row["right"]) for row in rows}
-
-
-def gold_for(project: Project, dialogue_id: int) -> GoldDialogue | None:
-    return live_gold(project).filter(dialogue=dialogue_id).first()
-
-
-def decided_answers(reader: User, project: Project, dialogue_id: int) -> FinalLabel | None:
-    """The dialogue's final label, however it came about: the first proposal for its right answers.
-
-    None where the reader may be the one to judge it blind.
-    """
-    unseen = hidden_labels(reader, project)
-    if unseen.filter(task__dialogue=dialogue_id).exists():
-        return None
-    return FinalLabel.objects.filter(project=project, dialogue=dialogue_id, superseded_at=None).first()
-
-
-def candidates_for_gold(project: Project) -> QuerySet[Dialogue]:
-    """Dialogues that a trainer decided and that are not gold yet, newest first, with `decided` answers."""
-    gold = GoldDialogue.objects.filter(dialogue=OuterRef("pk"), retired_at=None)
-    decided = Q(tasks__final_labels__superseded_at=None, tasks__final_labels__origin=LabelOrigin.DECIDED)
-    rows = Dialogue.objects.filter(~Exists(gold), decided, project=project)
-    return rows.annotate(decision=F("tasks__final_labels__pk")).order_by("-decision")

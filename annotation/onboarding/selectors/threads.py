@@ -1,4 +1,4 @@
-"""Reading threads. Annotators read those on dialogues that they hold or labelled, without names."""
+"""Reading threads. Annotators see those on dialogues that they hold or labelled, without names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.onboarding.models import Message, Thread, ThreadSeen, ThreadState
+from annotation.onboarding.models import Message, MessageKind, Thread, ThreadSeen, ThreadState
 from annotation.tasks.models.work import Assignment, AssignmentState
 from common.refusals import NotFound
 from dialogues.models import Dialogue
@@ -18,23 +18,24 @@ from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
-SEES_ALL = frozenset({Capability.READ_DIALOGUES})
-OWN = (AssignmentState.ACTIVE, AssignmentState.SAVED, AssignmentState.SUBMITTED)
+OWN_STATES = (AssignmentState.ACTIVE, AssignmentState.SAVED, AssignmentState.SUBMITTED)
 
 
-def sees_all(user: User, project: Project) -> bool:
-    """Trainers, controllers, managers and engineers: every thread, with names."""
-    return bool(SEES_ALL & capabilities_of(user, project))
+def sees_all_threads(user: User, project: Project) -> bool:
+    """Whether the person sees every thread, with names: trainers, controllers, managers and engineers."""
+    return Capability.READ_DIALOGUES in capabilities_of(user, project)
 
 
 def _own_dialogues(user: User) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(dialogue=OuterRef("dialogue"), annotator=user, state__in=OWN)
+    return Assignment.objects.filter(dialogue=OuterRef("dialogue"), annotator=user, state__in=OWN_STATES)
 
 
-def threads_of(user: User, project: Project, *, state: str = "", unread: bool = False) -> QuerySet[Thread]:
+def visible_threads(
+    user: User, project: Project, *, state: str = "", unread: bool = False
+) -> QuerySet[Thread]:
     """The threads that the person may read, with `unread` and the first message as `question`."""
     rows = Thread.objects.filter(project=project)
-    if not sees_all(user, project):
+    if not sees_all_threads(user, project):
         rows = rows.filter(Q(asker=user) | Exists(_own_dialogues(user)))
     if state in ThreadState.values:
         rows = rows.filter(state=state)
@@ -49,9 +50,9 @@ def threads_of(user: User, project: Project, *, state: str = "", unread: bool = 
 def dialogue_for_thread(user: User, project: Project, dialogue_id: int) -> Dialogue:
     """A dialogue whose threads the person may read and add to; NotFound otherwise."""
     row = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
-    own = Assignment.objects.filter(dialogue=dialogue_id, annotator=user, state__in=OWN)
+    own = Assignment.objects.filter(dialogue=dialogue_id, annotator=user, state__in=OWN_STATES)
     asked = Thread.objects.filter(dialogue=dialogue_id, asker=user)
-    if row is None or not (sees_all(user, project) or own.exists() or asked.exists()):
+    if row is None or not (sees_all_threads(user, project) or own.exists() or asked.exists()):
         raise NotFound(
             _("There is no such dialogue among yours."), _("Ask about a dialogue that you hold or labelled.")
         )
@@ -62,14 +63,14 @@ def thread_for(user: User, thread_id: UUID) -> Thread:
     """A thread that the person may read, as a member of its project; NotFound otherwise."""
     row = Thread.objects.select_related("project", "dialogue").filter(pk=thread_id).first()
     is_member = row is not None and Capability.SEE in capabilities_of(user, row.project)
-    if row is None or not is_member or not threads_of(user, row.project).filter(pk=thread_id).exists():
+    if row is None or not is_member or not visible_threads(user, row.project).filter(pk=thread_id).exists():
         raise NotFound(_("There is no such thread."), _("Go back to the list."))
     return row
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message as one person sees it. by: a name, or only the role for who must not see names."""
+class VisibleMessage:
+    """A message as one person sees it. by: a name, or only the role if the person must not see names."""
 
     id: UUID
     kind: str
@@ -79,17 +80,19 @@ class Said:
     written_at: datetime
 
 
-def messages_of(user: User, threads: Sequence[Thread], *, names: bool) -> dict[UUID, list[Said]]:
+def messages_by_thread(
+    user: User, threads: Sequence[Thread], *, names: bool
+) -> dict[UUID, list[VisibleMessage]]:
     """By thread, oldest first; one query."""
-    said: dict[UUID, list[Said]] = {thread.pk: [] for thread in threads}
+    messages: dict[UUID, list[VisibleMessage]] = {thread.pk: [] for thread in threads}
     for row in Message.objects.filter(thread__in=threads).select_related("author"):
-        said[row.thread_id].append(
-            Said(row.pk, row.kind, _by(row, user, names), row.author_id == user.pk, row.text, row.written_at)
-        )
-    return said
+        author, is_own = _author_name(row, user, names), row.author_id == user.pk
+        message = VisibleMessage(row.pk, row.kind, author, is_own, row.text, row.written_at)
+        messages[row.thread_id].append(message)
+    return messages
 
 
-def _by(row: Message, user: User, names: bool) -> str:
+def _author_name(row: Message, user: User, names: bool) -> str:
     if row.author_id == user.pk:
         return _("You")
     if names:
@@ -97,20 +100,20 @@ def _by(row: Message, user: User, names: bool) -> str:
     return _("Trainer") if row.is_trainers else _("Annotator")
 
 
-def open_threads(project: Project) -> int:
-    """Questions that wait for an answer."""
+def count_open_threads(project: Project) -> int:
+    """How many questions wait for an answer."""
     return Thread.objects.filter(project=project, state=ThreadState.OPEN).count()
 
 
-def answers_unread(user: User, project: Project) -> int:
-    """The person's own questions with something new in them."""
-    return threads_of(user, project, unread=True).filter(asker=user).count()
+def count_unread_answers(user: User, project: Project) -> int:
+    """How many of the person's own questions have new messages."""
+    return visible_threads(user, project, unread=True).filter(asker=user).count()
 
 
-def faq_of(project: Project) -> list[dict[str, Any]]:
-    """Decisions that a trainer put on the guideline page, oldest first: {"question", "decision", "at"}."""
-    decisions = Message.objects.filter(kind="decision").order_by("written_at")
-    questions = Message.objects.filter(kind="question").order_by("written_at")
+def faq_entries(project: Project) -> list[dict[str, Any]]:
+    """Decisions that a trainer put on the page of guidelines, oldest first: {"question", "decision", "at"}."""
+    decisions = Message.objects.filter(kind=MessageKind.DECISION).order_by("written_at")
+    questions = Message.objects.filter(kind=MessageKind.QUESTION).order_by("written_at")
     rows = (
         Thread.objects.filter(project=project, is_faq=True, state=ThreadState.DECIDED)
         .prefetch_related(

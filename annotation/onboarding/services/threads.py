@@ -1,4 +1,4 @@
-"""Threads about dialogues: a question, answers, a decision (DiQAD Appendix A: trainers collect and discuss cases)."""
+"""Threads about dialogues: questions, answers, decisions (DiQAD Appendix A: trainers collect and discuss cases)."""
 
 from uuid import UUID
 
@@ -9,14 +9,15 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.onboarding.models import THREAD_MOVES, Message, MessageKind, Thread, ThreadSeen, ThreadState
 from annotation.onboarding.selectors.threads import dialogue_for_thread, thread_for
+from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, Refusal
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 from projects.transitions import move, record
 
-MAX_TEXT = 4000
-AFTER = {
+MAX_TEXT = 4000  # characters
+STATE_AFTER = {
     MessageKind.QUESTION: ThreadState.OPEN,
     MessageKind.ANSWER: ThreadState.ANSWERED,
     MessageKind.DECISION: ThreadState.DECIDED,
@@ -24,7 +25,7 @@ AFTER = {
 
 
 @transaction.atomic
-def ask(
+def ask_question(
     *,
     asker: User,
     project: Project,
@@ -33,62 +34,65 @@ def ask(
     text: str,
     position: int | None = None,
 ) -> Thread:
-    """Open a thread on a dialogue, or on one utterance. The same thread_id again returns the first.
+    """Open a thread on a dialogue, or on one of its utterances. The same thread_id again returns the first.
 
-    Raises NotFound (not one of the person's dialogues), Invalid.
+    Raises NotFound (not one of the person's dialogues), Invalid, Refusal: id_in_use.
     """
     dialogue = dialogue_for_thread(asker, project, dialogue_id)
-    text = _checked(text)
+    text = _checked_text(text)
     if position is not None and not 0 <= position < dialogue.utterance_count:
         raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": position + 1}, field="position")
-    thread, made = Thread.objects.get_or_create(
+    thread, is_new = Thread.objects.get_or_create(
         pk=thread_id,
         defaults={"project": project, "dialogue": dialogue, "asker": asker, "position": position},
     )
-    if not made:
-        if thread.asker_id != asker.pk or thread.dialogue_id != dialogue.pk:
-            raise Refusal("id_in_use", _("This id belongs to another thread."), _("Use a new one."))
-        _check_same(Message.objects.get(pk=thread_id), text)
+    if not is_new:
+        check_repeat(thread, asker_id=asker.pk, dialogue_id=dialogue.pk, position=position)
+        check_repeat(Message.objects.get(pk=thread_id), text=text)
         return thread
-    _write(thread, asker, thread_id, MessageKind.QUESTION, text)
+    _store_message(thread, asker, thread_id, MessageKind.QUESTION, text)
     record(thread, kind="thread", project=project, actor=asker, after=ThreadState.OPEN)
     return thread
 
 
 @transaction.atomic
-def reply(
+def reply_to_thread(
     *, author: User, thread_id: UUID, message_id: UUID, kind: str, text: str, faq: bool = False
 ) -> Thread:
-    """Add a further question (which reopens), an answer, or a trainer's decision. The same message_id: nothing more.
+    """Add a further question (which reopens the thread), an answer, or a trainer's decision.
 
-    faq: the decision is shown on the guideline page.
+    faq: show the decision on the page of guidelines. The same message_id again changes nothing.
+    Raises NotFound, Invalid, NotAllowed, Refusal: id_in_use.
     """
     thread = thread_for(author, thread_id)
     Thread.objects.select_for_update().get(pk=thread.pk)
     thread.refresh_from_db(fields=["state", "is_faq"])
+    text = _checked_text(text)
     if stored := Message.objects.filter(pk=message_id).first():
-        if stored.thread_id != thread.pk or stored.author_id != author.pk:
-            raise Refusal("id_in_use", _("This id belongs to another message."), _("Use a new one."))
-        _check_same(stored, _checked(text))
+        check_repeat(stored, thread_id=thread.pk, author_id=author.pk, kind=kind, text=text)
         return thread
     if kind not in MessageKind.values:
         raise Invalid(_("A message is a question, an answer or a decision."), field="kind")
-    text = _checked(text)
     if kind == MessageKind.DECISION:
         _check_decides(author, thread.project)
-    _write(thread, author, message_id, MessageKind(kind), text)
-    # An answer to what is decided is a remark: the decision holds until somebody asks again.
-    to = AFTER[MessageKind(kind)]
-    if thread.state != to and not (thread.state == ThreadState.DECIDED and kind == MessageKind.ANSWER):
-        move(thread, to=to, moves=THREAD_MOVES, project=thread.project, actor=author, kind="thread")
+    _store_message(thread, author, message_id, MessageKind(kind), text)
+    _move_thread(thread, author, MessageKind(kind))
     if kind == MessageKind.DECISION and thread.is_faq != faq:
         Thread.objects.filter(pk=thread.pk).update(is_faq=faq)
     return thread
 
 
+def _move_thread(thread: Thread, author: User, kind: MessageKind) -> None:
+    # An answer after the decision is a remark: the decision stays until somebody asks again.
+    is_remark = thread.state == ThreadState.DECIDED and kind == MessageKind.ANSWER
+    state = STATE_AFTER[kind]
+    if thread.state != state and not is_remark:
+        move(thread, to=state, moves=THREAD_MOVES, project=thread.project, actor=author, kind="thread")
+
+
 @transaction.atomic
 def show_in_guidelines(*, trainer: User, thread_id: UUID, faq: bool) -> Thread:
-    """Put the decision of a thread on the guideline page, or take it away. Safe to repeat."""
+    """Show the decision of a thread on the page of guidelines, or remove it. Safe to repeat."""
     thread = thread_for(trainer, thread_id)
     _check_decides(trainer, thread.project)
     if faq and thread.state != ThreadState.DECIDED:
@@ -100,7 +104,7 @@ def show_in_guidelines(*, trainer: User, thread_id: UUID, faq: bool) -> Thread:
 
 
 def mark_seen(*, user: User, threads: list[Thread]) -> None:
-    """The person has read these threads as they are now."""
+    """Record that the person has read these threads as they are now."""
     now = timezone.now()
     ThreadSeen.objects.bulk_create(
         [ThreadSeen(thread=thread, user=user, seen_at=now) for thread in threads],
@@ -115,16 +119,7 @@ def _check_decides(user: User, project: Project) -> None:
         raise NotAllowed(_("Only trainers decide."), _("Write an answer instead."))
 
 
-def _check_same(stored: Message, text: str) -> None:
-    if stored.text != text:
-        raise Refusal(
-            "id_in_use",
-            _("Under this id other words are stored already."),
-            _("Reload the page: your words are kept; then send them again."),
-        )
-
-
-def _checked(text: str) -> str:
+def _checked_text(text: str) -> str:
     text = text.replace("\0", "").strip()
     if not text:
         raise Invalid(_("Write something first."), field="text")
@@ -133,7 +128,7 @@ def _checked(text: str) -> str:
     return text
 
 
-def _write(thread: Thread, author: User, message_id: UUID, kind: MessageKind, text: str) -> None:
+def _store_message(thread: Thread, author: User, message_id: UUID, kind: MessageKind, text: str) -> None:
     now = timezone.now()
     decides = Capability.DECIDE in capabilities_of(author, thread.project)
     Message.objects.create(

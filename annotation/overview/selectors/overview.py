@@ -12,7 +12,7 @@ from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.expert_review.selectors import FOR_EXPERTS
 from annotation.labelling.selectors.workbench import NEEDS_CONFIRMATION
 from annotation.onboarding.models import Thread, ThreadState
-from annotation.onboarding.selectors.admission import untested
+from annotation.onboarding.selectors.admission import projects_needing_admission
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import HELD, Assignment, Task, TaskState
 from dialogues.models import Dialogue, DialogueState, ReviewState
@@ -92,7 +92,7 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             annotators=Count("id"),
         ),
     ]
-    tests = untested(user, projects)
+    tests = projects_needing_admission(user, projects)
     return {
         project.pk: Overview(**_together(counted, project.pk), untested=project.pk in tests)
         for project in projects

@@ -23,8 +23,28 @@ from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import utterances_in
 from annotation.onboarding.models import AdmissionItem, AdmissionTest, AdmissionTry, TryState
-from annotation.onboarding.selectors import admission as selectors
-from annotation.onboarding.services import admission as services
+from annotation.onboarding.selectors.admission import (
+    admission_results,
+    admission_status,
+    admission_test_for,
+    may_see_right_answers,
+    own_try,
+    try_items,
+)
+from annotation.onboarding.selectors.gold import (
+    candidates_for_gold,
+    gold_counts,
+    gold_for,
+    proposed_answers,
+)
+from annotation.onboarding.services.admission_tests import (
+    CHANGEABLE,
+    start_new_edition,
+    update_admission_test,
+)
+from annotation.onboarding.services.admissions import admit, grant_try
+from annotation.onboarding.services.gold import MAX_EXPLANATION, make_gold, retire_gold
+from annotation.onboarding.services.tries import answer_item, start_try, value_at
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue
 from dialogues.selectors import with_opening
@@ -42,7 +62,7 @@ GOLD_SHOWN = 200
 class AdmissionForm(ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = AdmissionTest
-        fields = services.CHANGEABLE
+        fields = CHANGEABLE
         widgets = {"unit": forms.RadioSelect, "feedback": forms.RadioSelect}
 
 
@@ -55,27 +75,27 @@ def training(request: HttpRequest, slug: str) -> HttpResponse:
     """The test's settings, its gold dialogues, and how people did."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    test = selectors.test_of(project)
+    test = admission_test_for(project)
     form = AdmissionForm(request.POST or None, instance=test)
     if request.method == "POST" and form.is_valid():
         try:
-            services.update_test(trainer=user, project=project, changes=form.cleaned_data)
+            update_admission_test(trainer=user, project=project, changes=form.cleaned_data)
         except Refusal as refusal:
             form.add_error(None, str(refusal))
         else:
             messages.success(request, _("The test is saved."))
             return redirect("training", slug)
-    counts = selectors.gold_counts(project)
+    counts = gold_counts(project)
     gold = list(live_gold(project)[:GOLD_SHOWN])
     context = {
         "project": project,
         "title": _("Admission test"),
         "form": form,
-        "test": selectors.test_of(project),
+        "test": admission_test_for(project),
         "gold": [(row, *counts.get(row.pk, (0, 0))) for row in gold],
         "openings": openings([row.dialogue for row in gold]),
-        "decided": with_opening(selectors.candidates_for_gold(project))[:CANDIDATES_SHOWN],
-        "page": keyset_page(selectors.results_of(project), request.GET.get("before")),
+        "decided": with_opening(candidates_for_gold(project))[:CANDIDATES_SHOWN],
+        "page": keyset_page(admission_results(project), request.GET.get("before")),
     }
     return render(request, "onboarding/admission/training.html", context)
 
@@ -97,7 +117,7 @@ def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     refusal: Refusal | None = None
     if request.method == "POST":
         try:
-            services.make_gold(
+            make_gold(
                 trainer=user,
                 project=project,
                 dialogue_id=dialogue_id,
@@ -112,7 +132,7 @@ def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
                 request, _("The right answers are stored. Nobody is given this dialogue to label.")
             )
             return redirect("training", slug)
-    decided = selectors.decided_answers(user, project, dialogue_id)
+    decided = proposed_answers(user, project, dialogue_id)
     return _show_gold(request, project, dialogue, decided, refusal)
 
 
@@ -123,7 +143,7 @@ def _show_gold(
     decided: FinalLabel | None,
     refusal: Refusal | None,
 ) -> HttpResponse:
-    row = selectors.gold_for(project, dialogue.pk)
+    row = gold_for(project, dialogue.pk)
     schema = current_schema(project)
     if schema is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
@@ -135,7 +155,7 @@ def _show_gold(
         "explanation": request.POST.get(
             "explanation", row.explanation if row else decided.reason if decided else ""
         ),
-        "longest": services.MAX_EXPLANATION,
+        "longest": MAX_EXPLANATION,
         "questions": [
             (question.key, in_language(question.text), (row.remarks if row else {}).get(question.key, ""))
             for question in load_schema(schema).questions
@@ -192,7 +212,7 @@ def _remarks(request: HttpRequest) -> dict[str, str]:
 def gold_retire(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    services.retire_gold(trainer=user, project=project, dialogue_id=dialogue_id)
+    retire_gold(trainer=user, project=project, dialogue_id=dialogue_id)
     messages.success(request, _("The dialogue is gold no more; it can be labelled again."))
     return redirect("training", slug)
 
@@ -202,7 +222,7 @@ def gold_retire(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRespon
 def edition(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    services.new_edition(trainer=user, project=project, edition=number_in(request.POST.get("edition")) or 0)
+    start_new_edition(trainer=user, project=project, edition=number_in(request.POST.get("edition")) or 0)
     messages.success(request, _("A new edition begins: everybody has to pass again."))
     return redirect("training", slug)
 
@@ -216,11 +236,11 @@ def grant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     annotator = find_member(project, username)
     if "reason" in request.POST:
         reason = request.POST["reason"]
-        services.admit(trainer=user, project=project, annotator=annotator, reason=reason)
+        admit(trainer=user, project=project, annotator=annotator, reason=reason)
         messages.success(request, _("%(name)s is admitted.") % {"name": annotator.shown_name})
     else:
         granted = number_in(request.POST.get("granted")) or 0
-        services.grant_try(trainer=user, project=project, annotator=annotator, granted=granted)
+        grant_try(trainer=user, project=project, annotator=annotator, granted=granted)
         messages.success(request, _("%(name)s has one try more.") % {"name": annotator.shown_name})
     return redirect("training", slug)
 
@@ -235,7 +255,7 @@ def admission(request: HttpRequest, slug: str) -> HttpResponse:
     """What the test is, how one stands, and the way on."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    standing = selectors.standing_of(user, project)
+    standing = admission_status(user, project)
     drawn = min(standing.test.items or standing.gold, standing.gold)
     context = {
         "project": project,
@@ -256,7 +276,7 @@ def begin(request: HttpRequest, slug: str) -> HttpResponse:
         try_id = UUID(request.POST.get("try_id", ""))
     except ValueError:
         try_id = uuid4()
-    attempt = services.start_try(annotator=user, project=project, try_id=try_id)
+    attempt = start_try(annotator=user, project=project, try_id=try_id)
     return redirect("admission_try", slug, attempt.pk)
 
 
@@ -268,7 +288,7 @@ def attempt(request: HttpRequest, slug: str, try_id: UUID) -> HttpResponse:
     user = signed_in(request)
     row = _own_try(user, slug, try_id)
     place = number_in(request.GET.get("place"))
-    items = list(selectors.items_of(row))
+    items = list(try_items(row))
     wanted = next((one for one in items if one.place == place and one.answered_at), None)
     item = wanted or next((one for one in items if one.answered_at is None), None)
     if item is None or (row.state != TryState.RUNNING and wanted is None):
@@ -277,7 +297,7 @@ def attempt(request: HttpRequest, slug: str, try_id: UUID) -> HttpResponse:
 
 
 def _own_try(user: User, slug: str, try_id: UUID) -> AdmissionTry:
-    row = selectors.try_for(user, try_id)
+    row = own_try(user, try_id)
     if row.project.slug != slug:
         raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
     return row
@@ -292,7 +312,7 @@ def _show_result(
         "attempt": row,
         "items": items,
         "openings": openings([one.gold.dialogue for one in items]),
-        "standing": selectors.standing_of(user, row.project),
+        "standing": admission_status(user, row.project),
         "try_id": uuid4(),
     }
     return render(request, "onboarding/admission/result.html", context)
@@ -301,7 +321,7 @@ def _show_result(
 def _show_item(
     request: HttpRequest, row: AdmissionTry, item: AdmissionItem, total: int, refusal: Refusal | None = None
 ) -> HttpResponse:
-    told = selectors.is_told(row, item, selectors.test_of(row.project))
+    told = may_see_right_answers(row, item, admission_test_for(row.project))
     is_open = item.answered_at is None
     answers = sent_answers(request) if refusal else item.answers
     context = {
@@ -339,8 +359,8 @@ def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
             {
                 "question": in_language(question.text),
                 "position": int(position) + 1 if position else None,
-                "own": words_of(question, services.value_at(own, path_)),
-                "right": words_of(question, services.value_at(right, path_)),
+                "own": words_of(question, value_at(own, path_)),
+                "right": words_of(question, value_at(right, path_)),
                 "remark": item.gold.remarks.get(path_) or item.gold.remarks.get(key, ""),
             }
         )
@@ -354,14 +374,14 @@ def answer(request: HttpRequest, slug: str, try_id: UUID, place: int) -> HttpRes
     user = signed_in(request)
     row = _own_try(user, slug, try_id)
     try:
-        item = services.answer_item(annotator=user, try_id=try_id, place=place, answers=sent_answers(request))
+        item = answer_item(annotator=user, try_id=try_id, place=place, answers=sent_answers(request))
     except Refusal as refusal:
-        stored = selectors.items_of(row).filter(place=place).first()
+        stored = try_items(row).filter(place=place).first()
         if refusal.code != "invalid" or stored is None:
             raise
-        return _show_item(request, row, stored, selectors.items_of(row).count(), refusal)
+        return _show_item(request, row, stored, try_items(row).count(), refusal)
     row.refresh_from_db()
-    way = f"?place={place}" if selectors.is_told(row, item, selectors.test_of(row.project)) else ""
+    way = f"?place={place}" if may_see_right_answers(row, item, admission_test_for(row.project)) else ""
     return redirect(f"/p/{slug}/admission/{try_id}/{way}")
 
 

@@ -13,8 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.labelling.schema.questions import BilingualText
 from annotation.labelling.selectors.schemas import current_schema, load_schema
-from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
-from annotation.onboarding.selectors.threads import faq_of
+from annotation.onboarding.selectors.guidelines import (
+    changed_since_read,
+    guidelines_version,
+    guidelines_versions,
+)
+from annotation.onboarding.selectors.threads import faq_entries
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
 from frontend.pages import signed_in
 from frontend.ui.differences import differences
@@ -44,9 +48,9 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
         "languages": [(code, name) for code, name in LANGUAGES if code in written],
         "configures": Capability.CONFIGURE in granted,
         "questions": _explained(project, shown or (get_language() or "en")[:2]),
-        "faq": faq_of(project),
-        "version": version_of(project),
-        "changed": is_changed_for(user, project),
+        "faq": faq_entries(project),
+        "version": guidelines_version(project),
+        "changed": changed_since_read(user, project),
     }
     return render(request, "projects/guidelines.html", context)
 
@@ -60,7 +64,7 @@ def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug)
     shown, written = _language(request, project)
     names = bool({Capability.READ_DIALOGUES} & capabilities_of(user, project))
-    versions = history_of(project, shown or "en")
+    versions = guidelines_versions(project, shown or "en")
     context = {
         "project": project,
         "title": _("Versions of the guidelines"),

@@ -15,8 +15,20 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.labelling.selectors.workbench import utterances_in
 from annotation.onboarding.models import ThreadState
-from annotation.onboarding.selectors import threads as selectors
-from annotation.onboarding.services import threads as services
+from annotation.onboarding.selectors.threads import (
+    count_open_threads,
+    dialogue_for_thread,
+    messages_by_thread,
+    sees_all_threads,
+    visible_threads,
+)
+from annotation.onboarding.services.threads import (
+    MAX_TEXT,
+    ask_question,
+    mark_seen,
+    reply_to_thread,
+    show_in_guidelines,
+)
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
 from frontend.pages import signed_in
@@ -38,7 +50,7 @@ def threads(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug)
     state = request.GET.get("state", "")
-    rows = selectors.threads_of(user, project, state=state)
+    rows = visible_threads(user, project, state=state)
     page = Paginator(rows, A_PAGE).get_page(number_in(request.GET.get("page")) or 1)
     context = {
         "project": project,
@@ -46,8 +58,8 @@ def threads(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "state": state,
         "states": ThreadState.choices,
-        "names": selectors.sees_all(user, project),
-        "open": selectors.open_threads(project),
+        "names": sees_all_threads(user, project),
+        "open": count_open_threads(project),
         "me": user.pk,
     }
     return render(request, "onboarding/threads/threads.html", context)
@@ -59,7 +71,7 @@ def thread(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     """A dialogue, what was asked about it, and room to ask."""
     user = signed_in(request)
     project = project_for(user, slug)
-    dialogue = selectors.dialogue_for_thread(user, project, dialogue_id)
+    dialogue = dialogue_for_thread(user, project, dialogue_id)
     refusal: Refusal | None = None
     if request.method == "POST":
         try:
@@ -81,7 +93,7 @@ def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
     except ValueError as error:
         raise Invalid(_("This form is broken."), _("Reload the page and try again.")) from error
     if thread_id:
-        services.reply(
+        reply_to_thread(
             author=user,
             thread_id=thread_id,
             message_id=id_,
@@ -90,7 +102,7 @@ def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
             faq="faq" in sent,
         )
         return
-    services.ask(
+    ask_question(
         asker=user,
         project=project,
         dialogue_id=dialogue.pk,
@@ -110,15 +122,15 @@ def _show(
     request: HttpRequest, project: Project, dialogue: Dialogue, refusal: Refusal | None
 ) -> HttpResponse:
     user = signed_in(request)
-    rows = list(selectors.threads_of(user, project).filter(dialogue=dialogue)[:THREADS_SHOWN])
-    names = selectors.sees_all(user, project)
-    said = selectors.messages_of(user, rows, names=names)
+    rows = list(visible_threads(user, project).filter(dialogue=dialogue)[:THREADS_SHOWN])
+    names = sees_all_threads(user, project)
+    said = messages_by_thread(user, rows, names=names)
     decides = Capability.DECIDE in capabilities_of(user, project)
     shown: list[dict[str, Any]] = [
         {"row": row, "messages": said[row.pk], "message_id": uuid4()} for row in rows
     ]
     if refusal is None:
-        services.mark_seen(user=user, threads=rows)
+        mark_seen(user=user, threads=rows)
     context = {
         "project": project,
         "title": _("Threads"),
@@ -127,7 +139,7 @@ def _show(
         "threads": shown,
         "decides": decides,
         "names": names,
-        "longest": services.MAX_TEXT,
+        "longest": MAX_TEXT,
         "thread_id": uuid4(),
         "refusal": refusal,
         "sent": request.POST if refusal else {},
@@ -145,7 +157,7 @@ def faq(request: HttpRequest, slug: str, thread_id: UUID) -> HttpResponse:
     """Show a decision in the guidelines, or take it away."""
     user = signed_in(request)
     shown = request.POST.get("faq") == "1"
-    row = services.show_in_guidelines(trainer=user, thread_id=thread_id, faq=shown)
+    row = show_in_guidelines(trainer=user, thread_id=thread_id, faq=shown)
     messages.success(
         request, _("The guidelines show it now.") if shown else _("The guidelines show it no more.")
     )

@@ -17,7 +17,7 @@ from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel, Submission
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
-from annotation.onboarding.services.admission import make_gold, retire_gold
+from annotation.onboarding.services.gold import make_gold, retire_gold
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState, Workload

@@ -34,7 +34,7 @@ from projects.models import Project
 from tests.annotation.batch_review.conftest import label, says
 from tests.annotation.conftest import imported
 
-SEQUENCES = settings.default.max_examples  # of each start
+SEQUENCES = settings().max_examples  # of each start
 ACTIONS = {"open": 12, "sealed": 9}  # by the state of the batch at the start
 ACTIONS_AFTERWARDS = 3  # on an accepted batch
 DIALOGUES = 2

@@ -2,7 +2,11 @@
 
 from accounts.models import User
 from annotation.labelling.selectors.disagreement import most_disagreed
-from annotation.onboarding.selectors.guidelines import history_of, is_changed_for, version_of
+from annotation.onboarding.selectors.guidelines import (
+    changed_since_read,
+    guidelines_version,
+    guidelines_versions,
+)
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
 from projects.models import Project
 from projects.services import update_project
@@ -43,22 +47,22 @@ def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: Us
 
 
 def test_changed_guidelines_are_unread_until_acknowledged(anna: User, tina: User, quality: Project) -> None:
-    assert not is_changed_for(anna, quality)
+    assert not changed_since_read(anna, quality)
     project = update_project(project=quality, actor=tina, changes={"guidelines_en": "# New"})
     project = update_project(project=project, actor=tina, changes={"title": "Other"})
-    assert version_of(project) == 2
-    assert is_changed_for(anna, project)
+    assert guidelines_version(project) == 2
+    assert changed_since_read(anna, project)
     acknowledge_guidelines(user=anna, project=project, version=1)
-    assert is_changed_for(anna, project)
+    assert changed_since_read(anna, project)
     acknowledge_guidelines(user=anna, project=project, version=99)
-    assert not is_changed_for(anna, project)
+    assert not changed_since_read(anna, project)
 
 
 def test_versions_say_what_was_before(tina: User, quality: Project) -> None:
     first = quality.guidelines_en
     project = update_project(project=quality, actor=tina, changes={"guidelines_en": "Two"})
     project = update_project(project=project, actor=tina, changes={"guidelines_en": "Three"})
-    assert [(one.number, one.before, one.text, one.by) for one in history_of(project, "en")] == [
+    assert [(one.number, one.before, one.text, one.by) for one in guidelines_versions(project, "en")] == [
         (3, "Two", "Three", "tina"),
         (2, first, "Two", "tina"),
     ]

@@ -11,7 +11,9 @@ from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.onboarding.models import AdmissionItem, AdmissionTry
-from annotation.onboarding.services.admission import answer_item, make_gold, start_try, update_test
+from annotation.onboarding.services.admission_tests import update_admission_test
+from annotation.onboarding.services.gold import make_gold
+from annotation.onboarding.services.tries import answer_item, start_try
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
@@ -76,7 +78,7 @@ def tested(quality: Project, tina: User) -> Project:
     """The project with a test of two gold dialogues, two tries, 80 % of the answers."""
     for n in range(2):
         gold(tina, quality, n)
-    update_test(trainer=tina, project=quality, changes={"is_on": True, "tries": 2})
+    update_admission_test(trainer=tina, project=quality, changes={"is_on": True, "tries": 2})
     return quality
 
 

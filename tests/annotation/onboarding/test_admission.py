@@ -11,19 +11,17 @@ from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.services.schemas import save_schema
 from annotation.onboarding.models import Admission, TryState, Unit
-from annotation.onboarding.selectors.admission import admission_needed, is_told, items_of, standing_of
-from annotation.onboarding.selectors.admission import test_of as project_test
-from annotation.onboarding.services.admission import (
-    admit,
-    draw,
-    grant_try,
-    make_gold,
-    new_edition,
-    retire_gold,
-    score,
-    start_try,
-    update_test,
+from annotation.onboarding.selectors.admission import (
+    admission_needed,
+    admission_status,
+    admission_test_for,
+    may_see_right_answers,
+    try_items,
 )
+from annotation.onboarding.services.admission_tests import start_new_edition, update_admission_test
+from annotation.onboarding.services.admissions import admit, grant_try
+from annotation.onboarding.services.gold import make_gold, retire_gold
+from annotation.onboarding.services.tries import draw_gold, score, start_try
 from annotation.project_setup.presets import PRESETS
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.claiming import claim_next_task
@@ -61,7 +59,7 @@ def test_slips_under_the_mark_fail(anna: User, tested: Project) -> None:
     attempt = takes(anna, tested, SLIP, SLIP)
     assert attempt.state == TryState.FAILED
     assert attempt.percent == 50
-    assert standing_of(anna, tested).left == 1
+    assert admission_status(anna, tested).left == 1
 
 
 def test_tries_run_out_and_a_trainer_grants_another(anna: User, tina: User, tested: Project) -> None:
@@ -70,7 +68,7 @@ def test_tries_run_out_and_a_trainer_grants_another(anna: User, tina: User, test
     assert code_of(start_try, annotator=anna, project=tested, try_id=uuid4()) == "no_tries"
     for _click in range(2):
         grant_try(trainer=tina, project=tested, annotator=anna, granted=0)
-    assert standing_of(anna, tested).left == 1
+    assert admission_status(anna, tested).left == 1
     assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
 
 
@@ -91,14 +89,14 @@ def test_a_changed_test_takes_nothing_away_but_a_new_edition_does(
     anna: User, tina: User, tested: Project
 ) -> None:
     takes(anna, tested, RIGHT, RIGHT)
-    update_test(trainer=tina, project=tested, changes={"pass_percent": 100})
+    update_admission_test(trainer=tina, project=tested, changes={"pass_percent": 100})
     gold(tina, tested, 2)
     assert admission_needed(anna, tested) is None
     for _click in range(2):
-        new_edition(trainer=tina, project=tested, edition=1)
-    assert project_test(tested).edition == 2
+        start_new_edition(trainer=tina, project=tested, edition=1)
+    assert admission_test_for(tested).edition == 2
     assert admission_needed(anna, tested) is not None
-    assert standing_of(anna, tested).left == 2
+    assert admission_status(anna, tested).left == 2
 
 
 def test_gold_is_given_out_to_nobody_until_it_retires(anna: User, tina: User, quality: Project) -> None:
@@ -153,11 +151,14 @@ def test_a_test_that_is_on_keeps_its_last_gold(tina: User, tested: Project) -> N
 
 
 def test_a_test_without_gold_cannot_be_on(tina: User, quality: Project) -> None:
-    assert code_of(update_test, trainer=tina, project=quality, changes={"is_on": True}) == "no_gold"
+    assert code_of(update_admission_test, trainer=tina, project=quality, changes={"is_on": True}) == "no_gold"
 
 
 def test_bad_settings_are_named(tina: User, quality: Project) -> None:
-    assert code_of(update_test, trainer=tina, project=quality, changes={"pass_percent": 101}) == "invalid"
+    assert (
+        code_of(update_admission_test, trainer=tina, project=quality, changes={"pass_percent": 101})
+        == "invalid"
+    )
 
 
 def test_incomplete_right_answers_are_refused(tina: User, quality: Project) -> None:
@@ -192,24 +193,24 @@ def test_a_try_is_made_once(anna: User, tested: Project) -> None:
 
 
 def test_right_answers_come_after_ones_own(anna: User, tina: User, tested: Project) -> None:
-    attempt, test = begins(anna, tested), project_test(tested)
-    item = items_of(attempt)[0]
-    assert not is_told(attempt, item, test)
-    assert is_told(attempt, answers_item(attempt, 0, RIGHT), test)
+    attempt, test = begins(anna, tested), admission_test_for(tested)
+    item = try_items(attempt)[0]
+    assert not may_see_right_answers(attempt, item, test)
+    assert may_see_right_answers(attempt, answers_item(attempt, 0, RIGHT), test)
     test.feedback = "end"
-    assert not is_told(attempt, items_of(attempt)[0], test)
+    assert not may_see_right_answers(attempt, try_items(attempt)[0], test)
     answers_item(attempt, 1, RIGHT)
     attempt.refresh_from_db()
-    assert is_told(attempt, items_of(attempt)[0], test)
+    assert may_see_right_answers(attempt, try_items(attempt)[0], test)
 
 
 def test_a_draw_is_repeatable(tina: User, quality: Project) -> None:
     for n in range(5):
         gold(tina, quality, n)
     rows = list(live_gold(quality))
-    assert len(draw(rows, 3, 7)) == 3
-    assert draw(rows, 3, 7) == draw(rows, 3, 7)
-    assert {one.pk for one in draw(rows, None, 7)} == {one.pk for one in rows}
+    assert len(draw_gold(rows, 3, 7)) == 3
+    assert draw_gold(rows, 3, 7) == draw_gold(rows, 3, 7)
+    assert {one.pk for one in draw_gold(rows, None, 7)} == {one.pk for one in rows}
 
 
 def test_the_mark_counts_answers_or_whole_dialogues() -> None:

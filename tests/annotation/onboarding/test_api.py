@@ -6,7 +6,7 @@ from uuid import uuid4
 from django.test import Client
 
 from accounts.models import User
-from annotation.onboarding.services.threads import ask, reply
+from annotation.onboarding.services.threads import ask_question, reply_to_thread
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Project
 from projects.services import remove_member
@@ -86,10 +86,10 @@ def test_who_has_left_the_project_writes_into_no_thread(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
-    thread = ask(
+    thread = ask_question(
         asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Is this a 1?"
     )
-    reply(author=tina, thread_id=thread.pk, message_id=uuid4(), kind="answer", text="It is.")
+    reply_to_thread(author=tina, thread_id=thread.pk, message_id=uuid4(), kind="answer", text="It is.")
     remove_member(project=quality, actor=None, user=anna)
     client.force_login(anna)
     sent = {"id": str(uuid4()), "kind": "question", "text": "Why?"}

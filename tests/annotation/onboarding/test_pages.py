@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.onboarding.models import AdmissionTry, Thread
-from annotation.onboarding.services.threads import ask, reply
+from annotation.onboarding.services.threads import ask_question, reply_to_thread
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Project
 from projects.services import update_project
@@ -139,7 +139,9 @@ def test_a_refused_decision_stays_as_it_was_written(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
-    thread = ask(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?")
+    thread = ask_question(
+        asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?"
+    )
     client.force_login(tina)
     sent = {
         "id": str(uuid4()),
@@ -183,8 +185,10 @@ def test_words_of_others_are_in_no_list_of_an_annotator(
     client: Client, anna: User, bela: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
-    thread = ask(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Secret?")
-    reply(author=anna, thread_id=thread.pk, message_id=uuid4(), kind="question", text="More.")
+    thread = ask_question(
+        asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Secret?"
+    )
+    reply_to_thread(author=anna, thread_id=thread.pk, message_id=uuid4(), kind="question", text="More.")
     client.force_login(bela)
     assert "Secret?" not in client.get(f"/p/{quality.slug}/threads/").content.decode()
     assert client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").status_code == 404

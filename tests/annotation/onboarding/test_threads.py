@@ -7,13 +7,19 @@ import pytest
 from accounts.models import User
 from annotation.onboarding.models import Thread, ThreadState
 from annotation.onboarding.selectors.threads import (
-    answers_unread,
-    faq_of,
-    messages_of,
-    open_threads,
-    threads_of,
+    count_open_threads,
+    count_unread_answers,
+    faq_entries,
+    messages_by_thread,
+    visible_threads,
 )
-from annotation.onboarding.services.threads import MAX_TEXT, ask, mark_seen, reply, show_in_guidelines
+from annotation.onboarding.services.threads import (
+    MAX_TEXT,
+    ask_question,
+    mark_seen,
+    reply_to_thread,
+    show_in_guidelines,
+)
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from projects.models import Project
@@ -22,13 +28,15 @@ from projects.models import Project
 @pytest.fixture
 def question(anna: User, quality: Project) -> Thread:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
-    return ask(
+    return ask_question(
         asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Is this a 1?"
     )
 
 
 def says(author: User, thread: Thread, kind: str, text: str = "Yes.", **more: bool) -> Thread:
-    return reply(author=author, thread_id=thread.pk, message_id=uuid4(), kind=kind, text=text, **more)
+    return reply_to_thread(
+        author=author, thread_id=thread.pk, message_id=uuid4(), kind=kind, text=text, **more
+    )
 
 
 def test_question_answer_decision_and_again(anna: User, tina: User, question: Thread) -> None:
@@ -40,9 +48,9 @@ def test_question_answer_decision_and_again(anna: User, tina: User, question: Th
 def test_a_message_is_stored_once(tina: User, question: Thread) -> None:
     id_ = uuid4()
     for _send in range(2):
-        reply(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
+        reply_to_thread(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
     assert question.messages.count() == 2
-    ask(
+    ask_question(
         asker=question.asker,
         project=question.project,
         dialogue_id=question.dialogue_id,
@@ -56,12 +64,12 @@ def test_other_words_under_a_used_id_are_refused_not_swallowed(
     anna: User, tina: User, question: Thread, quality: Project
 ) -> None:
     id_ = uuid4()
-    reply(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
+    reply_to_thread(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
     with pytest.raises(Refusal) as refused:
-        reply(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="No.")
+        reply_to_thread(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="No.")
     assert refused.value.code == "id_in_use"
     with pytest.raises(Refusal) as refused:
-        ask(
+        ask_question(
             asker=anna,
             project=quality,
             dialogue_id=question.dialogue_id,
@@ -79,7 +87,7 @@ def test_annotators_do_not_decide(anna: User, question: Thread) -> None:
 def test_bela_reads_nothing_about_a_dialogue_that_she_does_not_hold(
     bela: User, quality: Project, question: Thread
 ) -> None:
-    assert not threads_of(bela, quality).exists()
+    assert not visible_threads(bela, quality).exists()
     with pytest.raises(Refusal) as refused:
         says(bela, question, "answer")
     assert refused.value.status == 404
@@ -90,32 +98,37 @@ def test_annotators_read_roles_and_trainers_read_names(
 ) -> None:
     claim_next_task(annotator=bela, project=quality, claim_id=uuid4())
     says(tina, question, "answer")
-    threads = list(threads_of(bela, quality))
-    assert [said.by for said in messages_of(bela, threads, names=False)[question.pk]] == [
+    threads = list(visible_threads(bela, quality))
+    assert [said.by for said in messages_by_thread(bela, threads, names=False)[question.pk]] == [
         "Annotator",
         "Trainer",
     ]
-    assert [said.by for said in messages_of(anna, threads, names=False)[question.pk]] == ["You", "Trainer"]
-    assert [said.by for said in messages_of(tina, threads, names=True)[question.pk]] == ["anna", "You"]
+    assert [said.by for said in messages_by_thread(anna, threads, names=False)[question.pk]] == [
+        "You",
+        "Trainer",
+    ]
+    assert [said.by for said in messages_by_thread(tina, threads, names=True)[question.pk]] == ["anna", "You"]
 
 
 def test_what_is_new_is_counted_until_it_is_read(
     anna: User, tina: User, quality: Project, question: Thread
 ) -> None:
-    assert (open_threads(quality), answers_unread(anna, quality)) == (1, 0)
+    assert (count_open_threads(quality), count_unread_answers(anna, quality)) == (1, 0)
     says(tina, question, "answer")
-    assert (open_threads(quality), answers_unread(anna, quality)) == (0, 1)
+    assert (count_open_threads(quality), count_unread_answers(anna, quality)) == (0, 1)
     mark_seen(user=anna, threads=[question])
-    assert answers_unread(anna, quality) == 0
+    assert count_unread_answers(anna, quality) == 0
 
 
 def test_a_decision_is_shown_in_the_guidelines_when_the_trainer_says_so(
     tina: User, quality: Project, question: Thread
 ) -> None:
     says(tina, question, "decision", "It is a 1.")
-    assert faq_of(quality) == []
+    assert faq_entries(quality) == []
     show_in_guidelines(trainer=tina, thread_id=question.pk, faq=True)
-    assert [(one["question"], one["decision"]) for one in faq_of(quality)] == [("Is this a 1?", "It is a 1.")]
+    assert [(one["question"], one["decision"]) for one in faq_entries(quality)] == [
+        ("Is this a 1?", "It is a 1.")
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\0", "x" * (MAX_TEXT + 1)])
@@ -127,7 +140,7 @@ def test_bad_text_is_refused(tina: User, question: Thread, text: str) -> None:
 
 def test_an_utterance_that_is_none_is_refused(tina: User, question: Thread, quality: Project) -> None:
     with pytest.raises(Refusal, match="no utterance 10"):
-        ask(
+        ask_question(
             asker=tina,
             project=quality,
             dialogue_id=question.dialogue_id,

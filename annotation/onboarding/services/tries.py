@@ -1,0 +1,156 @@
+"""Taking the admission test (Diamante, Appendix B.2).
+
+Answers in a test are not submissions: no export, agreement or final label uses them.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from annotation.labelling.models.gold import GoldDialogue
+from annotation.labelling.schema.answers import Answers, compared_paths, differing_paths
+from annotation.labelling.selectors.gold import live_gold
+from annotation.labelling.selectors.schemas import load_schema
+from annotation.labelling.selectors.workbench import speakers_in
+from annotation.onboarding.models import TRY_MOVES, AdmissionItem, AdmissionTry, TryState, Unit
+from annotation.onboarding.selectors.admission import (
+    AdmissionStatus,
+    admission_status,
+    admission_test_for,
+    try_items,
+)
+from annotation.onboarding.services.admissions import admit_by_try
+from annotation.onboarding.services.answers import check_complete_answers
+from common.idempotency import check_repeat
+from common.refusals import NotAllowed, NotFound, Refusal
+from projects.models import Membership, Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of
+from projects.transitions import move
+
+
+@transaction.atomic
+def start_try(*, annotator: User, project: Project, try_id: UUID) -> AdmissionTry:
+    """Begin a try with its own draw, or return the running one. The same try_id again returns the first.
+
+    Raises NotAllowed, Refusal: id_in_use, not_tested, admitted, no_tries.
+    """
+    if Capability.ANNOTATE not in capabilities_of(annotator, project):
+        raise NotAllowed(
+            _("You are not an annotator of this project."),
+            _("Ask its manager to give you the role “Annotator”."),
+        )
+    # Two tabs of one person wait for each other.
+    Membership.objects.select_for_update().filter(user=annotator, project=project).first()
+    if stored := AdmissionTry.objects.filter(pk=try_id).first():
+        check_repeat(stored, annotator_id=annotator.pk, project_id=project.pk)
+        return stored
+    status = admission_status(annotator, project)
+    if status.running:
+        return status.running
+    _check_may_try(status)
+    seed = try_id.int % 2**62
+    attempt = AdmissionTry.objects.create(
+        id=try_id, project=project, annotator=annotator, edition=status.test.edition, seed=seed
+    )
+    drawn = draw_gold(list(live_gold(project).order_by("id")), status.test.items, seed)
+    AdmissionItem.objects.bulk_create(
+        AdmissionItem(attempt=attempt, gold=gold, place=place) for place, gold in enumerate(drawn)
+    )
+    return attempt
+
+
+def _check_may_try(status: AdmissionStatus) -> None:
+    if not status.test.is_on:
+        raise Refusal("not_tested", _("This project has no admission test."), _("Go to your queue."))
+    if status.is_admitted:
+        raise Refusal("admitted", _("You have passed this test."), _("Go to your queue."))
+    if not status.left:
+        raise Refusal("no_tries", _("You have no try left."), _("Ask a trainer to grant you another one."))
+
+
+def draw_gold(gold: Sequence[GoldDialogue], items: int | None, seed: int) -> list[GoldDialogue]:
+    """The dialogues of a try in their order, the same for the same seed. items: how many; None: all."""
+    return Random(seed).sample(gold, min(items or len(gold), len(gold)))
+
+
+@transaction.atomic
+def answer_item(*, annotator: User, try_id: UUID, place: int, answers: Mapping[str, Any]) -> AdmissionItem:
+    """Store and grade the answers to one dialogue of a try. The last dialogue ends the try.
+
+    The first answers stay, because the right ones may have been shown since.
+    Raises NotFound, Invalid, Refusal: try_over.
+    """
+    attempt = AdmissionTry.objects.select_for_update().filter(pk=try_id, annotator=annotator).first()
+    item = try_items(attempt).filter(place=place).first() if attempt else None
+    if attempt is None or item is None:
+        raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
+    if item.answered_at is not None:
+        return item
+    if attempt.state != TryState.RUNNING:
+        raise Refusal("try_over", _("This try is over."), _("Open the test from your queue."))
+    item.answers = check_complete_answers(item.gold.schema, item.gold.dialogue_id, answers)
+    item.gold_answers = item.gold.answers
+    item.wrong, item.compared = grade(item.gold, item.answers)
+    item.answered_at = timezone.now()
+    item.save()
+    if not try_items(attempt).filter(answered_at=None).exists():
+        _end_try(attempt)
+    return item
+
+
+class Grade(NamedTuple):
+    """wrong: the paths of wrong answers. compared: how many answers were compared."""
+
+    wrong: list[str]
+    compared: int
+
+
+def grade(gold: GoldDialogue, answers: Answers) -> Grade:
+    """Compare with the right answers, in every compared question that either of the two answers."""
+    schema = load_schema(gold.schema)
+    wrong = differing_paths(schema, gold.answers, answers)
+    paths = compared_paths(schema, speakers_in(gold.dialogue_id))
+    answered = [path for path in paths if value_at(gold.answers, path) is not None or path in wrong]
+    return Grade(wrong, len(answered))
+
+
+def value_at(answers: Mapping[str, Any], path: str) -> Any:
+    """The answer at "quality" or "3/nugget"; None if it is not answered."""
+    position, _slash, key = path.rpartition("/")
+    part = answers.get("utterances", {}).get(position, {}) if position else answers.get("dialogue", {})
+    return part.get(key)
+
+
+def score(items: Sequence[tuple[int, int]], unit: str) -> float:
+    """Percent right. items: (wrong answers, compared answers) by dialogue; 100 if nothing is compared."""
+    if unit == Unit.DIALOGUES:
+        right, total = sum(1 for wrong, _compared in items if not wrong), len(items)
+    else:
+        total = sum(compared for _wrong, compared in items)
+        right = total - sum(wrong for wrong, _compared in items)
+    return 100 * right / total if total else 100.0
+
+
+def _end_try(attempt: AdmissionTry) -> None:
+    test = admission_test_for(attempt.project)
+    percent = score([(len(item.wrong), item.compared) for item in try_items(attempt)], test.unit)
+    passed = percent >= test.pass_percent
+    move(
+        attempt,
+        to=TryState.PASSED if passed else TryState.FAILED,
+        moves=TRY_MOVES,
+        project=attempt.project,
+        actor=attempt.annotator,
+        kind="admission_try",
+        percent=percent,
+        ended_at=timezone.now(),
+    )
+    if passed:
+        admit_by_try(attempt)
