@@ -15,16 +15,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import ApiToken, Scope, User
 from common.refusals import Invalid, NotAllowed, NotFound, Refusal
-from common.sql_rows import Joined, Side
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
 USED_EVERY = timedelta(minutes=1)
-TOKEN = Joined(
-    "SELECT {columns} FROM accounts_apitoken token JOIN accounts_user person ON person.id = token.user_id"
-    " WHERE token.digest = %(digest)s",
-    Side(ApiToken, "token"),
-    Side(User, "person"),
-)
 DEFAULT_TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 3650
 MAX_LIVE_TOKENS = 100
@@ -134,12 +127,8 @@ def revoke_token(*, user: User, token_id: int) -> None:
 
 def use_token(*, plain: str) -> ApiToken | None:
     """The live token with this value, its use noted at most once a minute; None when there is none."""
-    found = TOKEN.first({"digest": digest_of(plain)})
-    if found is None:
-        return None
-    token: ApiToken
-    token, token.user = found
-    if not token.is_live or not token.user.is_active:
+    token = ApiToken.objects.select_related("user").filter(digest=digest_of(plain)).first()
+    if token is None or not token.is_live or not token.user.is_active:
         return None
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > USED_EVERY:

@@ -1,4 +1,4 @@
-"""A move compares, sets and tells, in one statement."""
+"""A move compares the state, sets it, and writes an event."""
 
 from datetime import UTC, datetime
 
@@ -19,45 +19,49 @@ def job(project: Project) -> Job:
     return Job.objects.create(project=project, kind="import")
 
 
-def test_the_row_and_its_event_are_stored_together(
+def test_a_move_sets_the_state_and_the_changes(
     job: Job, project: Project, mara: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):  # the update and the event
         move(
             job,
             to=JobState.CANCELLED,
             moves=MOVES,
             project=project,
-            actor=mara,
-            reason="“100 %”",
-            data={"rows": [1, None]},
             created_by=mara,
             result={"seen": "50 %"},
             started_at=None,
             ended_at=NOON,
         )
-    told = (job.state, job.created_by, job.result, job.started_at, job.ended_at)
-    assert told == (JobState.CANCELLED, mara, {"seen": "50 %"}, None, NOON)
-    stored = Job.objects.get(pk=job.pk)
-    assert (stored.state, stored.created_by, stored.result, stored.started_at, stored.ended_at) == told
-    event = Event.objects.get(subject_id=str(job.pk))
-    assert (event.project, event.actor, event.subject_type, event.kind) == (
-        project,
-        mara,
-        "jobs.job",
-        "state",
+    for row in (job, Job.objects.get(pk=job.pk)):
+        assert (row.state, row.created_by, row.result) == (JobState.CANCELLED, mara, {"seen": "50 %"})
+        assert (row.started_at, row.ended_at) == (None, NOON)
+
+
+def test_the_event_says_who_moved_what_and_why(job: Job, project: Project, mara: User) -> None:
+    move(
+        job,
+        to=JobState.CANCELLED,
+        moves=MOVES,
+        project=project,
+        actor=mara,
+        reason="“100 %”",
+        data={"rows": [1, None]},
     )
+    event = Event.objects.get(subject_id=str(job.pk))
+    assert (event.project, event.actor) == (project, mara)
+    assert (event.subject_type, event.kind) == ("jobs.job", "state")
     assert (event.before, event.after) == (JobState.QUEUED, JobState.CANCELLED)
     assert (event.reason, event.data) == ("“100 %”", {"rows": [1, None]})
 
 
-def test_nobodys_move_is_told_as_such(job: Job) -> None:
+def test_a_move_without_an_actor_has_an_event_without_one(job: Job) -> None:
     move(job, to=JobState.FAILED, moves=MOVES, project=None)
     event = Event.objects.get(subject_id=str(job.pk))
     assert (event.project, event.actor, event.reason, event.data) == (None, None, "", {})
 
 
-def test_what_somebody_else_moved_stays_and_nothing_is_told(job: Job) -> None:
+def test_a_row_that_was_moved_meanwhile_stays_as_it_is(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
     with pytest.raises(Refusal) as refused:
         move(job, to=JobState.CANCELLED, moves=MOVES, project=None, ended_at=NOON)
@@ -67,7 +71,7 @@ def test_what_somebody_else_moved_stays_and_nothing_is_told(job: Job) -> None:
     assert not Event.objects.filter(subject_id=str(job.pk)).exists()
 
 
-def test_what_the_table_does_not_allow_is_not_asked_of_the_database(
+def test_a_move_that_the_table_does_not_allow_asks_no_query(
     job: Job, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_num_queries(0), pytest.raises(Refusal) as refused:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
@@ -20,10 +19,6 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 UTTERANCE_FIELDS = ("position", "speaker", "text", "time")
-# Told with every claimed dialogue.
-UTTERANCES = f"""
-SELECT {", ".join(UTTERANCE_FIELDS)} FROM dialogues_utterance WHERE dialogue_id = %(dialogue)s ORDER BY position
-"""  # noqa: S608 - names of columns
 
 
 def speakers_in(dialogue_id: int | None) -> list[str]:
@@ -33,9 +28,8 @@ def speakers_in(dialogue_id: int | None) -> list[str]:
 
 
 def utterances_in(dialogue_id: int) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(UTTERANCES, {"dialogue": dialogue_id})
-        return [dict(zip(UTTERANCE_FIELDS, row, strict=True)) for row in cursor]
+    rows = Utterance.objects.filter(dialogue=dialogue_id).order_by("position")
+    return list(rows.values(*UTTERANCE_FIELDS))
 
 
 def utterances_by_dialogue(dialogues: Iterable[int]) -> dict[int, list[dict[str, Any]]]:

@@ -32,7 +32,6 @@ from annotation.labelling.services.final_answers import (
     unanimous_answers,
     vote_by_question,
 )
-from annotation.labelling.services.submission_sql import LIVE
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import TASK_MOVES, Task, TaskState
 from annotation.tasks.services.reasons import checked_reason
@@ -49,15 +48,16 @@ def resolve_task(
     *, task: Task, settings: LabellingSettings, schema: QuestionSchema, row: Schema, speakers: Sequence[str]
 ) -> None:
     """See what the live submissions of a locked task make of it. Called in the transaction that changed them."""
-    live = list(Submission.objects.raw(LIVE, {"task": task.pk}))
+    rows = Submission.objects.filter(task=task, superseded_at=None).order_by("assignment_id")
+    live = list(rows.values_list("answers", "stage"))
     if len(live) < task.overlap:
         _unfinish(task)
         return
-    answers = [one.answers for one in live]
+    answers = [given for given, _stage in live]
     compared = compared_paths(schema, speakers)
-    confirmed = [one.stage == Stage.CONFIRMATION for one in live]
+    confirmed = [stage == Stage.CONFIRMATION for _answers, stage in live]
     settled = resolve_answers(settings, schema, compared, answers)
-    if all(one.stage == Stage.LABEL for one in live) and settled.disagreement is not None:
+    if all(stage == Stage.LABEL for _answers, stage in live) and settled.disagreement is not None:
         task.disagreement = settled.disagreement
         task.save(update_fields=["disagreement"])
     if settled.final is None or settled.origin is None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,11 +18,16 @@ from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import is_decided
 from annotation.labelling.services.resolution import check_not_sealed, resolve_task
 from annotation.labelling.services.schemas import mark_used
-from annotation.labelling.services.submission_sql import LOCK, STORE, SUBMISSION
+from annotation.labelling.services.submission_sql import (
+    LockedAssignment,
+    delete_draft_and_start_next,
+    lock_assignment_and_task,
+)
 from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.selectors.assignments import missing_assignment
 from annotation.tasks.services.assignment import check_still_annotates, hold, release
 from annotation.tasks.services.reasons import checked_reason
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import Event
 from projects.transitions import move
@@ -56,29 +61,38 @@ class Labelled:
     repeated: bool = False
 
 
-@transaction.atomic
 def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
-    """Store answers once and see what they make of the dialogue; the browser re-sends after a lost reply.
+    """Store labels once and resolve the task; the browser sends them again after a lost reply.
 
-    Sent again for the same dialogue with another id, it is a new revision. While the task is being confirmed it is the
-    person's confirmation. Raises Refusal: invalid (details["problems"]), too_early, schema_changed, lease_gone,
-    not_writable, decided.
+    Labels for the same dialogue with another id are a new revision, and the person's confirmation while the task is
+    being confirmed. Raises NotFound, NotAllowed, Invalid (details["problems"]), or Refusal: id_in_use, too_early,
+    schema_changed, lease_gone, not_writable, sealed, withdrawn, decided.
     """
-    locked = _locked(annotator, assignment_id)
+    try:
+        return _submit(annotator, assignment_id, sent)
+    except IntegrityError as error:
+        # Not looked for before the insert: it is another dialogue's submission, which no page sends.
+        if stored := Submission.objects.filter(pk=sent.id).first():
+            check_repeat(stored, assignment_id=assignment_id)
+        raise error
+
+
+@transaction.atomic
+def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
+    locked = _lock(annotator, assignment_id)
     assignment, task = locked.assignment, locked.assignment.task
     is_revision = assignment.state == AssignmentState.SUBMITTED
-    # What was never sent has no submission yet; an id of another dialogue's is found when it is stored.
-    if is_revision and (stored := Submission.objects.filter(pk=sent.id).first()):
-        return _repeated(stored, assignment, task)
+    if is_revision and (stored := Submission.objects.select_related("schema").filter(pk=sent.id).first()):
+        return _repeated(stored, locked, sent)
     _check_open(locked)
     row = _schema_row(assignment, sent.schema)
-    answers = _checked(row, sent, locked.speakers)
+    answers = _valid_answers(row, sent, locked.speakers)
     made_at = _made_at(assignment, sent.waited_ms)
     if not is_revision:
         _check_time(assignment, made_at)
-        _take(locked)
+        _check_held(locked)
     mark_used(row)
-    submission = _store(assignment, task, row, answers, sent, made_at)
+    submission = _store(assignment, row, answers, sent, made_at)
     if not is_revision:
         _finish(assignment, submission)
     settings = assignment.project.labelling
@@ -95,49 +109,38 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Locked:
-    """An assignment and its task, locked; the annotator's roles in the project, and who says each utterance."""
-
-    assignment: Assignment
-    roles: Sequence[str]
-    speakers: Sequence[str]
-
-
-def _locked(annotator: User, assignment_id: int) -> _Locked:
+def _lock(annotator: User, assignment_id: int) -> LockedAssignment:
     """The annotator's own; NotFound for anybody else's."""
-    found = LOCK.first({"assignment": assignment_id, "annotator": annotator.pk})
-    if found is None:
+    locked = lock_assignment_and_task(assignment=assignment_id, annotator=annotator.pk)
+    if locked is None:
         raise missing_assignment()
-    assignment: Assignment
-    assignment, task, project, settings, schema, member, speakers = found
-    settings.schema = schema
-    project.labelling = settings
-    task.project = assignment.project = project
-    assignment.task, assignment.annotator = task, annotator
-    return _Locked(assignment, member.roles if member else (), speakers)
+    locked.assignment.annotator = annotator
+    return locked
 
 
-def _take(locked: _Locked) -> None:
-    """What is in work may be sent; its lease needs no renewal, since it ends here."""
+def _check_held(locked: LockedAssignment) -> None:
+    """Take up saved or expired work. The lease of active work is not renewed: it ends with this submission."""
     if locked.assignment.state == AssignmentState.ACTIVE:
         check_still_annotates(locked.assignment, locked.roles)
     else:
         hold(locked.assignment)
 
 
-def _repeated(stored: Submission, assignment: Assignment, task: Task) -> Labelled:
-    if stored.assignment_id != assignment.pk:
-        raise _id_in_use()
-    stored.assignment = assignment
-    return Labelled(stored, task, repeated=True)
+def _repeated(stored: Submission, locked: LockedAssignment, sent: SentLabels) -> Labelled:
+    answers, _problems = check_answers(
+        load_schema(stored.schema), sent.answers, locked.speakers, complete=True
+    )
+    check_repeat(stored, assignment_id=locked.assignment.pk, answers=answers, note=_clean_note(sent.note))
+    check_repeat(stored.schema, version=sent.schema)
+    stored.assignment = locked.assignment
+    return Labelled(stored, locked.assignment.task, repeated=True)
 
 
-def _id_in_use() -> Refusal:
-    return Refusal("id_in_use", _("This id belongs to another submission."), _("Send it with a new one."))
+def _clean_note(note: str) -> str:
+    return note.replace("\0", "").strip()[:MAX_NOTE]
 
 
-def _check_open(locked: _Locked) -> None:
+def _check_open(locked: LockedAssignment) -> None:
     assignment, task = locked.assignment, locked.assignment.task
     if assignment.state == AssignmentState.RELEASED:
         raise Refusal(
@@ -174,7 +177,7 @@ def _schema_row(assignment: Assignment, version: int) -> Schema:
     return row
 
 
-def _checked(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> Answers:
+def _valid_answers(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> Answers:
     answers, problems = check_answers(load_schema(row), sent.answers, speakers, complete=True)
     if not problems:
         return answers
@@ -247,42 +250,38 @@ def _was_final(task: Task, made_at: datetime) -> bool:
 
 
 def _store(
-    assignment: Assignment,
-    task: Task,
-    row: Schema,
-    answers: Answers,
-    sent: SentLabels,
-    made_at: datetime,
+    assignment: Assignment, row: Schema, answers: Answers, sent: SentLabels, made_at: datetime
 ) -> Submission:
-    is_revision = assignment.state == AssignmentState.SUBMITTED
-    live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
-    before = live.first() if is_revision else None
-    stage = _stage(task, before, made_at)
-    if before:
-        before.superseded_at = timezone.now()
-        before.save(update_fields=["superseded_at"])
+    is_first = assignment.state != AssignmentState.SUBMITTED
+    before = None if is_first else _supersede_live_submission(assignment)
     submission = Submission(
         id=sent.id,
         assignment=assignment,
-        task=task,
+        task=assignment.task,
         project=assignment.project,
         annotator=assignment.annotator,
         schema=row,
         revision=before.revision + 1 if before else 1,
-        stage=stage,
+        stage=_stage(assignment.task, before, made_at),
         answers=answers,
-        note=sent.note.replace("\0", "").strip()[:MAX_NOTE],
+        note=_clean_note(sent.note),
         active_ms=sent.active_ms,
         idle_ms=sent.idle_ms,
         trace=list(sent.trace),
         served_at=assignment.served_at or assignment.claimed_at,
     )
-    with connection.cursor() as cursor:
-        cursor.execute(STORE, {**SUBMISSION.values(submission), "first": not is_revision, "now": made_at})
-        if cursor.fetchone() is None:
-            raise _id_in_use()
-    SUBMISSION.stored(submission, sent.id)
+    submission.save(force_insert=True)
+    delete_draft_and_start_next(assignment, is_first=is_first, now=made_at)
     return submission
+
+
+def _supersede_live_submission(assignment: Assignment) -> Submission | None:
+    live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
+    before = live.first()
+    if before:
+        before.superseded_at = timezone.now()
+        before.save(update_fields=["superseded_at"])
+    return before
 
 
 def _finish(assignment: Assignment, submission: Submission) -> None:

@@ -1,17 +1,18 @@
 """Giving out tasks: who gets which one next.
 
-A person claims under the lock of their workload row, so that two tabs claim one after the other and two sends of one
-claim find the first. Tasks are taken in the order of their rank with SKIP LOCKED: nobody waits for anybody.
+A person claims under the lock of their workload row: claims from two tabs run one after the other, and a repeated
+claim finds the first. Tasks are taken in the order of their rank with SKIP LOCKED, so nobody waits for anybody else.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Min, OuterRef, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,63 +20,52 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.tasks.models.work import HELD, Assignment, Task, Workload, WorkSettings
 from annotation.tasks.selectors.settings import work_settings
-from annotation.tasks.services.claim_sql import ASSIGNMENT, HELD_OR_CLAIMED, STANDING, TAKE
+from annotation.tasks.services.claim_sql import Claimant, lock_claimant, take_task
+from common.idempotency import check_repeat
 from common.refusals import NotAllowed, Refusal
 from dialogues.models import Dialogue, DialogueState, Origin
 from dialogues.splits import split_for
 from projects.models import Project, Protocol
 from projects.roles import CAPABILITIES, Capability
 
-AT_WORK_FOR = timedelta(minutes=10)  # since the last claim; who is away longer does not hold the others up
-FROM_THE_START = -(2**63)  # below every rank
+AT_WORK_FOR = timedelta(
+    minutes=10
+)  # since the last claim; the balance ignores people who are away for longer
+LOWEST_RANK = -(2**63)
 # Rooms above this one say who may not claim yet in a project with an admission test (annotation/apps.py).
 ADMISSION_CHECKS: list[Callable[[User, Project], Refusal | None]] = []
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """The person's workload, locked, and what they are in the project; has_test: it has an admission test.
-
-    least: who has taken least of those whom the balance compares, and when that person last claimed.
-    """
-
-    workload: Workload
-    roles: list[str]
-    group: str
-    has_test: bool
-    least: tuple[int, datetime] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Claimer:
+class _Claim:
     annotator: User
     project: Project
-    group: str
-    workload: Workload
     settings: WorkSettings
+    claimant: Claimant
 
     @property
-    def pools(self) -> list[str]:
-        """The person's own group's tasks come first, then those for anybody."""
-        return [self.group, ""] if self.group else [""]
+    def groups(self) -> list[str]:
+        """The annotator groups whose tasks the person may take, in this order; "" is everybody."""
+        return [self.claimant.group, ""] if self.claimant.group else [""]
 
-    def without_mine(self, rows: QuerySet[Any], task: str = "pk") -> QuerySet[Any]:
-        mine = Assignment.objects.filter(task=OuterRef(task), annotator=self.annotator)
-        return rows.filter(~Exists(mine))
+    def exclude_own(self, rows: QuerySet[Any], task: str = "pk") -> QuerySet[Any]:
+        """Leave out the tasks that the person has had. task: the field of `rows` with the task's key."""
+        own = Assignment.objects.filter(task=OuterRef(task), annotator=self.annotator)
+        return rows.filter(~Exists(own))
 
     def open_tasks(self) -> QuerySet[Task]:
-        rows = Task.objects.filter(project=self.project, group__in=self.pools, open_slots__gt=0)
-        return self.without_mine(rows)
+        rows = Task.objects.filter(project=self.project, group__in=self.groups, open_slots__gt=0)
+        return self.exclude_own(rows)
 
 
 def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead: bool = False) -> Assignment:
     """Give the annotator the next open task, with a lease. The same claim_id again returns the first claim.
 
-    ahead: it is fetched while another one is still worked on, so it counts as served only when that one is sent.
-    Raises Refusal: not_annotator, admission_needed, too_many_open, limit_reached, balance (further ahead of the
-    others than the project allows), and when nothing comes, all_claimed (others hold the rest, the first lease ends
-    at details["until"]) or all_done (with details["open"], where the person holds some). The number of queries does not
-    depend on the size of the project.
+    ahead: fetched while another dialogue is being labelled; it counts as served once that one is sent.
+    The number of queries does not depend on the size of the project. Raises NotAllowed, or Refusal: id_in_use,
+    admission_needed, too_many_open, limit_reached, balance (further ahead of the others than the project allows); if
+    there is no task, all_claimed (others hold the rest, the first lease ends at details["until"]) or all_done (with
+    details["open"] if the person still holds some).
     """
     with transaction.atomic():
         claimed = _claim(annotator, project, claim_id, ahead)
@@ -85,92 +75,77 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
 
 
 def _claim(annotator: User, project: Project, claim_id: UUID, ahead: bool) -> Assignment | Refusal:
-    """A refusal is returned, so that what it says about the person's workload is kept."""
+    """Refusals are returned, not raised, so that changes to the person's workload are committed."""
     settings = work_settings(project)
-    standing = _standing(annotator, project, settings)
-    _check_annotates(standing, project)
-    earlier, held = _earlier_and_held(annotator, project, claim_id)
-    if earlier:
-        return _claimed_before(earlier, annotator, project)
-    if standing.has_test and (refusal := _refuse_untested(annotator, project)):
+    claim = _Claim(annotator, project, settings, _lock_claimant(annotator, project, settings))
+    _check_annotates(claim)
+    # Only after the lock: the same claim, sent twice at once, waited for it.
+    claim_ids = _held_or_repeated(annotator, project, claim_id)
+    if claim_id in claim_ids:
+        return _repeated_claim(annotator, project, claim_id)
+    held = len(claim_ids)
+    if refusal := _refuse_untested(claim) or _refuse_by_limits(claim, held):
         return refusal
-    workload = standing.workload
-    claimer = _Claimer(annotator, project, standing.group, workload, settings)
-    if refusal := (
-        _too_many_open(claimer, held) or _over_the_limit(claimer) or _too_far_ahead(claimer, standing)
-    ):
-        return refusal
-    task = _next_task(claimer)
+    task = _next_task(claim)
     if task is None:
-        now = timezone.now()
-        Workload.objects.filter(pk=workload.pk).update(
-            active_at=now, drained_at=now, epoch=claimer.settings.epoch, cursors={}
-        )
-        return _nothing_left(claimer, held)
-    now = timezone.now()
-    claimed = Assignment(
-        task=task,
-        project=project,
-        annotator=annotator,
-        dialogue=task.dialogue or _new_dialogue(project, claim_id),
-        claim_id=claim_id,
-        lease_until=now + timedelta(minutes=claimer.settings.lease_minutes),
-        served_at=None if ahead else now,
+        _mark_drained(claim)
+        return _nothing_left(claim, held)
+    return _assign(claim, task, claim_id, ahead)
+
+
+def _lock_claimant(annotator: User, project: Project, settings: WorkSettings) -> Claimant:
+    """Creates the workload with the person's first claim; rolled back if the person is not an annotator."""
+    lock = partial(
+        lock_claimant,
+        project=project.pk,
+        annotator=annotator.pk,
+        epoch=settings.epoch,
+        is_balanced=settings.claim_limits.balance is not None,
+        since=timezone.now() - AT_WORK_FOR,
     )
-    ASSIGNMENT.insert(claimed)
-    # Nobody has written answers to it yet: so serialize_assignment need not look for any.
-    Assignment.label_draft.related.set_cached_value(claimed, None)
-    return claimed
-
-
-def _refuse_untested(annotator: User, project: Project) -> Refusal | None:
-    return next((refusal for check in ADMISSION_CHECKS if (refusal := check(annotator, project))), None)
-
-
-def _standing(annotator: User, project: Project, settings: WorkSettings) -> _Standing:
-    """Locks the workload; makes it with the person's first claim, which is rolled back for who is no annotator."""
-    asked = {
-        "project": project.pk,
-        "annotator": annotator.pk,
-        "balanced": settings.claim_limits.balance is not None,
-        "since": timezone.now() - AT_WORK_FOR,
-        "epoch": settings.epoch,
-    }
-    found: list[Any] = list(Workload.objects.raw(STANDING, asked))
-    if not found:
+    try:
+        return lock()
+    except Workload.DoesNotExist:
         Workload.objects.get_or_create(project=project, annotator=annotator)
-        found = list(Workload.objects.raw(STANDING, asked))
-    [workload] = found
-    least = None if workload.least is None else (workload.least, workload.least_at)
-    return _Standing(workload, workload.roles or [], workload.group or "", workload.has_test, least)
+        return lock()
 
 
-def _check_annotates(standing: _Standing, project: Project) -> None:
-    allowed = any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in standing.roles)
-    if project.archived_at or not allowed:
+def _check_annotates(claim: _Claim) -> None:
+    allowed = any(Capability.ANNOTATE in CAPABILITIES.get(role, ()) for role in claim.claimant.roles)
+    if claim.project.archived_at or not allowed:
         raise NotAllowed(
             _("You are not an annotator of this project."),
             _("Ask its manager to give you the role “Annotator”."),
         )
 
 
-def _earlier_and_held(annotator: User, project: Project, claim_id: UUID) -> tuple[Assignment | None, int]:
-    """What this very claim took before, whoever sent it, and how many dialogues the person holds; one query."""
-    who = {"project": project.pk, "annotator": annotator.pk, "claim": claim_id}
-    rows = list(Assignment.objects.raw(HELD_OR_CLAIMED, who))
-    earlier = next((row for row in rows if row.claim_id == claim_id), None)
-    return earlier, len(rows)
+def _held_or_repeated(annotator: User, project: Project, claim_id: UUID) -> list[UUID]:
+    """The claims of the dialogues that the person holds, and this one if anybody sent it before."""
+    held = Q(annotator=annotator, project=project, state__in=HELD)
+    rows = Assignment.objects.filter(held | Q(claim_id=claim_id)).order_by()
+    return list(rows.values_list("claim_id", flat=True))
 
 
-def _claimed_before(earlier: Assignment, annotator: User, project: Project) -> Assignment | Refusal:
-    if (earlier.annotator_id, earlier.project_id) != (annotator.pk, project.pk):
-        return Refusal("id_in_use", _("This id belongs to another claim."), _("Send it with a new one."))
+def _repeated_claim(annotator: User, project: Project, claim_id: UUID) -> Assignment:
+    earlier = Assignment.objects.get(claim_id=claim_id)
+    check_repeat(earlier, annotator_id=annotator.pk, project_id=project.pk)
     earlier.project = project
     return earlier
 
 
-def _too_many_open(claimer: _Claimer, held: int) -> Refusal | None:
-    if held < claimer.settings.open_tasks_per_person:
+def _refuse_untested(claim: _Claim) -> Refusal | None:
+    if not claim.claimant.has_admission_test:
+        return None
+    refusals = (check(claim.annotator, claim.project) for check in ADMISSION_CHECKS)
+    return next((refusal for refusal in refusals if refusal), None)
+
+
+def _refuse_by_limits(claim: _Claim, held: int) -> Refusal | None:
+    return _too_many_open(claim, held) or _over_the_limit(claim) or _too_far_ahead(claim)
+
+
+def _too_many_open(claim: _Claim, held: int) -> Refusal | None:
+    if held < claim.settings.open_tasks_per_person:
         return None
     return Refusal(
         "too_many_open",
@@ -185,9 +160,9 @@ def _too_many_open(claimer: _Claimer, held: int) -> Refusal | None:
     )
 
 
-def _over_the_limit(claimer: _Claimer) -> Refusal | None:
-    limit = claimer.settings.claim_limits.max_per_person
-    if limit is None or claimer.workload.taken < limit:
+def _over_the_limit(claim: _Claim) -> Refusal | None:
+    limit = claim.settings.claim_limits.max_per_person
+    if limit is None or claim.claimant.taken < limit:
         return None
     return Refusal(
         "limit_reached",
@@ -202,12 +177,12 @@ def _over_the_limit(claimer: _Claimer) -> Refusal | None:
     )
 
 
-def _too_far_ahead(claimer: _Claimer, standing: _Standing) -> Refusal | None:
-    balance = claimer.settings.claim_limits.balance
-    if balance is None or standing.least is None:
+def _too_far_ahead(claim: _Claim) -> Refusal | None:
+    balance = claim.settings.claim_limits.balance
+    least, active_at = claim.claimant.least_taken, claim.claimant.least_active_at
+    if balance is None or least is None or active_at is None:
         return None
-    least, active_at = standing.least
-    ahead = claimer.workload.taken - least
+    ahead = claim.claimant.taken - least
     if ahead < balance:
         return None
     return Refusal(
@@ -223,45 +198,57 @@ def _too_far_ahead(claimer: _Claimer, standing: _Standing) -> Refusal | None:
     )
 
 
-def _next_task(claimer: _Claimer) -> Task | None:
-    workload, epoch = claimer.workload, claimer.settings.epoch
-    cursors = workload.cursors if workload.epoch == epoch else {}
-    for pool in claimer.pools:
-        # From the cursor on first; then from the start, for what others held at that instant.
-        for since in dict.fromkeys([cursors.get(pool, FROM_THE_START), FROM_THE_START]):
-            if task := _take(claimer, pool, since):
+def _next_task(claim: _Claim) -> Task | None:
+    for group in claim.groups:
+        # From the cursor on; then from the start, for tasks that others had locked when the cursor passed them.
+        for rank in dict.fromkeys([claim.claimant.cursors.get(group, LOWEST_RANK), LOWEST_RANK]):
+            if task := _take(claim, group, rank):
                 return task
     return None
 
 
-def _take(claimer: _Claimer, pool: str, since: int) -> Task | None:
-    asked = {
-        "project": claimer.project.pk,
-        "annotator": claimer.annotator.pk,
-        "workload": claimer.workload.pk,
-        "epoch": claimer.settings.epoch,
-        "pool": pool,
-        "since": since,
-        "now": timezone.now(),
-    }
-    found: list[Any] = list(Task.objects.raw(TAKE, asked))
-    if not found:
-        return None
-    task: Task = found[0]
-    if claimer.project.protocol == Protocol.LABELLING and task.dialogue_id:
-        # As much of it as a claim tells, in the model's order; the rest is fetched where somebody asks for it.
-        shown = {"id": task.dialogue_id, "language": found[0].language, "domain": found[0].domain}
-        task.dialogue = Dialogue.from_db(task._state.db, list(shown), list(shown.values()))
-    return task
+def _take(claim: _Claim, group: str, from_rank: int) -> Task | None:
+    return take_task(
+        project=claim.project.pk,
+        annotator=claim.annotator.pk,
+        workload=claim.claimant.workload,
+        epoch=claim.settings.epoch,
+        group=group,
+        from_rank=from_rank,
+        now=timezone.now(),
+    )
 
 
-def _nothing_left(claimer: _Claimer, held: int) -> Refusal:
+def _assign(claim: _Claim, task: Task, claim_id: UUID, ahead: bool) -> Assignment:
+    now = timezone.now()
+    assignment = Assignment(
+        task=task,
+        project=claim.project,
+        annotator=claim.annotator,
+        dialogue=task.dialogue or _new_dialogue(claim.project, claim_id),
+        claim_id=claim_id,
+        lease_until=now + timedelta(minutes=claim.settings.lease_minutes),
+        served_at=None if ahead else now,
+    )
+    assignment.save(force_insert=True)
+    # A new assignment has no draft: the serializer need not look for one.
+    Assignment.label_draft.related.set_cached_value(assignment, None)
+    return assignment
+
+
+def _mark_drained(claim: _Claim) -> None:
+    now = timezone.now()
+    workload = Workload.objects.filter(pk=claim.claimant.workload)
+    workload.update(active_at=now, drained_at=now, epoch=claim.settings.epoch, cursors={})
+
+
+def _nothing_left(claim: _Claim, held: int) -> Refusal:
     others = Assignment.objects.filter(
-        project=claimer.project, state__in=HELD, task__group__in=claimer.pools
-    ).exclude(annotator=claimer.annotator)
-    until: datetime | None = claimer.without_mine(others, "task").aggregate(until=Min("lease_until"))["until"]
-    # Open, but locked at this instant: somebody is claiming it.
-    if until is None and not claimer.open_tasks().exists():
+        project=claim.project, state__in=HELD, task__group__in=claim.groups
+    ).exclude(annotator=claim.annotator)
+    until: datetime | None = claim.exclude_own(others, "task").aggregate(until=Min("lease_until"))["until"]
+    # An open task that was not taken is locked right now by somebody who claims it.
+    if until is None and not claim.open_tasks().exists():
         if held:
             return _only_own_left(held)
         return Refusal(

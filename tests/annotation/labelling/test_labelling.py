@@ -80,14 +80,29 @@ def test_an_id_of_another_dialogues_answers_is_refused(anna: User, bela: User, q
     assert Submission.objects.count() == 1
 
 
+@pytest.mark.parametrize("changed", [{"answers": good(1, reasons_1=["incomplete"])}, {"note": "Later"}])
+def test_an_id_sent_again_with_another_payload_is_refused(
+    anna: User, quality: Project, changed: dict[str, Any]
+) -> None:
+    assignment, id = claims(anna, quality), uuid4()
+    sends(assignment, good(), id)
+    with pytest.raises(Refusal) as refused:
+        sends(assignment, **{"answers": good(), "id": id, **changed})
+    assert refused.value.code == "id_in_use"
+    stored = Submission.objects.get()
+    assert (stored.answers, stored.note) == (good(), "")
+
+
 def test_sending_costs_few_queries(
     anna: User, bela: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     first, second = both(anna, bela, quality)
     sends(claims(anna, quality), good())  # the first answer of all marks the questions as used
-    with django_assert_num_queries(6):  # the savepoint; lock, store, move the assignment, read what holds
+    # the savepoint; lock, insert, draft and next, move the assignment, its event, read the task's answers
+    with django_assert_num_queries(8):
         sends(first, good())
-    with django_assert_num_queries(9):  # and the disagreement, the final label, move the task
+    # and the disagreement, the final label, move the task, its event
+    with django_assert_num_queries(12):
         sends(second, good())
 
 
