@@ -1,4 +1,4 @@
-"""The work of a project, and authoring."""
+"""Authoring in Django's admin, read-only."""
 
 from django.contrib import admin
 
@@ -23,7 +23,7 @@ class TopicAdmin(ReadOnlyAdmin):
 
 @admin.register(Draft)
 class DraftAdmin(ReadOnlyAdmin):
-    """Unsent words belong to their author: only that and when they were saved is shown."""
+    """An unsent text belongs to its author: the admin shows only that it exists and when it was saved."""
 
     list_display = ["assignment_id", "position", "version", "saved_at"]
     exclude = ["text"]

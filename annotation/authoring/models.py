@@ -1,4 +1,4 @@
-"""How authoring works in a project, and what was written: drafts and turns."""
+"""The settings of authoring, topic ideas, drafts and turns."""
 
 import uuid
 
@@ -15,7 +15,7 @@ from projects.models import Project
 
 
 class AuthoringSettings(WorkSettings):
-    """How a project of the protocol `authoring` works. Defaults are the paper's (Diamante §2.1, Appendix B)."""
+    """The settings of a project of the protocol `authoring`. Defaults are the paper's (Diamante §2.1, Appendix B)."""
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, related_name="authoring", primary_key=True
@@ -95,7 +95,7 @@ class AuthoringSettings(WorkSettings):
 
 
 class Topic(models.Model):
-    """An idea for an opening, offered and never forced (Diamante §2.1, step 1)."""
+    """An idea for an opening. Nobody has to take one (Diamante §2.1, step 1)."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="topics")
     language = models.CharField(max_length=3)
@@ -110,7 +110,7 @@ class Topic(models.Model):
 
 
 class Draft(models.Model):
-    """Unsent words of an assignment. `version` counts saves, so that a second device is noticed."""
+    """The unsent text of an assignment. `version` counts saves, so that changes on another device are noticed."""
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True

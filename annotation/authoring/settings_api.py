@@ -1,4 +1,4 @@
-"""REST API of the authoring settings."""
+"""REST API of the settings of an authoring project."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from annotation.authoring.models import AuthoringSettings
-from annotation.authoring.selectors.settings import authoring_of
+from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.authoring.services.settings import EDITABLE, update_authoring
 from common.rest.serializers import StrictSerializer
 from generation.selectors import servable_generators
@@ -29,7 +29,7 @@ class AuthoringSerializer(serializers.ModelSerializer[AuthoringSettings]):
         queryset=servable_generators(),
         allow_null=True,
         required=False,
-        help_text="Writes half of the candidates, so that two models are compared; null: none.",
+        help_text="Writes half of the candidates, so that two models are compared; null: no second model.",
     )
 
     class Meta:
@@ -44,9 +44,9 @@ class AuthoringInput(StrictSerializer, AuthoringSerializer):
 class AuthoringView(APIView):
     @extend_schema(tags=projects_api.TAG, operation_id="authoring_read", responses=AuthoringSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """How dialogues are written in this project."""
+        """The settings of authoring in this project."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        return Response(AuthoringSerializer(authoring_of(project)).data)
+        return Response(AuthoringSerializer(authoring_settings_of(project)).data)
 
     @extend_schema(
         tags=projects_api.TAG,
@@ -55,9 +55,9 @@ class AuthoringView(APIView):
         responses=AuthoringSerializer,
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Change some of it; it holds from the next turn on."""
+        """Change some settings. They apply from the next turn."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        sent = AuthoringInput(authoring_of(project), data=request.data, partial=True)
+        sent = AuthoringInput(authoring_settings_of(project), data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
         settings = update_authoring(project=project, actor=person(request), changes=sent.validated_data)
         return Response(AuthoringSerializer(settings).data)

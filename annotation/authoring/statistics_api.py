@@ -1,4 +1,4 @@
-"""REST API of a project's statistics: the numbers of the page, as JSON."""
+"""REST API of the statistics of an authoring project."""
 
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from annotation.authoring.selectors.model_comparison import model_comparisons
-from annotation.authoring.selectors.settings import authoring_of
+from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.authoring.selectors.statistics import Statistics
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -44,18 +44,18 @@ class PeriodSerializer(serializers.Serializer[Any]):
     actions = ActionsSerializer()
 
 
-class CourseSerializer(serializers.Serializer[Any]):
+class TimelineSerializer(serializers.Serializer[Any]):
     unit = serializers.ChoiceField(choices=["day", "week", "month"])
     periods = PeriodSerializer(many=True)
 
 
-class PersonsActionsSerializer(serializers.Serializer[Any]):
+class AnnotatorActionsSerializer(serializers.Serializer[Any]):
     person = PersonSerializer()
     actions = ActionsSerializer()
 
 
 class PaceSerializer(serializers.Serializer[Any]):
-    """Seconds per turn: active and idle medians, and the 90th percentile of the active ones."""
+    """Seconds per turn: median and 90th percentile of the active time, mean of the idle time."""
 
     person = PersonSerializer()
     turns = serializers.IntegerField()
@@ -70,7 +70,7 @@ class BarSerializer(serializers.Serializer[Any]):
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    """A value with its 95 % interval, from n items; null where there is none."""
+    """A value with its 95 % interval, from n items; null if undefined."""
 
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
@@ -78,9 +78,9 @@ class EstimateSerializer(serializers.Serializer[Any]):
     n = serializers.IntegerField()
 
 
-class SideSerializer(serializers.Serializer[Any]):
-    """A model's candidates: how many were shown, in how many turns one was taken (selected or revised), and shares of
-    those shown."""
+class ModelCandidatesSerializer(serializers.Serializer[Any]):
+    """A model's candidates: how many were shown, in how many turns one was taken (selected or revised), and the shares
+    of the candidates shown."""
 
     shown = serializers.IntegerField()
     won = serializers.IntegerField()
@@ -90,12 +90,12 @@ class SideSerializer(serializers.Serializer[Any]):
     ignored = EstimateSerializer()
 
 
-class ContestSerializer(serializers.Serializer[Any]):
+class PairedComparisonSerializer(serializers.Serializer[Any]):
     """share: of the `decided` turns, those that the newer model won; expected: that share if nobody had a preference;
     excess: share - expected; ratio: how often one of its candidates was taken, over that of the older model."""
 
-    newer = SideSerializer()
-    older = SideSerializer()
+    newer = ModelCandidatesSerializer()
+    older = ModelCandidatesSerializer()
     decided = serializers.IntegerField()
     share = EstimateSerializer()
     expected = serializers.FloatField(allow_null=True)
@@ -104,21 +104,21 @@ class ContestSerializer(serializers.Serializer[Any]):
 
 
 class ModelComparisonSerializer(serializers.Serializer[Any]):
-    """Two models whose candidates were mixed. turns: with candidates of both."""
+    """Two models whose candidates were mixed. turns: those with candidates of both models."""
 
     newer = serializers.CharField()
     older = serializers.CharField()
     turns = serializers.IntegerField()
     dialogues = serializers.IntegerField()
-    contest = ContestSerializer()
+    contest = PairedComparisonSerializer()
 
 
 class StatisticsSerializer(serializers.Serializer[Any]):
     """table_one: Table 1 of the paper, a column per split and the total. Shares are counts over their sum."""
 
     table_one = ColumnSerializer(many=True)
-    actions_over_time = CourseSerializer()
-    actions_by_annotator = PersonsActionsSerializer(many=True)
+    actions_over_time = TimelineSerializer()
+    actions_by_annotator = AnnotatorActionsSerializer(many=True)
     edit_distances = BarSerializer(many=True)
     places_chosen = BarSerializer(many=True)
     paces = PaceSerializer(many=True)
@@ -128,20 +128,20 @@ class StatisticsSerializer(serializers.Serializer[Any]):
 class StatisticsView(APIView):
     @extend_schema(tags=["Statistics"], operation_id="statistics_read", responses=StatisticsSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """How a project's dialogues came about."""
+        """How the dialogues of a project were written."""
         project = project_for(person(request), slug, Capability.READ_STATISTICS)
-        authoring_of(project)  # other protocols have other numbers
-        numbers = Statistics(project)
-        body = {
-            "table_one": [asdict(column) for column in numbers.table_one()],
-            "actions_over_time": asdict(numbers.actions_over_time()),
-            "actions_by_annotator": [asdict(one) for one in numbers.actions_by_annotator()],
-            "edit_distances": [asdict(bar) for bar in numbers.edit_distances()],
-            "places_chosen": [asdict(bar) for bar in numbers.places_chosen()],
-            "paces": [asdict(one) for one in numbers.paces()],
-            "model_comparisons": [asdict(one) for one in model_comparisons(project)],
+        authoring_settings_of(project)  # NotFound for other protocols
+        statistics = Statistics(project)
+        answer = {
+            "table_one": [asdict(column) for column in statistics.table_one()],
+            "actions_over_time": asdict(statistics.actions_over_time()),
+            "actions_by_annotator": [asdict(row) for row in statistics.actions_by_annotator()],
+            "edit_distances": [asdict(bar) for bar in statistics.edit_distances()],
+            "places_chosen": [asdict(bar) for bar in statistics.places_chosen()],
+            "paces": [asdict(row) for row in statistics.paces()],
+            "model_comparisons": [asdict(row) for row in model_comparisons(project)],
         }
-        return Response(StatisticsSerializer(body).data)
+        return Response(StatisticsSerializer(answer).data)
 
 
 urlpatterns = [path("projects/<slug:slug>/statistics/", StatisticsView.as_view())]

@@ -1,7 +1,7 @@
 """Which of two models' candidates people take, counted from the log of ordinary work.
 
-A turn counts when it was sent and not undone and both models wrote candidates of the set that it names: the one its
-text came from, or the last one shown. Who wrote read none of this: the candidates were mixed and unmarked.
+A turn counts if it was not undone, and if the candidate set that its text came from, or else the last set shown, has
+candidates of both models. The candidates are mixed, and annotators do not see which model wrote which.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ COLUMN = {Action.SELECT: SELECTED, Action.REVISE: REVISED}
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """newer, older: versions; newer is the one that the project showed first later. turns: with candidates of both."""
+    """newer, older: model versions, by when the project first showed each alone. turns: with candidates of both."""
 
     newer: str
     older: str
@@ -32,8 +32,8 @@ class ModelComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A turn with candidates of both models. writers: the version of every candidate, in displayed order."""
+class _MixedTurn:
+    """A turn with candidates of both models. writers: the model version of every candidate, in displayed order."""
 
     dialogue: int
     action: str
@@ -41,28 +41,27 @@ class _Shown:
     writers: Sequence[str]
 
 
-class _Writers(Func):
-    """The version of every candidate, without reading the texts out of the database."""
+class _CandidateVersions(Func):
+    """The model version of every candidate. Does not fetch the texts."""
 
     template = "jsonb_path_query_array(%(expressions)s, '$[*].model_version')"
     output_field = JSONField()
 
 
 def model_comparisons(project: Project) -> list[ModelComparison]:
-    """Every pair of models that was mixed in the project, the one that was mixed last first. Two queries."""
-    pairs: dict[tuple[str, str], list[_Shown]] = defaultdict(list)
-    for turn, models in _turns(project):
+    """Every pair of models that was mixed in the project, the latest pair first. Two queries."""
+    pairs: dict[tuple[str, str], list[_MixedTurn]] = defaultdict(list)
+    for turn, models in _mixed_turns(project):
         pairs[models].append(turn)
     first_shown = _first_shown(project, {version for pair in pairs for version in pair})
-    ordered = [(_by_age(pair, first_shown), turns) for pair, turns in reversed(pairs.items())]
-    merged: dict[tuple[str, str], list[_Shown]] = defaultdict(list)
-    for ages, turns in ordered:
-        merged[ages] += turns
-    return [_compared(older, newer, turns) for (older, newer), turns in merged.items()]
+    merged: dict[tuple[str, str], list[_MixedTurn]] = defaultdict(list)
+    for pair, turns in reversed(pairs.items()):
+        merged[_older_and_newer(pair, first_shown)] += turns
+    return [_compare(older, newer, turns) for (older, newer), turns in merged.items()]
 
 
-def _turns(project: Project) -> Iterator[tuple[_Shown, tuple[str, str]]]:
-    """With the first and the second model of the settings, oldest first."""
+def _mixed_turns(project: Project) -> Iterator[tuple[_MixedTurn, tuple[str, str]]]:
+    """Turns with candidates of two models, and (first, second) model of the settings. Oldest first."""
     mixed = Utterance.objects.filter(
         turn__assignment__project=project,
         candidate_set__model_version="",
@@ -72,22 +71,22 @@ def _turns(project: Project) -> Iterator[tuple[_Shown, tuple[str, str]]]:
         "dialogue_id",
         "action",
         "source",
-        _Writers(F("candidate_set__candidates")),
+        _CandidateVersions(F("candidate_set__candidates")),
         "candidate_set__sampling__models",
     )
     for dialogue, action, source, writers, (first, second) in rows.iterator():
         if set(writers) == {first, second} and first != second:
-            yield _Shown(dialogue, action, source, writers), (first, second)
+            yield _MixedTurn(dialogue, action, source, writers), (first, second)
 
 
 def _first_shown(project: Project, versions: Iterable[str]) -> dict[str, datetime]:
-    """When each model first wrote candidates of the project alone; a model that never did is not in it."""
+    """When each model first wrote a whole candidate set of the project. Leaves out models that never did."""
     alone = CandidateSet.objects.filter(dialogue__project=project, model_version__in=list(versions))
     return dict(alone.values_list("model_version").annotate(Min("created_at")).order_by())
 
 
-def _by_age(pair: tuple[str, str], first_shown: dict[str, datetime]) -> tuple[str, str]:
-    """Older, newer. A model that never wrote alone is newer than one that did; of two such the second model is."""
+def _older_and_newer(pair: tuple[str, str], first_shown: dict[str, datetime]) -> tuple[str, str]:
+    """Sort a pair by age. A model that never wrote alone is newer than one that did; of two such, the second is."""
     first, second = (first_shown.get(version) for version in pair)
     swapped = first is None if second is not None else False
     if first is not None and second is not None:
@@ -95,7 +94,7 @@ def _by_age(pair: tuple[str, str], first_shown: dict[str, datetime]) -> tuple[st
     return (pair[1], pair[0]) if swapped else pair
 
 
-def _compared(older: str, newer: str, turns: Sequence[_Shown]) -> ModelComparison:
+def _compare(older: str, newer: str, turns: Sequence[_MixedTurn]) -> ModelComparison:
     rows: defaultdict[int, Any] = defaultdict(lambda: np.zeros(EXPECTED + 1))
     for turn in turns:
         row, shown = rows[turn.dialogue], Counter(turn.writers)

@@ -1,4 +1,4 @@
-"""What an author handed in: finished and vetoed dialogues."""
+"""The finished and vetoed dialogues of an author."""
 
 from django.db.models import (
     BooleanField,
@@ -20,7 +20,7 @@ from projects.models import Project
 
 
 def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
-    """What the person handed in, newest first; `is_being_judged` says that it cannot be taken back."""
+    """The dialogues that the user finished, newest first. `is_being_judged`: it can no longer be taken back."""
     rows = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
     judged = ~Q(dialogue__review_state=ReviewState.UNREVIEWED) | Q(
         Exists(ExpertReview.objects.filter(counted_reviews(), dialogue=OuterRef("dialogue")))
@@ -30,9 +30,9 @@ def finished_assignments(user: User, project: Project) -> QuerySet[Assignment]:
 
 
 def vetoed_assignments(user: User, project: Project, *, read: bool = False) -> QuerySet[Assignment]:
-    """What came back, with the experts' reasons in `dialogue.vetoes`; read: those whose reasons the author has read.
+    """The user's vetoed dialogues, with the experts' reasons in `dialogue.vetoes`, without the experts' names.
 
-    The experts' names are not read.
+    read: those whose reasons the author has read, instead of those still to read.
     """
     reasons = ExpertReview.objects.filter(superseded_at=None, verdict=Verdict.VETO).defer("reviewer_id")
     unread = reasons.filter(dialogue=OuterRef("dialogue"), seen_by_author_at=None)
@@ -42,7 +42,7 @@ def vetoed_assignments(user: User, project: Project, *, read: bool = False) -> Q
         state=AssignmentState.SUBMITTED,
         dialogue__review_state=ReviewState.VETOED,
     ).order_by("-submitted_at")
-    told = rows.filter(~Exists(unread) if read else Exists(unread))
-    return _with_opening(told).prefetch_related(
+    vetoed = rows.filter(~Exists(unread) if read else Exists(unread))
+    return _with_opening(vetoed).prefetch_related(
         Prefetch("dialogue__expert_reviews", reasons, to_attr="vetoes")
     )

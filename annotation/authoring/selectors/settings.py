@@ -1,4 +1,4 @@
-"""How a project's dialogues are written."""
+"""The settings of an authoring project."""
 
 from django.utils.translation import gettext as _
 
@@ -8,7 +8,7 @@ from dialogues.models import CandidateSet
 from projects.models import Project
 
 
-def authoring_of(project: Project) -> AuthoringSettings:
+def authoring_settings_of(project: Project) -> AuthoringSettings:
     """The settings of a project of the protocol `authoring`; NotFound for other protocols."""
     settings = (
         AuthoringSettings.objects.select_related("generator", "second_generator")
@@ -16,11 +16,11 @@ def authoring_of(project: Project) -> AuthoringSettings:
         .first()
     )
     if settings is None:
-        raise NotFound(_("No dialogues are written in this project."), _("Its protocol is another one."))
+        raise NotFound(_("No dialogues are written in this project."), _("It has another protocol."))
     return settings
 
 
 def latest_order(project: Project) -> str:
-    """The order in which a project's newest candidates are displayed; "" where none are logged."""
+    """The display order of the project's newest candidate set; "" if no order is logged."""
     newest = CandidateSet.objects.filter(dialogue__project=project).order_by("-pk").first()
     return str(newest.sampling.get("order", "")) if newest else ""

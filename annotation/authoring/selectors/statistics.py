@@ -1,9 +1,9 @@
-"""Statistics of an authoring project. Everything is counted by the database from the log; nothing is guessed.
+"""Statistics of an authoring project. The database counts everything from the log.
 
-About the data (Table 1, edit distances, places): a dialogue counts when it is finished and no expert vetoed it.
-About the work (over time, by annotator, pace): every sent turn counts that was not undone, also of dialogues that are
-not finished or were vetoed. An utterance has an action when candidates were shown for it; openings and turns written
-while no candidates came had none, and count as utterances only.
+The data (Table 1, edit distances, places): a dialogue counts if it is finished and no expert vetoed it.
+The work (over time, by annotator, pace): every turn that was not undone counts, even of unfinished and vetoed
+dialogues. An action counts if candidates were shown for the utterance. Openings, and turns written while no
+candidates could be generated, count as utterances only.
 """
 
 from collections import Counter, defaultdict
@@ -27,13 +27,13 @@ from projects.models import Project
 ANNOTATOR = "assignment__annotator"  # of a turn
 HAD_CANDIDATES = Q(candidate_set__isnull=False) & ~Q(action="")
 WIDEST_DISTANCE = 50  # characters; larger edits share the last bar
-# The longest spans that are counted by day, and by week; longer ones are counted by month.
+# The longest projects counted by day, and by week. Longer ones are counted by month.
 DAYS, WEEKS = timedelta(days=60), timedelta(weeks=60)
 
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """How many utterances came about by each action."""
+    """How many utterances have each action."""
 
     select: int
     revise: int
@@ -44,7 +44,7 @@ class Actions:
         return self.select + self.revise + self.rewrite
 
     def share(self, action: str) -> Proportion:
-        """Of all that had candidates."""
+        """The share of the action among all utterances with candidates."""
         return proportion(getattr(self, action), self.total)
 
 
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An annotator: the sign-in name, and the name that is shown."""
+    """An annotator: the name to sign in with, and the name to display."""
 
     username: str
     display_name: str
@@ -71,37 +71,39 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonsActions:
+class AnnotatorActions:
     person: Person
     actions: Actions
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The actions of the day, week or month that begins with `start`."""
+    """The actions of the day, week or month that begins on `start`."""
 
     start: date
     actions: Actions
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """The actions period by period, oldest first, without those in which nobody wrote. unit: day, week or month."""
+class Timeline:
+    """The actions period by period, oldest first. Periods without turns are left out. unit: day, week or month."""
 
     unit: str
     periods: list[Period]
 
     def with_gaps(self) -> list[tuple[date, Actions | None]]:
-        """Every period from the first to the last; None where nobody wrote."""
-        written = {period.start: period.actions for period in self.periods}
-        at, last = (self.periods[0].start, self.periods[-1].start) if self.periods else (date.max, date.min)
-        course = []
-        while at <= last:
-            course.append((at, written.get(at)))
-            at = self._after(at)
-        return course
+        """Every period from the first to the last; None for a period without turns."""
+        if not self.periods:
+            return []
+        actions_by_start = {period.start: period.actions for period in self.periods}
+        start, last = self.periods[0].start, self.periods[-1].start
+        periods = []
+        while start <= last:
+            periods.append((start, actions_by_start.get(start)))
+            start = self._next(start)
+        return periods
 
-    def _after(self, start: date) -> date:
+    def _next(self, start: date) -> date:
         if self.unit == "month":
             return (start + timedelta(days=32)).replace(day=1)
         return start + timedelta(days=7 if self.unit == "week" else 1)
@@ -109,9 +111,9 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds per turn of one annotator, active and idle apart.
+    """Seconds per turn of one annotator.
 
-    active, active_p90: median and 90th percentile. idle: the mean, since most turns have none.
+    active, active_p90: median and 90th percentile of the active time. idle: mean, since most turns have no idle time.
     """
 
     person: Person
@@ -130,7 +132,7 @@ class Bar:
 
 
 class Statistics:
-    """The numbers of one project. What several of them rest on is read once: four passes over the log in all."""
+    """The numbers of one project. Shared counts are read once: four passes over the log in all."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -138,24 +140,22 @@ class Statistics:
     def table_one(self) -> list[Column]:
         """Table 1 of the paper: a column per split, and the total last."""
         finished = Dialogue.objects.filter(project=self.project, state=DialogueState.FINISHED)
-        counted = (
-            finished.exclude(review_state=ReviewState.VETOED).values_list("split").annotate(n=Count("id"))
-        )
-        dialogues = dict(counted.order_by())
+        live = finished.exclude(review_state=ReviewState.VETOED)
+        dialogues = dict(live.values_list("split").annotate(n=Count("id")).order_by())
         columns = [self._column(split, dialogues.get(split, 0), {split}) for split in Split.values]
         return [*columns, self._column("total", sum(dialogues.values()), set(Split.values))]
 
     def _column(self, name: str, dialogues: int, splits: set[str]) -> Column:
         rows = [row for row in self._data if row["dialogue__split"] in splits]
         utterances, characters = (sum(row[key] for row in rows) for key in ("n", "characters"))
-        chosen: Counter[str] = Counter()
+        actions: Counter[str] = Counter()
         for row in rows:
-            chosen[row["action"]] += row["n"] if row["had_candidates"] else 0
+            actions[row["action"]] += row["n"] if row["had_candidates"] else 0
         mean = characters / utterances if utterances else None
-        return Column(name, dialogues, utterances, mean, _actions(chosen))
+        return Column(name, dialogues, utterances, mean, _actions(actions))
 
     def edit_distances(self) -> list[Bar]:
-        """Revised utterances by edit distance in characters; WIDEST_DISTANCE holds it and everything above."""
+        """Revised utterances by edit distance in characters. The last bar includes everything above."""
         counts: Counter[int] = Counter()
         for row in self._data:
             if row["action"] == Action.REVISE and row["edit_distance"] is not None:
@@ -163,9 +163,9 @@ class Statistics:
         return [Bar(value, counts[value]) for value in range(1, WIDEST_DISTANCE + 1)]
 
     def places_chosen(self) -> list[Bar]:
-        """Selected and revised utterances by the displayed place (from 1) of their source, unchosen places included.
+        """Selected and revised utterances by the displayed place of their source, from 1. Includes unused places.
 
-        The display order is random, so places that differ much say that people read only the first ones.
+        The display order is random. If the first places are chosen much more often, people read only those.
         """
         counts: Counter[int] = Counter()
         for row in self._data:
@@ -176,7 +176,7 @@ class Statistics:
 
     @cached_property
     def _data(self) -> list[dict[str, Any]]:
-        """The utterances of the data, counted by everything that is asked about them."""
+        """The utterances of the data, counted by every key that the tables and histograms need."""
         rows = Utterance.objects.filter(
             dialogue__project=self.project, dialogue__state=DialogueState.FINISHED
         ).exclude(dialogue__review_state=ReviewState.VETOED)
@@ -184,34 +184,36 @@ class Statistics:
         counted = rows.annotate(had_candidates=HAD_CANDIDATES).values(*keys, "had_candidates")
         return list(counted.annotate(n=Count("id"), characters=Sum(Length("text"))).order_by())
 
-    def actions_over_time(self) -> Course:
-        """By day, or by week or month when the project is longer; days in the time zone of the server."""
+    def actions_over_time(self) -> Timeline:
+        """By day, or by week or month in a longer project. Days are in the time zone of the server."""
         unit, rows = self._work
         periods = sorted(_actions_by("start", rows).items())
-        return Course(unit, [Period(start.date(), actions) for start, actions in periods])
+        return Timeline(unit, [Period(start.date(), actions) for start, actions in periods])
 
-    def actions_by_annotator(self) -> list[PersonsActions]:
-        """The actions of every annotator, those with most turns first."""
+    def actions_by_annotator(self) -> list[AnnotatorActions]:
+        """The actions of every annotator, most turns first."""
         _unit, rows = self._work
-        done = _actions_by("annotator", rows)
-        people = _people(done)
-        counted = [PersonsActions(people[annotator], actions) for annotator, actions in done.items()]
-        return sorted(counted, key=lambda one: (-one.actions.total, one.person.username))
+        by_annotator = _actions_by("annotator", rows)
+        people = _people(by_annotator)
+        counted = [
+            AnnotatorActions(people[annotator], actions) for annotator, actions in by_annotator.items()
+        ]
+        return sorted(counted, key=lambda row: (-row.actions.total, row.person.username))
 
     @cached_property
-    def _work(self) -> tuple[str, list[dict[str, Any]]]:
+    def _work(self) -> tuple[str, list[Mapping[str, Any]]]:
         """The unit of time, and the turns that had candidates by period, annotator and action."""
         span = Assignment.objects.filter(project=self.project).aggregate(
             first=Min("claimed_at"), last=Max("touched_at")
         )
-        lasted = span["last"] - span["first"] if span["first"] else timedelta()
-        unit = "day" if lasted <= DAYS else "week" if lasted <= WEEKS else "month"
+        length = span["last"] - span["first"] if span["first"] else timedelta()
+        unit = "day" if length <= DAYS else "week" if length <= WEEKS else "month"
         live = Utterance.objects.filter(HAD_CANDIDATES, turn__assignment__project=self.project)
         rows = live.values("action", start=Trunc("turn__stored_at", unit), annotator=F(f"turn__{ANNOTATOR}"))
         return unit, list(rows.annotate(n=Count("id")).order_by())
 
     def paces(self) -> list[Pace]:
-        """Seconds per turn by annotator, most turns first."""
+        """Seconds per turn of every annotator, most turns first."""
         turns = Turn.objects.filter(assignment__project=self.project, undone_at=None)
         timed = turns.filter(Q(active_ms__gt=0) | Q(idle_ms__gt=0)).values(ANNOTATOR)
         rows = timed.annotate(
@@ -222,7 +224,7 @@ class Statistics:
             Pace(
                 people[row[ANNOTATOR]],
                 row["n"],
-                *(float(one) / 1000 for one in (*row["active"], row["idle"])),
+                *(float(milliseconds) / 1000 for milliseconds in (*row["active"], row["idle"])),
             )
             for row in rows
         ]

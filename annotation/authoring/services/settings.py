@@ -1,4 +1,4 @@
-"""Changing how the dialogues of a project are written."""
+"""Changing the settings of an authoring project."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +22,10 @@ EDITABLE = (
 def update_authoring(
     *, project: Project, actor: User | None, changes: Mapping[str, Any]
 ) -> AuthoringSettings:
-    """Change settings of the protocol `authoring`; they hold from the next turn on. Safe to repeat.
+    """Change settings of the protocol `authoring`. They apply from the next turn. Safe to repeat.
 
-    Making the second model the first one, as a promotion does, ends the comparison of the two.
+    If the second model becomes the first, as in a promotion, the comparison of the two ends.
+    Raises Invalid for a value, TypeError for an unknown setting.
     """
     if unknown := set(changes) - set(EDITABLE):
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")

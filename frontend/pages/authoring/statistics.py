@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
-from annotation.authoring.selectors.settings import authoring_of
+from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.authoring.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
 from frontend.charts import comparison, plots
@@ -260,7 +260,7 @@ def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
     if project.protocol == Protocol.LABELLING:
         return agreement.page(request, project)
-    authoring_of(project)  # other protocols have other numbers
+    authoring_settings_of(project)  # other protocols have other numbers
     numbers = Statistics(project)
     first, *rest = (answer(numbers) for answer in ANSWERS.values())
     context = {"project": project, "title": _("Statistics"), "table_one": first, "answers": rest}
@@ -273,7 +273,7 @@ def download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpRes
     project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
     if project.protocol == Protocol.LABELLING:
         return agreement.download(request, project, name, suffix)
-    authoring_of(project)
+    authoring_settings_of(project)
     if name not in ANSWERS:
         raise Http404
     return as_file(ANSWERS[name](Statistics(project)), f"{slug}-{name}", suffix)

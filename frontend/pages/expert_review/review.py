@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotation.authoring.selectors.settings import authoring_of
+from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.expert_review import selectors
 from annotation.expert_review.services import (
     MAX_REASON,
@@ -58,7 +58,7 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
 
 def reviewed_project(user: User, slug: str) -> Project:
     project = project_for(user, slug, Capability.REVIEW)
-    authoring_of(project)  # other protocols have nothing to be read here
+    authoring_settings_of(project)  # other protocols have nothing to be read here
     return project
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
-from annotation.authoring.selectors.settings import authoring_of, latest_order
+from annotation.authoring.selectors.settings import authoring_settings_of, latest_order
 from annotation.authoring.services.planning import MAX_PLANNED, plan_dialogues
 from annotation.authoring.services.settings import EDITABLE as AUTHORING
 from annotation.authoring.services.settings import update_authoring
@@ -166,7 +166,7 @@ def _one_kind_of_line_end(text: str) -> str:
 
 def order_note(project: Project) -> str:
     """Why candidates are in random order although the settings ask for the best first; "" where they do not."""
-    settings = authoring_of(project)
+    settings = authoring_settings_of(project)
     if settings.candidate_order != CandidateOrder.BEST:
         return ""
     if settings.second_generator is not None:
@@ -185,7 +185,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
         "may_archive": Capability.MANAGE_MEMBERS in capabilities_of(user, project),
     }
     if project.protocol == Protocol.AUTHORING:
-        context["authoring_form"] = AuthoringForm(instance=authoring_of(project))
+        context["authoring_form"] = AuthoringForm(instance=authoring_settings_of(project))
         context["order_note"] = order_note(project)
         context["plan_form"] = PlanForm()
         context["tasks"] = task_counts(project)
@@ -203,7 +203,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
 def authoring(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.CONFIGURE)
-    form = AuthoringForm(request.POST, instance=authoring_of(project))
+    form = AuthoringForm(request.POST, instance=authoring_settings_of(project))
     if not form.is_valid():
         return _render(request, user, project, authoring_form=form)
     changes = {name: form.cleaned_data[name] for name in form.changed_data}

@@ -314,7 +314,7 @@ def test_the_author_is_told_what_decided_without_names(
     [({"verdict": "veto", "reason": "Rude."}, "verdict"), ({"reason": "Fine."}, "reason")],
 )
 def test_a_used_review_id_is_refused_with_another_verdict(
-    finished: Dialogue, carlos: User, changed: dict[str, str], field: str
+    finished: Dialogue, carlos: User, changed: dict[str, Any], field: str
 ) -> None:
     sent: dict[str, Any] = {"reviewer": carlos, "dialogue_id": finished.pk, "review_id": uuid4()}
     submit_verdict(**sent, verdict="pass")
