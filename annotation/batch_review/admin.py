@@ -1,4 +1,4 @@
-"""Batches, their samples and what controllers said."""
+"""Batches, their samples, judgements and appeals."""
 
 from django.contrib import admin
 

@@ -22,8 +22,11 @@ class Relabel(models.TextChoices):
 
 
 class BatchPlan(models.Model):
-    """How a project's batches are cut and judged. question: the key of the one that accuracy is about, and whose
-    answers are the classes; empty: every compared answer has to be right, and there is one class."""
+    """How a project's batches are cut and judged.
+
+    question: the key of the question that accuracy is about; its answers are the classes. Empty: every compared answer
+    has to be right, and there is one class.
+    """
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, related_name="batch_plan", primary_key=True
@@ -71,9 +74,9 @@ class BatchPlan(models.Model):
 
 
 class Sample(models.Model):
-    """What was drawn of a round to be judged. The seed and the population make the draw repeatable.
+    """The dialogues of a round that were drawn to be judged. The seed and the population make the draw repeatable.
 
-    population: dialogues that could be drawn; own: those that could not, since the controller labelled them.
+    population: how many dialogues could be drawn. own: how many could not, because the controller labelled them.
     classes: how many of the population have each label, as {"2": 1400, …}.
     """
 
@@ -84,7 +87,7 @@ class Sample(models.Model):
     is_stratified = models.BooleanField()
     is_double = models.BooleanField(default=False, help_text=_("A second controller judges all of it"))
     question = models.CharField(max_length=40, blank=True)
-    # The plan's when it was drawn: a change of the plan must not turn a verdict that was certain.
+    # Copied from the plan when the sample is drawn: a later change must not turn a verdict that is already certain.
     overall_percent = models.DecimalField(max_digits=5, decimal_places=2)
     class_percent = models.DecimalField(max_digits=5, decimal_places=2)
     population = models.PositiveIntegerField()
@@ -98,7 +101,7 @@ class Sample(models.Model):
 
 
 class SampleItem(models.Model):
-    """One drawn dialogue with the label that it had. label: the class that accuracy is counted by."""
+    """One drawn dialogue with the label that it had. label: its class in the checked question."""
 
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="items")
     place = models.PositiveSmallIntegerField()
@@ -118,9 +121,9 @@ class SampleItem(models.Model):
 
 
 class Judgement(models.Model):
-    """What a controller says about a drawn dialogue. answers: the right ones; is_right: whether the label holds.
+    """A controller's judgement on a drawn dialogue. answers: the right ones. is_right: whether the label is right.
 
-    number: the order of the controllers of an item; the first one's judgement counts, a second one's is compared.
+    number: 1 or 2, in the order of the controllers of an item. The first judgement counts; the second is compared.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -159,7 +162,7 @@ APPEAL_MOVES = {AppealState.OPEN: {AppealState.UPHELD, AppealState.REJECTED}}
 
 
 class Appeal(models.Model):
-    """Somebody disputes a correction; a trainer settles it. Upheld: the label was right after all."""
+    """A disputed correction, which a trainer settles. Upheld: the label was right after all."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     item = models.ForeignKey(SampleItem, on_delete=models.CASCADE, related_name="appeals")

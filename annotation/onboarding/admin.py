@@ -1,4 +1,4 @@
-"""Admission tests, threads, and what people have read."""
+"""Admission tests, threads, and which guidelines people have read."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""How people learn the work: admission tests, threads about dialogues, what they have read."""
+"""How people learn the work: admission tests, threads about dialogues, and which guidelines they have read."""
 
 import uuid
 
@@ -17,7 +17,7 @@ USER = settings.AUTH_USER_MODEL
 
 
 class Unit(models.TextChoices):
-    """What the pass mark counts. One slip in a dialogue of fifty nuggets fails the dialogue, not the answers."""
+    """What the pass mark counts. One slip in a dialogue of fifty nuggets is one wrong answer, or one wrong dialogue."""
 
     ANSWERS = "answers", _("of the compared answers")
     DIALOGUES = "dialogues", _("of the dialogues, each wholly right")
@@ -29,7 +29,7 @@ class Feedback(models.TextChoices):
 
 
 class AdmissionTest(models.Model):
-    """What a person passes before their first task (Diamante Appendix B.2). edition: older ones admit no more."""
+    """What a person passes before their first task (Diamante, Appendix B.2). edition: older ones no longer admit."""
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, related_name="admission_test", primary_key=True
@@ -66,7 +66,7 @@ TRY_MOVES = {TryState.RUNNING: {TryState.PASSED, TryState.FAILED}}
 
 
 class AdmissionTry(models.Model):
-    """One go of a person at the test. seed: of the draw. right, compared: answers, over all its dialogues."""
+    """One attempt of a person at the test. seed: of the draw. percent: right, in the unit of the test."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="admission_tries")
@@ -91,7 +91,7 @@ class AdmissionTry(models.Model):
 
 
 class AdmissionItem(models.Model):
-    """One dialogue of a try. gold_answers: those that it was graded with, kept when the gold changes later."""
+    """One dialogue of a try. gold_answers: the right answers that it was graded with; the gold may change later."""
 
     attempt = models.ForeignKey(AdmissionTry, on_delete=models.CASCADE, related_name="items")
     gold = models.ForeignKey(GoldDialogue, on_delete=models.CASCADE, related_name="+")
@@ -113,7 +113,7 @@ class AdmissionItem(models.Model):
 
 
 class Admission(models.Model):
-    """Where a person stands with one edition of a test. admitted_by: None where they passed it."""
+    """A person's admission by one edition of a test, or their extra tries. admitted_by: None if they passed it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="admissions")
     annotator = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="admissions")
@@ -146,7 +146,7 @@ THREAD_MOVES = {
 
 
 class Thread(models.Model):
-    """A question about a dialogue, or about one utterance of it. id: the first message's, made by the browser."""
+    """A question about a dialogue, or about one of its utterances. id: that of its first message, made by the client."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="threads")
@@ -192,7 +192,7 @@ class Message(models.Model):
 
 
 class ThreadSeen(models.Model):
-    """Until when a person has read a thread."""
+    """The time until which a person has read a thread."""
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="seen")
     user = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="+")
@@ -206,7 +206,7 @@ class ThreadSeen(models.Model):
 
 
 class GuidelinesRead(models.Model):
-    """The version of a project's guidelines that a person has read: the number of edits before it."""
+    """The version of a project's guidelines that a person has read; see selectors.guidelines.guidelines_version."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="guidelines_read")
     user = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="+")

@@ -110,7 +110,7 @@ def test_a_settlement_that_comes_too_late_can_still_be_read(
     tom = annotator("tom", Project.objects.get())
     settle_appeal(trainer=tom, appeal_id=Appeal.objects.get().pk, upheld=False, settlement="It names three.")
     page.get_by_role("button", name="The label was right").click()
-    expect(page.get_by_role("alert")).to_contain_text("tom has settled this appeal already.")
+    expect(page.get_by_role("alert")).to_contain_text("tom has already settled this appeal.")
     expect(page.get_by_role("alert")).to_contain_text("It does name them, see page 2 of the guidelines.")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -45,8 +45,8 @@ def _check_disputable(item: SampleItem) -> None:
     if Appeal.objects.filter(item=item).exists():
         raise Refusal(
             "appealed",
-            _("Somebody has disputed this correction already."),
-            _("A trainer settles it, or has settled it."),
+            _("Somebody has already disputed this correction."),
+            _("A trainer will settle it, or already has."),
         )
 
 
@@ -103,6 +103,6 @@ def _already_settled(appeal: Appeal) -> Refusal:
     name = appeal.settled_by.shown_name if appeal.settled_by else _("Somebody")
     return Refusal(
         "already_settled",
-        _("%(name)s has settled this appeal already.") % {"name": name},
-        _("Read how; a settled appeal stays as it is."),
+        _("%(name)s has already settled this appeal.") % {"name": name},
+        _("Read the settlement; it cannot be changed."),
     )

@@ -37,6 +37,6 @@ def _check_question(project: Project, key: str) -> None:
     if key and key not in {question.key for question in checkable_questions(project)}:
         raise Invalid(
             _("No compared question about the dialogue is called “%(name)s”.") % {"name": key},
-            _("Choose one of the schema, or none: every compared answer has to be right then."),
+            _("Choose one from the schema, or none: then every compared answer has to be right."),
             field="question",
         )

@@ -58,7 +58,7 @@ def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
 def verdict_given() -> Refusal:
     return Refusal(
         "not_in_review",
-        _("The verdict on this batch is given, so nothing can be judged any more."),
+        _("This batch already has its verdict, so nothing more can be judged."),
         _("Open the batch to see it."),
     )
 
@@ -111,8 +111,8 @@ def _checked_answers(item: SampleItem, sent: SentJudgement, *, is_correction: bo
         if item.sample.is_blind and not is_correction:
             raise Refusal(
                 "blind",
-                _("In this sample the controller labels first and sees the label then."),
-                _("Send the answers that you find right."),
+                _("In this sample you label first and see the annotators' label afterwards."),
+                _("Send the answers that you think are right."),
             )
         return _label_answers(item)
     question = item.sample.question

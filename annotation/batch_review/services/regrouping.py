@@ -27,7 +27,9 @@ def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
     row = lock_round(round_id)
     if row.state != RoundState.OPEN:
         raise Refusal(
-            "not_open", _("This batch is not being labelled."), _("Only open batches change hands.")
+            "not_open",
+            _("This batch is not being labelled."),
+            _("Only open batches can be given to another group."),
         )
     check_group(group, groups_of(row.project))
     if row.group == group:

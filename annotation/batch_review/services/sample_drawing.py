@@ -91,14 +91,14 @@ def _check_drawable(row: Round) -> None:
     if Sample.objects.filter(round=row).exists():
         raise Refusal(
             "already_drawn",
-            _("The sample of this batch is drawn already."),
+            _("The sample of this batch has already been drawn."),
             _("Judge that one; several controllers can share it."),
         )
     if row.state != RoundState.SEALED:
         raise Refusal(
             "not_sealed",
             _("This batch is not sealed, so its labels may still change."),
-            _("It is sealed when every dialogue has its final label."),
+            _("It is sealed automatically once every dialogue has its final label."),
         )
 
 

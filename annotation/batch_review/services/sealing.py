@@ -83,7 +83,7 @@ def _check_complete(states: Sequence[str]) -> None:
                 missing,
             )
             % {"n": missing},
-            _("It is sealed by itself when the last one has it."),
+            _("It is sealed automatically once every dialogue has its final label."),
             details={"missing": missing},
         )
 

@@ -95,7 +95,7 @@ def _decided_progress(row: Round) -> SampleProgress:
             "not_decided",
             _("%(judged)d of %(all)d dialogues are judged, and the rest can still change the verdict.")
             % {"judged": progress.judged, "all": progress.sample},
-            _("Judge on."),
+            _("Judge more dialogues first."),
             details={"judged": progress.judged, "sample": progress.sample},
         )
     return progress

@@ -1,4 +1,4 @@
-"""Whether the samples of a project's batches are what their stored seeds draw."""
+"""Check that the samples of a project's batches are what their stored seeds draw."""
 
 from argparse import RawDescriptionHelpFormatter
 from typing import Any
@@ -9,8 +9,8 @@ from annotation.batch_review.models import Sample
 from annotation.batch_review.services.sample_drawing import redraw_sample
 
 EPILOG = """A sample is drawn at random from the sealed dialogues of a batch that its controller did not label; the seed
-is shown on the page of the batch. This draws it once more and compares. Ends with 1 where one differs: a label, a
-dialogue or the sample itself was then changed behind Lapidary's back, or the account of its controller is gone.
+is shown on the page of the batch. This command draws it again and compares. It exits with 1 if a sample differs: then a
+label, a dialogue or the sample was changed outside Lapidary, or the account of its controller is gone.
 
 Example:
   manage.py redraw quality --batch 3
@@ -18,7 +18,7 @@ Example:
 
 
 class Command(BaseCommand):
-    help = "Draw the samples of a project's batches once more from their seeds, and say whether they are the same."
+    help = "Draw the samples of a project's batches again from their seeds and compare."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = RawDescriptionHelpFormatter
@@ -31,17 +31,16 @@ class Command(BaseCommand):
         if options["batch"] is not None:
             samples = samples.filter(round__batch__number=options["batch"])
         rows = samples.select_related("round__batch", "drawn_by")
-        same = [self._says(one) for one in rows.order_by("round__batch__number", "round__number")]
+        same = [self._is_same(sample) for sample in rows.order_by("round__batch__number", "round__number")]
         if not same:
-            raise CommandError(
-                f"No sample was drawn in a project “{options['project']}”, or of such a batch."
-            )
+            batch = "" if options["batch"] is None else f" from batch {options['batch']}"
+            raise CommandError(f"No sample was drawn{batch} in project “{options['project']}”.")
         if not all(same):
             raise CommandError(
                 f"{same.count(False)} of {len(same)} samples differ from what their seeds draw."
             )
 
-    def _says(self, sample: Sample) -> bool:
+    def _is_same(self, sample: Sample) -> bool:
         tasks = list(sample.items.order_by("place").values_list("task_id", flat=True))
         is_same = redraw_sample(sample) == tasks
         self.stdout.write(

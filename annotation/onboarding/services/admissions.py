@@ -43,7 +43,7 @@ def admit(*, trainer: User, project: Project, annotator: User, reason: str) -> A
     check_trainer(trainer, project)
     reason = reason.replace("\0", "").strip()[:MAX_REASON]
     if not reason:
-        raise Invalid(_("Say in a word why this person needs no test."), field="reason")
+        raise Invalid(_("Say briefly why this person does not need the test."), field="reason")
     row = get_admission(project, annotator, lock_admission_test(project).edition)
     not_admitted = Admission.objects.filter(pk=row.pk, admitted_at=None)
     if not_admitted.update(admitted_at=timezone.now(), admitted_by=trainer, reason=reason):

@@ -175,7 +175,7 @@ def test_a_refused_appeal_keeps_its_words(client: Client, returned: Round, anna:
     post(client, tina, address, request_id=uuid4(), reason="I see it so too.")
     late = post(client, anna, address, **sent, reason="It names the step.")
     assert late.status_code == 409
-    assert "Somebody has disputed this correction already." in late.content.decode()
+    assert "Somebody has already disputed this correction." in late.content.decode()
     assert "It names the step." in late.content.decode()
 
 
@@ -197,7 +197,7 @@ def test_a_refused_settlement_keeps_its_words(
     late = post(client, tina, address, upheld="1", settlement="Anna is right.")
     shown = late.content.decode()
     assert late.status_code == 409
-    assert "has settled this appeal already" in shown
+    assert "has already settled this appeal" in shown
     assert "Anna is right." in shown
     assert shown.index("Anna is right.") < shown.index(f"/p/quality/appeals/{made[1].pk}/")  # it comes first
 
