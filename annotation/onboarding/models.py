@@ -146,7 +146,7 @@ THREAD_MOVES = {
 
 
 class Thread(models.Model):
-    """A question about a dialogue, or about one of its utterances. id: that of its first message, made by the client."""
+    """A question about a dialogue, or about one of its utterances. id: its first message's, made by the client."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="threads")
