@@ -6,6 +6,7 @@
 A database and a web server with two processes for each size, client on the same machine. Each annotator sends a
 dialogue's answers and gets the next dialogue in the answer, as the workbench does; three people a dialogue, balance on.
 Sizes take turns, so that a slow spell of the machine hits all of them; medians over the rounds. Bound: /healthz.
+Processor time of the web server and of PostgreSQL a pair: on a busy machine it says more than pairs a second.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import httpx
 from benchmarks.authoring import bound, quantile
 from benchmarks.database import scratch_database, set_up
 from benchmarks.people import clients_of, tokens_of_annotators
+from benchmarks.processor_time import Processes, Watch, family, of_postgresql
 from benchmarks.reporting import command_line, tell
 
 OVERLAP = 3
@@ -57,11 +59,16 @@ class Site:
     size: int
     url: str
     tokens: list[str]
+    web: Processes
+    database: Processes
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Milliseconds from sending answers to having the next dialogue, and such pairs a second over all annotators."""
+    """Milliseconds from sending answers to having the next dialogue, and such pairs a second over all annotators.
+
+    web_cpu, database_cpu: milliseconds of processor time a pair, first claims and last releases included.
+    """
 
     size: int
     annotators: int
@@ -69,6 +76,8 @@ class Load:
     p50: float
     p95: float
     p99: float
+    web_cpu: float
+    database_cpu: float
 
 
 async def claimed(client: httpx.AsyncClient) -> dict[str, Any]:
@@ -108,10 +117,12 @@ async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float
     return [ended - began for began, ended in ends], sum(ended <= until for _began, ended in ends)
 
 
-def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
-    took, done = asyncio.run(crowd(url, tokens, seconds))
+def measure(site: Site, annotators: int, seconds: float) -> Load:
+    watches = [Watch(site.web), Watch(site.database)]
+    took, done = asyncio.run(crowd(site.url, site.tokens[:annotators], seconds))
+    cpu = (round(watch.seconds() * 1000 / len(took), 2) for watch in watches)
     quantiles = (round(quantile(took, share), 1) for share in (0.5, 0.95, 0.99))
-    return Load(size, len(tokens), round(done / seconds, 1), *quantiles)
+    return Load(site.size, annotators, round(done / seconds, 1), *quantiles, *cpu)
 
 
 def people(count: int) -> list[str]:
@@ -144,8 +155,9 @@ def site(size: int, annotators: int) -> Iterator[Site]:
         tokens = people(annotators)
         fill(size)
         with Stack.on_this_database(Path(folder)) as stack:
-            stack.web(workers=2)
-            yield Site(size, stack.url, tokens)
+            web = stack.web(workers=2).process
+            assert web is not None
+            yield Site(size, stack.url, tokens, family(web.pid), of_postgresql())
 
 
 def run(sizes: list[int], annotators: list[int], seconds: float, rounds: int) -> dict[str, object]:
@@ -153,13 +165,9 @@ def run(sizes: list[int], annotators: list[int], seconds: float, rounds: int) ->
     with ExitStack() as opened:
         sites = [opened.enter_context(site(size, max(annotators))) for size in sorted(sizes)]
         for one in sites:
-            measure(one.url, one.tokens[:2], one.size, 1)  # warm
+            measure(one, 2, 1)  # warm
         for _round in range(rounds):
-            loads += [
-                measure(one.url, one.tokens[:count], one.size, seconds)
-                for count in annotators
-                for one in sites
-            ]
+            loads += [measure(one, count, seconds) for count in annotators for one in sites]
             sites.reverse()  # what one leaves the database to do falls on another
         floor = bound(sites[0].url)
     return summary(loads, floor)
@@ -187,7 +195,7 @@ def summary(loads: Sequence[Load], floor: float) -> dict[str, object]:
 
 def typical(loads: Sequence[Load]) -> Load:
     """The median of each figure of one case."""
-    names = ("pairs_per_second", "p50", "p95", "p99")
+    names = ("pairs_per_second", "p50", "p95", "p99", "web_cpu", "database_cpu")
     figures = {name: round(median(getattr(load, name) for load in loads), 1) for name in names}
     return Load(loads[0].size, loads[0].annotators, **figures)
 
@@ -195,10 +203,14 @@ def typical(loads: Sequence[Load]) -> Load:
 def show(figures: dict[str, object]) -> None:
     loads = figures["loads"]
     assert isinstance(loads, list)
-    print(f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'p50/95/99 ms':>18}")
+    heads = f"{'dialogues':>10} {'people':>6} {'pairs/s':>8} {'p50/95/99 ms':>18}"
+    print(f"{heads} {'CPU ms a pair: web':>20} {'PostgreSQL':>11}")
     for row in loads:
         milliseconds = "/".join(f"{row[name]:.0f}" for name in ("p50", "p95", "p99"))
-        print(f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {milliseconds:>18}")
+        print(
+            f"{row['size']:>10,} {row['annotators']:>6} {row['pairs_per_second']:>8} {milliseconds:>18}"
+            f" {row['web_cpu']:>20} {row['database_cpu']:>11}"
+        )
     for name, value in figures.items():
         if name != "loads":
             print(f"{name}: {value}")
