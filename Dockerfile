@@ -29,14 +29,14 @@ COPY --chown=root:root . .
 RUN PRODUCTION=1 SECRET_KEY=only-for-collecting-static-files-0123456789-0123456789 PUBLIC_URL=https://localhost \
     DATABASE_URL=postgresql://none/none REDIS_URL=redis://none STATIC_ROOT=/srv/lapidary/static LAPIDARY_VAR=/tmp \
     python manage.py collectstatic --no-input --verbosity 0
-ENV STATIC_ROOT=/srv/lapidary/static FORWARDED_ALLOW_IPS=*
+ENV STATIC_ROOT=/srv/lapidary/static
 USER lapidary
 VOLUME /var/lib/lapidary
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-m", "config.probe", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
 # More than one core: raise WEB_CONCURRENCY.
-CMD ["python", "-m", "config.web", "--host", "0.0.0.0"]
+CMD ["python", "-m", "gunicorn", "-c", "python:config.gunicorn", "--bind", "0.0.0.0:8000"]
 
 FROM base AS worker
 COPY --from=worker-packages /opt/venv /opt/venv

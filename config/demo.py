@@ -150,7 +150,8 @@ def services(port: int, var: Path) -> list[Service]:
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "config", "worker"]
     celery += ["--without-gossip", "--without-mingle"]
     # An open download must not keep the server from stopping for long.
-    web = [sys.executable, "-m", "config.web", "--host", bind_address(), "--port", str(port), "--grace", "5"]
+    web = [sys.executable, "-m", "gunicorn", "-c", "python:config.gunicorn"]
+    web += ["--bind", f"{bind_address()}:{port}", "--graceful-timeout", "5"]
     beat = ["--beat", "--schedule", str(var / "celerybeat-schedule")]
     commands = {
         "web": web,

@@ -16,8 +16,6 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 HEADER: Final = "X-Request-ID"
-# In the ASGI scope: when the request was here, before it waited for its turn.
-ARRIVED: Final = "lapidary.arrived"
 # What a proxy may hand in; anything else could forge log lines and is replaced.
 ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 QUIET: Final = ("/static/", "/healthz", "/readyz", "/metrics")
@@ -68,10 +66,8 @@ def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> 
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 "django.server": {"level": "INFO" if debug else "WARNING"},
-                # uvicorn sets handlers of its own before it imports us; ours replaces its access lines.
-                "uvicorn": {"handlers": [], "propagate": True, "level": "NOTSET"},
-                "uvicorn.error": {"level": "NOTSET"},
-                "uvicorn.access": {"handlers": [], "propagate": True, "level": "WARNING"},
+                # gunicorn adds a handler of its own before its workers import us.
+                "gunicorn.error": {"handlers": [], "propagate": True},
                 # A line a second for the reapers says nothing.
                 "celery.beat": {"level": "WARNING"},
                 "celery.worker.strategy": {"level": "WARNING"},
@@ -99,13 +95,11 @@ class RequestIdMiddleware(MiddlewareMixin):
         request_id = given if ACCEPTABLE.fullmatch(given) else uuid4().hex
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        begun = monotonic()
-        arrived = getattr(request, "scope", {}).get(ARRIVED, begun)
         request.META["lapidary.request_id"] = request_id
-        request.META["lapidary.timing"] = (arrived, begun - arrived)
+        request.META["lapidary.begun"] = monotonic()
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        arrived, waited = request.META.get("lapidary.timing", (monotonic(), 0.0))
+        begun = request.META.get("lapidary.begun", monotonic())
         response[HEADER] = request.META.get("lapidary.request_id", "")
         if not request.path.startswith(QUIET):
             # The path without its query: a query may hold what somebody searched for.
@@ -114,8 +108,7 @@ class RequestIdMiddleware(MiddlewareMixin):
                 method=request.method,
                 path=request.path,
                 status=response.status_code,
-                ms=round((monotonic() - arrived) * 1000),
-                waited_ms=round(waited * 1000),
+                ms=round((monotonic() - begun) * 1000),
             )
         return response
 

@@ -61,10 +61,6 @@ for name, url, schemes, example in [
         raise ImproperlyConfigured(
             f"{name} is not understood. Write it as {example}, or leave it out for the embedded one."
         )
-# Requests that a web process handles at a time, each in a thread with a connection of its own; and how many of these
-# may want the interpreter: while one waits for the database another can use it, a third is in the way (config/asgi.py).
-WEB_THREADS = max(1, env.int("WEB_THREADS", default=16))
-WEB_AT_WORK = max(1, env.int("WEB_AT_WORK", default=2))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
 }
@@ -77,9 +73,9 @@ CACHES = {
         "OPTIONS": {
             "pool_class": "config.cache.ProcessPool",
             "max_connections": 1000,  # one more would be refused, not wait; redis-py's own limit is 100
-            # A Redis that hangs must not hold a page.
-            "socket_timeout": 5,
-            "socket_connect_timeout": 2,
+            # Seconds. A Redis that hangs holds every request for as long.
+            "socket_timeout": 1,
+            "socket_connect_timeout": 1,
         },
     }
 }
@@ -155,6 +151,8 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
+    # Above whatever may read a form.
+    "config.middleware.BodyLimitMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -170,7 +168,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "config.urls"
-ASGI_APPLICATION = "config.asgi.application"
+WSGI_APPLICATION = "config.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -204,6 +202,9 @@ ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
 ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
 ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}
 USERSESSIONS_TRACK_ACTIVITY = False
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=PUBLIC_URL.startswith("https://"))
+# Each proxy appends an address to X-Forwarded-For; the client's is the one that the outermost of ours appended.
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY))
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Lapidary"
 # Managers make the accounts and addresses are not confirmed, so nobody could switch two-factor sign-in on without this.
@@ -265,9 +266,7 @@ SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=HTTPS) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
+from django.http import StreamingHttpResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -17,7 +18,6 @@ from accounts.rest.person import person
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_input, validated_query
-from common.rest.streams import StreamedText
 from dialogues import serializers as shapes
 from dialogues.parsing import FORMATS
 from dialogues.selectors import (
@@ -138,7 +138,7 @@ class ImportErrorsTable(APIView):
     @extend_schema(
         tags=IMPORTS, operation_id="imports_errors_csv", responses={(200, "text/csv"): OpenApiTypes.STR}
     )
-    def get(self, request: Request, pk: UUID) -> StreamedText:
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         """The same as a table: line, code, reason, remedy."""
         return errors_as_csv(import_for(person(request), pk))
 

@@ -4,10 +4,10 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common.rest.streams import StreamedText
 from dialogues.models import (
     Action,
     Dialogue,
@@ -185,7 +185,7 @@ class _Line:
         return line
 
 
-def errors_as_csv(job: Job) -> StreamedText:
+def errors_as_csv(job: Job) -> StreamingHttpResponse:
     """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
     writer = csv.writer(_Line())
 
@@ -200,7 +200,7 @@ def errors_as_csv(job: Job) -> StreamedText:
                 for one in errors
             )
 
-    answer = StreamedText(lines(), content_type="text/csv; charset=utf-8")
+    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
     return answer
 

@@ -127,7 +127,9 @@ class Stack:
 
     def web(self, workers: int = 1) -> Running:
         """The web server; returns when it answers."""
-        made = self._run("web", "config.web", "--port", str(self.port), "--workers", str(workers))
+        settings = ("gunicorn", "-c", "python:config.gunicorn")
+        bind = ("--bind", f"127.0.0.1:{self.port}", "--workers", str(workers))
+        made = self._run("web", *settings, *bind)
         self.wait_for_web()
         return made
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field, inline_serializer
@@ -16,7 +17,6 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input
-from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import JobState
 from preference.data.models.exports import Export, FileType, Shape
@@ -244,10 +244,10 @@ class ExportFileView(APIView):
         operation_id="exports_file",
         responses={(200, JSON_LINES): OpenApiTypes.BINARY, (200, PARQUET): OpenApiTypes.BINARY, **GONE},
     )
-    def get(self, request: Request, pk: UUID) -> StreamedFile:
+    def get(self, request: Request, pk: UUID) -> FileResponse:
         """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410)."""
         path = file_of(export_for(person(request), pk))
-        return StreamedFile(
+        return FileResponse(
             path.open("rb"), as_attachment=True, filename=path.name, content_type=content_type_of(path.name)
         )
 

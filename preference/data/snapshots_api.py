@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -14,7 +15,6 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.serializers import StrictSerializer, validated_input
-from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from jobs.models import Job, JobState
 from preference.data.exports_api import GONE, FiltersSerializer, number_field, splits_field, unreviewed_field
@@ -191,11 +191,11 @@ class SnapshotFileView(APIView):
             **GONE,
         },
     )
-    def get(self, request: Request, pk: UUID, name: str) -> StreamedFile:
+    def get(self, request: Request, pk: UUID, name: str) -> FileResponse:
         """One of its files: dialogues.jsonl, snapshot.json, README.md. Codes: not_ready (409), file_gone (410)."""
         path = snapshot_file(snapshot_for(person(request), pk), name)
         kind = content_type_of(path.name)
-        return StreamedFile(path.open("rb"), as_attachment=True, filename=path.name, content_type=kind)
+        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=kind)
 
 
 class SnapshotPushView(APIView):

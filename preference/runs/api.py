@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
+from django.http import FileResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -16,7 +17,6 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
-from common.rest.streams import StreamedFile
 from jobs.models import JobState
 from preference.data.selectors.snapshots import snapshot_for
 from preference.registry.models import TrainingRun
@@ -194,11 +194,11 @@ class LogView(APIView):
     @extend_schema(
         tags=TAG, operation_id="trainings_log", responses={(200, TEXT): OpenApiTypes.BINARY, **GONE}
     )
-    def get(self, request: Request, pk: UUID) -> StreamedFile:
+    def get(self, request: Request, pk: UUID) -> FileResponse:
         """The end of what the trainer wrote. Codes: file_gone, files_gone."""
         run = run_for(person(request), pk)
         name = f"{run.project.slug}-{run.number}.log"
-        return StreamedFile(log_of(run).open("rb"), as_attachment=True, filename=name, content_type=TEXT)
+        return FileResponse(log_of(run).open("rb"), as_attachment=True, filename=name, content_type=TEXT)
 
 
 class ResumeView(APIView):

@@ -1,4 +1,4 @@
-"""A real Chromium on the real stack: uvicorn, a Celery worker, PostgreSQL, Redis, on the tests' own database.
+"""A real Chromium on the real stack: gunicorn, a Celery worker, PostgreSQL, Redis, on the tests' own database.
 
 Both live as long as tests of this folder run: an event loop of Playwright, or a worker that takes from the queues,
 would disturb the tests of others.

@@ -28,7 +28,15 @@ def site(stack: Stack) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "config.web", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "-c",
+        "python:config.gunicorn",
+        "--bind",
+        f"127.0.0.1:{port}",
+    ]
     server = subprocess.Popen(
         command, env={**os.environ, "DEBUG": "1", "DATABASE_URL": database_url()}, stderr=subprocess.DEVNULL
     )

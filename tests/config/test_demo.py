@@ -60,6 +60,6 @@ def test_a_second_demo_of_one_folder_is_told_where_the_first_runs(tmp_path: Path
 
 
 def test_a_port_that_was_taken_meanwhile_is_named_too() -> None:
-    words = "ERROR: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8000): address already in use"
+    words = "connection to ('127.0.0.1', 8000) failed: [Errno 98] Address already in use"
     assert remedy_for(words, 8000).startswith("Port 8000 is taken")
     assert "doctor" in remedy_for("ImportError: no module named x", 8000)

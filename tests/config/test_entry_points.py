@@ -24,7 +24,7 @@ def python(code: str, **changes: str) -> str:
     return run.stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["config.asgi", "config.celery", "config.settings"])
+@pytest.mark.parametrize("module", ["config.wsgi", "config.celery", "config.settings"])
 def test_an_entry_point_can_be_imported_first(module: str) -> None:
     assert python(f"import sys, {module}; print({HEAVY})") == "[]"
 

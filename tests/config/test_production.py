@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from config.web import configured
-
 CHECKOUT = Path(__file__).parent.parent.parent
 GOOD = {
     "PRODUCTION": "1",
@@ -77,13 +75,16 @@ def test_scripts_run_from_our_own_files_only() -> None:
 
 
 def test_the_web_process_never_loads_torch() -> None:
-    code = "import sys, config.asgi; from django.urls import get_resolver; get_resolver().url_patterns; "
+    code = "import sys, config.wsgi; from django.urls import get_resolver; get_resolver().url_patterns; "
     result = start({}, ["-c", code + "print(sorted({'torch', 'transformers'} & set(sys.modules)))"])
     assert result.stdout.strip().endswith("[]"), result.stdout + result.stderr
 
 
-def test_several_web_processes_answer_without_waiting_for_the_client() -> None:
-    """asyncio leaves Nagle's algorithm on for a socket that several processes share: 40 ms for every answer."""
-    made = configured(["--workers", "2"]).get_loop_factory()
-    assert made is not None
-    assert made.__module__.startswith("uvloop")
+@pytest.mark.parametrize(
+    ("changes", "proxies"),
+    [({}, "1"), ({"TRUSTED_PROXIES": "2"}, "2"), ({"BEHIND_PROXY": "0"}, "0")],
+)
+def test_the_clients_address_is_the_one_that_our_own_proxies_saw(
+    changes: dict[str, str], proxies: str
+) -> None:
+    assert setting("ALLAUTH_TRUSTED_PROXY_COUNT", changes) == proxies

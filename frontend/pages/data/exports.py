@@ -11,7 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import FileResponse, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
@@ -20,7 +20,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from frontend.pages import signed_in
 from frontend.pages.data.imports import rendered
@@ -269,10 +268,10 @@ def _export_in(user: User, slug: str, export_id: UUID) -> Export:
 @login_required
 @never_cache
 @require_safe
-def download(request: HttpRequest, slug: str, export_id: UUID) -> StreamedFile:
+def download(request: HttpRequest, slug: str, export_id: UUID) -> FileResponse:
     file = file_of(_export_in(signed_in(request), slug, export_id))
     kind = content_type_of(file.name)
-    return StreamedFile(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
+    return FileResponse(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
 
 
 @login_required

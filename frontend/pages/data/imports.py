@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
@@ -18,7 +18,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from common.refusals import Invalid
-from common.rest.streams import StreamedText
 from dialogues.parsing import FORMATS, Limits, guess, sample
 from dialogues.selectors import (
     as_error,
@@ -210,7 +209,7 @@ def _import_in(user: User, slug: str, import_id: UUID) -> Job:
 
 @login_required
 @require_safe
-def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> StreamedText:
+def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> StreamingHttpResponse:
     return errors_as_csv(_import_in(signed_in(request), slug, import_id))
 
 

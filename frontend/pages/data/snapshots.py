@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, path, reverse
 from django.utils.translation import gettext as _
@@ -17,7 +17,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from common.rest.streams import StreamedFile
 from dialogues.models import Split
 from frontend.charts import snapshot as snapshot_answers
 from frontend.pages import signed_in
@@ -228,10 +227,10 @@ def _snapshot_in(user: User, slug: str, snapshot_id: UUID) -> Snapshot:
 @login_required
 @never_cache
 @require_safe
-def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> StreamedFile:
+def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> FileResponse:
     file = snapshot_file(_snapshot_in(signed_in(request), slug, snapshot_id), name)
     kind = content_type_of(file.name)
-    return StreamedFile(
+    return FileResponse(
         file.open("rb"), as_attachment=True, filename=f"{slug}-{file.name}", content_type=kind
     )
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
-from common.rest.streams import StreamedFile
 from frontend.charts.answer import as_file
 from frontend.charts.training import POINTS, loss_curve
 from frontend.pages import signed_in
@@ -221,11 +220,11 @@ def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, 
 @login_required
 @never_cache
 @require_safe
-def training_log(request: HttpRequest, slug: str, run_id: UUID) -> StreamedFile:
+def training_log(request: HttpRequest, slug: str, run_id: UUID) -> FileResponse:
     run = _run_in(signed_in(request), slug, run_id)
     name = f"{slug}-training-{run.number}.log"
     file = log_of(run).open("rb")
-    return StreamedFile(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
+    return FileResponse(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
 
 
 @require_POST

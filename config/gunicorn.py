@@ -1,0 +1,59 @@
+"""gunicorn's settings (docs/decisions/0018): `python -m gunicorn -c python:config.gunicorn --bind 127.0.0.1:8000`."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from environs import Env
+
+from config.logging import configure_logging
+
+if TYPE_CHECKING:
+    from gunicorn.arbiter import Arbiter
+
+env = Env()
+env.read_env(str(Path(__file__).resolve().parent.parent / ".env"), override=False)
+
+wsgi_app = "config.wsgi"
+worker_class = "gthread"
+workers = env.int("WEB_CONCURRENCY", default=1)
+# A slow download, a slow upload and a wait for a lock each hold a thread. Idle threads cost next to nothing.
+threads = env.int("WEB_THREADS", default=64)
+# Longer than the idle timeout of the usual proxies, which answer 502 if the server closes first.
+keepalive = 75
+# gunicorn takes less by default; a page's query with all its filters fits into this.
+limit_request_line = 8190
+# Seconds. A worker that does not come to its main loop for this long is killed with all its requests.
+timeout = 60
+# Seconds for open requests after SIGTERM.
+graceful_timeout = 20
+# The heartbeat file must not wait for a disk.
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+control_socket_disable = True
+# config/logging.py writes a line for each request.
+accesslog = None
+loglevel = env.str("LOG_LEVEL", default="INFO").lower()
+
+stalled_seconds = env.int("WEB_STALLED_SECONDS", default=120)
+
+
+def on_starting(_server: Arbiter) -> None:
+    """The lines of the process above the workers look like theirs, which Django's settings arrange."""
+    json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
+    configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
+
+
+def when_ready(server: Arbiter) -> None:
+    """Drop clients that neither send nor take a byte for WEB_STALLED_SECONDS: each holds a thread.
+
+    gunicorn reads and writes without a timeout. Accepted sockets inherit these options from the listening ones.
+    """
+    for listener in server.LISTENERS:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", stalled_seconds, 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", stalled_seconds, 0))
+        if sys.platform == "linux":
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stalled_seconds * 1000)
