@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
 from common.rest.parsers import too_large
-from common.rest.problems import CONTENT_TYPE, body_of
+from common.rest.problems import CONTENT_TYPE, problem_body
 from dialogues.services import uploads
 
 IMPORTS = re.compile(r"/(api/v1/projects|p)/[^/]+/imports/")
@@ -32,7 +32,7 @@ class BodyLimitMiddleware:
         try:
             check_length(request)
         except Refusal as refusal:
-            return JsonResponse(body_of(refusal), status=refusal.status, content_type=CONTENT_TYPE)
+            return JsonResponse(problem_body(refusal), status=refusal.status, content_type=CONTENT_TYPE)
         return self.get_response(request)
 
 
