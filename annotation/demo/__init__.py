@@ -1,1 +1,1 @@
-"""What `manage.py seed_demo` puts into the demo project: dialogues written for it, and candidates of the demo model."""
+"""What `manage.py seed_demo` puts into the demo projects: written dialogues, and candidates of the demo model."""

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.rest.person import person
 from annotation.authoring.settings_api import AuthoringView
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from common.refusals import NotAllowed
 from common.rest.serializers import StrictSerializer, validated_input

@@ -11,7 +11,8 @@ from accounts.models import User
 from annotation.authoring.models import AuthoringSettings, Topic
 from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.services.schemas import save_schema
-from annotation.project_setup.presets import PRESETS, Preset
+from annotation.project_setup.presets.preset import Preset
+from annotation.project_setup.presets.registry import PRESETS
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role

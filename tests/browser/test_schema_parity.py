@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from annotation.labelling.schema.answers import check_answers, is_required, is_shown
 from annotation.labelling.schema.questions import Scope
 from annotation.labelling.schema.reading import read_schema
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from tests.annotation.labelling.schema import generated
 
 CASES = 800

@@ -1,4 +1,4 @@
-"""How far the annotators of a labelling project agree, in numbers."""
+"""Inter-annotator agreement of a labelling project."""
 
 import json
 from argparse import RawDescriptionHelpFormatter
@@ -14,13 +14,13 @@ from annotation.labelling.selectors.agreement import (
 )
 from measures.estimate import Estimate
 
-EPILOG = """Questions are named as in the schema; a question with options by speaker once for each of them
-(nugget/customer), one of several answers once for each option (reasons=incomplete). Only independent answers count:
-what somebody changed or confirmed after seeing the others' answers or the final label does not. Measures: percent
-(pairs of annotators who agree), fleiss_kappa, randolph_kappa (κ_free), krippendorff_alpha (ordinal for scales, interval
-for sliders, else nominal), and icc for sliders, which have no κ; each with its 95 % interval and the number n of items
-that at least two people answered. Options that have counts_as in the schema are taken together (DCH: CS 2 and 1, -2
-and -1). null: undefined, for example when everybody always gives the same answer.
+EPILOG = """Questions are named as in the schema. A question with options by speaker appears once for each speaker
+(nugget/customer), a multiple-choice question once for each option (reasons=incomplete). Only independent answers
+count, not those changed or confirmed after seeing others' answers or the final label. Measures: percent (pairs of
+annotators who agree), fleiss_kappa, randolph_kappa (κ_free), krippendorff_alpha (ordinal for scales, interval for
+sliders, else nominal), and icc for sliders, which have no κ. Each has its 95 % interval and the number n of items that
+at least two people answered. Options with counts_as in the schema are merged (DCH: CS 2 and 1, -2 and -1). null:
+undefined, for example if everybody always gives the same answer.
 
 With --json: {question: {measure: {"value", "low", "high", "n"}}} on standard output.
 
@@ -30,7 +30,7 @@ Example:
 
 
 class Command(BaseCommand):
-    help = "Say how far the annotators of a project agree, question by question, with 95 % intervals."
+    help = "Show how far the annotators of a project agree, question by question, with 95 % intervals."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = RawDescriptionHelpFormatter
@@ -44,23 +44,23 @@ class Command(BaseCommand):
         if settings is None:
             raise CommandError(f"There is no labelling project “{options['project']}”.")
         if options["json"]:
-            told = agreement_by_question(settings.project)
-            self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
+            agreement = agreement_by_question(settings.project)
+            self.stdout.write(json.dumps(agreement, ensure_ascii=False, allow_nan=False))
         else:
             for line in _table(project_agreement(settings.project)):
                 self.stdout.write(line)
 
 
 def _table(agreement: list[QuestionAgreement]) -> list[str]:
-    width = max((len(one.name) for one in agreement), default=0)
+    width = max((len(row.name) for row in agreement), default=0)
     return [
-        f"{one.name:<{width}}  {measure:<18}  {_said(estimate)}"
-        for one in agreement
-        for measure, estimate in one.measures.items()
+        f"{row.name:<{width}}  {measure:<18}  {_format_estimate(estimate)}"
+        for row in agreement
+        for measure, estimate in row.measures.items()
     ]
 
 
-def _said(estimate: Estimate) -> str:
+def _format_estimate(estimate: Estimate) -> str:
     if estimate.value is None:
         return f"undefined (n = {estimate.n})"
     interval = "" if estimate.low is None else f"  [{estimate.low:.3f}, {estimate.high:.3f}]"

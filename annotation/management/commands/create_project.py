@@ -5,14 +5,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from common.refusals import Refusal
 from projects.models import DialogueLanguage
 
 
 class Command(BaseCommand):
-    help = "Make a project from a preset."
+    help = "Create a project from a preset."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="short name: small letters, digits, - and _")
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             help="of the dialogues (default: mul)",
         )
         parser.add_argument(
-            "--manager", metavar="USERNAME", help="who manages it (default: nobody; superusers can)"
+            "--manager", metavar="USERNAME", help="its manager (default: nobody; superusers can manage it)"
         )
         parser.add_argument(
             "--dialogues", type=int, default=0, metavar="N", help="plan N dialogues to be written"
@@ -47,7 +47,7 @@ class Command(BaseCommand):
                 plan_dialogues(project=project, actor=manager, count=options["dialogues"], plan_id=uuid4())
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
-        self.stdout.write(f"Project {project.slug} made ({project.protocol}, preset {project.preset}).")
+        self.stdout.write(f"Created project {project.slug} ({project.protocol}, preset {project.preset}).")
 
     def _person(self, username: str | None) -> User | None:
         if not username:
@@ -55,6 +55,6 @@ class Command(BaseCommand):
         person = User.objects.filter(username=username).first()
         if person is None:
             raise CommandError(
-                f"There is no user “{username}”. Make one with: manage.py create_user {username}"
+                f"There is no user “{username}”. Create one with: manage.py create_user {username}"
             )
         return person

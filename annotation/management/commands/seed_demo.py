@@ -1,4 +1,4 @@
-"""People, bilingual projects, dialogues in every state and something to do, for `make demo`. Safe to repeat."""
+"""People, bilingual projects, dialogues in every state and open tasks, for `make demo`. Safe to repeat."""
 
 import io
 import json
@@ -11,10 +11,15 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.demo.labelling import cut, judge_quality, make_helpdesk, make_quality
-from annotation.demo.reading import other_candidates, scripts
-from annotation.demo.scripted import make_scripted
-from annotation.demo.writing import id_of, write
+from annotation.demo.dialogue_scripts import load_candidates, load_scripts
+from annotation.demo.dialogue_writer import script_id, write_dialogue
+from annotation.demo.labelling_projects import (
+    create_helpdesk_project,
+    create_quality_project,
+    cut_quality_batches,
+    label_quality_project,
+)
+from annotation.demo.scripted_project import create_scripted_project
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from common.refusals import Refusal
@@ -25,7 +30,7 @@ from projects.models import Membership, Project, Role
 
 PASSWORD = "lapidary-demo"  # noqa: S105 - printed by `make demo`, refused in production
 NAMESPACE = UUID("6f0d6a2e-5d0c-4b7e-9b1e-3d2c5a7f1e55")
-PLANNED = 60  # that are left for people
+PLANNED = 60  # dialogues left for people to write
 IMPORTED = 8
 DESCRIPTION = (
     "Write chats with the model that ships with Lapidary. 和 Lapidary 自带的模型一起写闲聊。\n\n"
@@ -40,7 +45,7 @@ PEOPLE = [
     ("eric", "Eric Olsen", "en", [Role.ENGINEER]),
     ("mara", "Mara Novak", "en", [Role.MANAGER]),
 ]
-# As the scripts call them: their sign-in names, with which nobody can sign in, and what is shown.
+# By their names in the scripts: user name and display name. Nobody can sign in as a robot.
 ROBOTS = {
     "ada": ("demo-robot-ada", "demo robot Ada"),
     "bert": ("demo-robot-bert", "demo robot Bert"),
@@ -54,44 +59,52 @@ ROBOTS = {
 
 
 class Command(BaseCommand):
-    help = "Make the demo people, the demo projects and their dialogues (nothing happens to what is there already)."
+    help = (
+        "Create the demo people, the demo projects and their dialogues. Does not change what exists already."
+    )
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.PRODUCTION:
             raise CommandError("The demo logins are public; this is refused with PRODUCTION=1.")
-        people = {name: self._person(name, shown, language) for name, shown, language, _roles in PEOPLE}
-        scripted = make_scripted(people["mara"], people["eric"])  # first: lists begin with the newest
+        people = {
+            name: self._person(name, display_name, language)
+            for name, display_name, language, _roles in PEOPLE
+        }
+        # First, because lists begin with the newest project.
+        scripted = create_scripted_project(people["mara"], people["eric"])
         project = self._project(people["mara"])
-        quality = make_quality(people["mara"], people["eric"])
-        helpdesk = make_helpdesk(people["mara"], people["eric"])
-        for each in (project, helpdesk, quality, scripted):
-            for name, _shown, _language, roles in PEOPLE:
-                Membership.objects.get_or_create(project=each, user=people[name], defaults={"roles": roles})
+        quality = create_quality_project(people["mara"], people["eric"])
+        helpdesk = create_helpdesk_project(people["mara"], people["eric"])
+        for demo_project in (project, helpdesk, quality, scripted):
+            for name, _display_name, _language, roles in PEOPLE:
+                Membership.objects.get_or_create(
+                    project=demo_project, user=people[name], defaults={"roles": roles}
+                )
         robots = [self._robot(quality, *ROBOTS[name]) for name in ("cleo", "小禾")]
-        judge_quality(quality, people["ann"], robots)
-        cut(quality, people["mara"])
+        label_quality_project(quality, people["ann"], robots)
+        cut_quality_batches(quality, people["mara"])
         try:
             with transaction.atomic():
                 self._write_dialogues(project, people)
-        except Refusal as refusal:  # an older demo, in which Ann holds as many dialogues as she may
+        except Refusal as refusal:  # in an older demo Ann has as many open dialogues as allowed
             self.stderr.write(f"The demo dialogues were not written: {refusal}")
-        self._import_some(project, people["eric"])
-        for name, _shown, _language, roles in PEOPLE:
+        self._import_chats(project, people["eric"])
+        for name, _display_name, _language, roles in PEOPLE:
             self.stdout.write(f"{name:8} {PASSWORD}  {', '.join(str(role.label) for role in roles)}")
 
-    def _person(self, username: str, shown: str, language: str) -> User:
+    def _person(self, username: str, display_name: str, language: str) -> User:
         person, created = User.objects.get_or_create(
-            username=username, defaults={"display_name": shown, "language": language}
+            username=username, defaults={"display_name": display_name, "language": language}
         )
         if created:
             person.set_password(PASSWORD)
             person.save(update_fields=["password"])
         return person
 
-    def _robot(self, project: Project, username: str, shown: str) -> User:
+    def _robot(self, project: Project, username: str, display_name: str) -> User:
         robot, created = User.objects.get_or_create(
-            username=username, defaults={"display_name": shown, "imported": True}
+            username=username, defaults={"display_name": display_name, "imported": True}
         )
         if created:
             robot.set_unusable_password()
@@ -113,31 +126,31 @@ class Command(BaseCommand):
         return project
 
     def _write_dialogues(self, project: Project, people: dict[str, User]) -> None:
-        to_write = scripts()
-        if Assignment.objects.filter(claim_id=id_of(to_write[0], "claim")).exists():
+        to_write = load_scripts()
+        if Assignment.objects.filter(claim_id=script_id(to_write[0], "claim")).exists():
             return
         plan = uuid5(NAMESPACE, "written")
         plan_dialogues(project=project, actor=people["mara"], count=len(to_write), plan_id=plan, priority=-1)
         robots = {name: self._robot(project, *names) for name, names in ROBOTS.items()}
-        offered = other_candidates()
+        candidates = load_candidates()
         for script in to_write:
-            write(
+            write_dialogue(
                 script,
                 author=(people | robots)[script.author],
                 expert=people.get(script.expert),
                 project=project,
-                others=offered[script.key],
+                others=candidates[script.key],
             )
 
-    def _import_some(self, project: Project, engineer: User) -> None:
-        """A small file with two broken lines, so that the pages of imports have something to show."""
+    def _import_chats(self, project: Project, engineer: User) -> None:
+        """Import a small file with two broken lines, so that the pages of imports have something to show."""
         rows = [
             {
                 "id": f"demo-{n}",
                 "language": language,
-                "messages": [{"role": who, "content": text} for who, text in said],
+                "messages": [{"role": role, "content": text} for role, text in messages],
             }
-            for n, (language, said) in enumerate(write_corpus(7, IMPORTED))
+            for n, (language, messages) in enumerate(write_corpus(7, IMPORTED))
         ]
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         lines[3:3] = ['{"id": "demo-broken", "messages": [', '{"id": "demo-empty", "messages": []}']

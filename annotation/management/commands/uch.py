@@ -1,4 +1,4 @@
-"""What the helpdesk dialogues of a project are worth, by their nuggets."""
+"""UCH, AUCH and CUCH of the helpdesk dialogues of a project."""
 
 import json
 from argparse import RawDescriptionHelpFormatter
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             "--position",
             choices=["start", "end"],
             default="start",
-            help="of a nugget: before its first character, or up to its last (default: start)",
+            help="of a nugget: before its first or after its last character (default: start)",
         )
         parser.add_argument("--json", action="store_true", help="machine-readable")
 

@@ -111,5 +111,5 @@ PRESET = Preset(
     protocol=Protocol.AUTHORING,
     guidelines_en=GUIDELINES_EN,
     guidelines_zh=GUIDELINES_ZH,
-    topics=tuple(TopicIdea("en", *one) for one in _EN) + tuple(TopicIdea("zh", *one) for one in _ZH),
+    topics=tuple(TopicIdea("en", *topic) for topic in _EN) + tuple(TopicIdea("zh", *topic) for topic in _ZH),
 )

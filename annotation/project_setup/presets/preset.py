@@ -1,3 +1,5 @@
+"""The shape of a preset."""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ class TopicIdea:
 
 @dataclass(frozen=True, slots=True)
 class LabellingDefaults:
-    """Fields of LabellingSettings; those that are not here keep the defaults of the model."""
+    """Values for LabellingSettings. Its other fields keep the defaults of the model."""
 
     overlap: int
     resolution: str
@@ -24,7 +26,7 @@ class LabellingDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a new project starts with; everything can be changed later in the project.
+    """What a new project starts with. Everything can be changed later in the project.
 
     schema (see annotation.labelling.schema.reading.read_schema) and labelling: only for the protocol `labelling`.
     """

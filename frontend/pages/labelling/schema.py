@@ -220,7 +220,7 @@ def preset(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     labelling_project(signed_in(request), slug, Capability.CONFIGURE)
     if name not in PRESETS:
         raise NotFound(_("There is no preset “%(name)s”.") % {"name": name}, _("Choose one of the list."))
-    return _yaml(presets.yaml_of(name))
+    return _yaml(presets.preset_yaml(name))
 
 
 def _yaml(text: str, headers: dict[str, str] | None = None) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from annotation.overview.selectors.overview import overviews
+from annotation.overview.selectors import overviews
 from frontend.pages import signed_in
 from frontend.pages.projects.project_steps import Shown, next_steps
 from frontend.ui.paging import keyset_page

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
-from annotation.overview.selectors.overview import Overview, Step, overviews, steps_for
+from annotation.overview.selectors import Overview, Step, overviews, steps_for
 from jobs.selectors import live_workers
 from projects.models import Project, Protocol
 from projects.roles import Capability

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from accounts.models import User
 from annotation.expert_review.selectors import review_counts
 from annotation.labelling.selectors.workbench import labelling_progress
-from annotation.overview.selectors.overview import Overview, overviews
-from annotation.project_setup.presets import PRESETS
+from annotation.overview.selectors import Overview, overviews
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from annotation.tasks.selectors.queue import task_counts, today_of
 from common.refusals import NotAllowed, Refusal
@@ -119,8 +119,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
         except Refusal as refusal:
             form.add_error(_field_of(form, refusal), str(refusal))
             # Sent again, the form is a request of its own.
-            form.data = form.data.copy()
-            form.data["id"] = str(uuid4())
+            form.data = {**request.POST.dict(), "id": str(uuid4())}
         else:
             messages.success(request, _("The project is made, and you manage it. Next: who takes part?"))
             return redirect("project", made.slug)

@@ -15,7 +15,7 @@ from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.planning import plan_labelling
-from annotation.overview.selectors.overview import overviews
+from annotation.overview.selectors import overviews
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from frontend.pages.labelling.labelling import submitted_by
 from projects.models import Project, Role

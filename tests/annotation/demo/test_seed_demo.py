@@ -17,8 +17,8 @@ from pytest_django import DjangoDbBlocker
 from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.authoring.selectors.queue import vetoed_assignments
-from annotation.demo.reading import LANGUAGES, other_candidates, scripts
-from annotation.demo.writing import VERSION
+from annotation.demo.dialogue_scripts import LANGUAGES, load_candidates, load_scripts
+from annotation.demo.dialogue_writer import VERSION
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.selectors import review_counts
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
@@ -99,7 +99,7 @@ def test_there_are_finished_dialogues_of_enough_rounds_in_every_review_state(dem
 
 def test_actions_are_those_of_the_scripts(demo: Project) -> None:
     written = Counter(Utterance.objects.filter(turn__position__gt=0).values_list("action", flat=True))
-    meant = Counter(line.action for script in scripts() for line in script.lines[1:])
+    meant = Counter(line.action for script in load_scripts() for line in script.lines[1:])
     assert written == meant
     shares = {action: round(100 * n / meant.total()) for action, n in meant.items()}
     assert shares["select"] == pytest.approx(18, abs=2)
@@ -187,8 +187,8 @@ def test_ann_has_something_to_confirm(demo: Project) -> None:
 
 
 def test_the_scripts_can_be_read_and_have_candidates() -> None:
-    offered = other_candidates()
-    for script in scripts():
+    offered = load_candidates()
+    for script in load_scripts():
         assert script.language in LANGUAGES
         assert script.lines[0].action == ""
         assert len(offered[script.key]) == len(script.lines) - 1

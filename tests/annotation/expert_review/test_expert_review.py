@@ -26,7 +26,7 @@ from annotation.expert_review.services import (
     submit_verdict,
     withdraw_verdict,
 )
-from annotation.overview.selectors.overview import overviews
+from annotation.overview.selectors import overviews
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Invalid, NotAllowed, Refusal

@@ -15,7 +15,7 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.schemas import save_schema
 from annotation.labelling.services.settings import update_labelling
 from annotation.labelling.services.submissions import SentLabels, skip_task, submit_labels
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
 from annotation.tasks.services.assignment import reap_expired_leases, release, renew_lease

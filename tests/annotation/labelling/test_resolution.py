@@ -21,7 +21,7 @@ from annotation.labelling.services.resolution import (
     propose_decision,
     resolve_answers,
 )
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.tasks.models.work import TaskState
 
 SPEAKERS = ["customer", "helpdesk", "customer"]

@@ -19,7 +19,7 @@ from annotation.labelling.selectors.schemas import (
     schema_versions,
 )
 from annotation.labelling.services.schemas import mark_used, save_schema, use_schema
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Project, Protocol, Role
 from tests.conftest import Joins

@@ -22,7 +22,7 @@ from annotation.onboarding.services.admission_tests import start_new_edition, up
 from annotation.onboarding.services.admissions import admit, grant_try
 from annotation.onboarding.services.gold import make_gold, retire_gold
 from annotation.onboarding.services.tries import draw_gold, score, start_try
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.overview.selectors.overview import Overview, Step, overviews, steps_for
+from annotation.overview.selectors import Overview, Step, overviews, steps_for
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Project, Role
 from projects.roles import CAPABILITIES

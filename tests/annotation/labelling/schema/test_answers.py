@@ -14,7 +14,7 @@ from annotation.labelling.schema.answers import (
 )
 from annotation.labelling.schema.questions import QuestionSchema, Scope
 from annotation.labelling.schema.reading import read_schema
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from tests.annotation.labelling.schema import generated
 
 

@@ -13,7 +13,7 @@ from annotation.labelling.schema.errors import InvalidSchema, SchemaProblem
 from annotation.labelling.schema.questions import Scope
 from annotation.labelling.schema.reading import read_schema
 from annotation.labelling.schema.yaml_text import read_yaml, to_yaml
-from annotation.project_setup.presets import PRESETS
+from annotation.project_setup.presets.registry import PRESETS
 from tests.annotation.labelling.schema import generated
 
 AT_ONCE = 20  # seconds, on a machine that does other work as well; what is not bounded takes hours

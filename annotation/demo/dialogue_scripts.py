@@ -1,10 +1,10 @@
-"""The demo dialogues as they stand in en.txt and zh.txt.
+"""Reads the scripts of the demo dialogues, en.txt and zh.txt. The format, line by line:
 
-## KEY AUTHOR DAYS STATE [EXPERT]   begins a dialogue, finished so many days ago; STATE: passed, vetoed, unreviewed, or
-                                   open and saved for one that is still being written
+## KEY AUTHOR DAYS STATE [EXPERT]   starts a dialogue, finished DAYS ago; STATE: passed, vetoed or unreviewed; open or
+                                   saved for a dialogue that is still being written
 ! reason, !N remark on turn N      of a veto
-  opening                          two blanks
-= text                             selected: a candidate as it was
+  opening                          begins with two spaces
+= text                             selected: equals a candidate
 ~ text << candidate                revised from a candidate
 + text                             rewritten
 """
@@ -23,7 +23,7 @@ SIGNS: Final = {"  ": "", "= ": "select", "~ ": "revise", "+ ": "rewrite"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An utterance; action: "" for the opening; source: the candidate that it was selected or revised from."""
+    """An utterance. action: "" for the opening. source: the candidate that it was selected or revised from."""
 
     text: str
     action: str
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(slots=True)
 class Script:
-    """A dialogue to be written: by whom, how many days ago, and what became of it. remarks: by turn, from 1."""
+    """A dialogue to write: its author, how many days ago, and its final state. remarks: by turn, from 1."""
 
     key: str
     language: str
@@ -45,10 +45,10 @@ class Script:
     lines: list[Line] = field(default_factory=list)
 
 
-def scripts() -> list[Script]:
-    """The oldest first."""
-    found = [script for language in LANGUAGES for script in _read(language)]
-    return sorted(found, key=lambda script: -script.days_ago)
+def load_scripts() -> list[Script]:
+    """All scripts, the oldest dialogue first."""
+    scripts = [script for language in LANGUAGES for script in _read(language)]
+    return sorted(scripts, key=lambda script: -script.days_ago)
 
 
 def _read(language: str) -> Iterator[Script]:
@@ -60,12 +60,12 @@ def _read(language: str) -> Iterator[Script]:
             key, author, days, state, *expert = line[3:].split()
             script = Script(key, language, author, int(days), state, expert[0] if expert else "")
         elif script and line and not line.startswith("# "):
-            _add(script, line)
+            _add_line(script, line)
     if script:
         yield script
 
 
-def _add(script: Script, line: str) -> None:
+def _add_line(script: Script, line: str) -> None:
     if not line.startswith("!"):
         text, _arrow, source = line[2:].partition(" << ")
         action = SIGNS[line[:2]]
@@ -78,7 +78,7 @@ def _add(script: Script, line: str) -> None:
         script.reason = words
 
 
-def other_candidates() -> dict[str, list[list[str]]]:
-    """What the demo model said to each dialogue: nine texts for every turn after the opening."""
-    read: dict[str, list[list[str]]] = json.loads(CANDIDATES.read_text(encoding="utf-8"))
-    return read
+def load_candidates() -> dict[str, list[list[str]]]:
+    """The demo model's candidates by dialogue: nine texts for every turn after the opening."""
+    candidates: dict[str, list[list[str]]] = json.loads(CANDIDATES.read_text(encoding="utf-8"))
+    return candidates

@@ -1,4 +1,4 @@
-"""The labelling projects of the demo: helpdesk dialogues with labels of three robots, and chats to be judged."""
+"""The labelling projects of the demo: helpdesk dialogues labelled by three robots, and chats to judge."""
 
 import io
 import json
@@ -14,8 +14,8 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan
 from annotation.batch_review.services.cutting import cut_batches
-from annotation.demo.helpdesk import as_file
-from annotation.demo.writing import NAMESPACE
+from annotation.demo.dialogue_writer import NAMESPACE
+from annotation.demo.helpdesk_file import helpdesk_file
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.settings import update_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
@@ -47,13 +47,13 @@ REASONS: Final[Mapping[int, Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two people answer about the quality of a dialogue, then each once more; None: not yet."""
+    """The answers of two people about the quality of a dialogue, and their second answers; None: not answered yet."""
 
     first: tuple[int, int]
-    then: tuple[int | None, int | None] = (None, None)
+    second: tuple[int | None, int | None] = (None, None)
 
 
-# Agreed at once, agreed on second thoughts, for a trainer to decide, and one that waits for the second person.
+# Agreed at once, agreed on the second answer, disputed, and one that waits for the second person.
 BY_ROBOTS: Final = (
     *(Pair((score, score)) for score in (2, 1, 2, 0, 2, 1, 1, 2)),
     Pair((2, 1), (1, None)),
@@ -64,34 +64,34 @@ BY_ROBOTS: Final = (
 WITH_ANN: Final = (Pair((1, 1)), Pair((2, 1), (2, None)))
 
 
-def make_helpdesk(manager: User, engineer: User) -> Project:
-    """Two thirds of the dialogues come with labels of three imported annotators. Safe to repeat."""
-    project = _project("helpdesk", "dialeval", "Helpdesk 客服", manager)
+def create_helpdesk_project(manager: User, engineer: User) -> Project:
+    """Two thirds of the dialogues are imported with the labels of three annotators. Safe to repeat."""
+    project = _get_or_create_project("helpdesk", "dialeval", "Helpdesk 客服", manager)
     update_labelling(project=project, actor=manager, changes={"overlap": 2})
-    _import(project, engineer, as_file(LABELLED_HELPDESK), "helpdesk.json", "dialeval")
+    _import(project, engineer, helpdesk_file(LABELLED_HELPDESK), "helpdesk.json", "dialeval")
     return project
 
 
-def make_quality(manager: User, engineer: User) -> Project:
-    """Chats of the demo's corpus, to be judged by two people each. Safe to repeat."""
-    project = _project("quality", "diqad", "Quality 质量", manager)
+def create_quality_project(manager: User, engineer: User) -> Project:
+    """Chats of the demo's corpus, each judged by two people. Safe to repeat."""
+    project = _get_or_create_project("quality", "diqad", "Quality 质量", manager)
     rows = [
         {
             "id": f"chat-{n}",
             "language": language,
             "messages": [
                 {"role": ("user", "assistant")[place % 2], "content": text}
-                for place, (_who, text) in enumerate(said)
+                for place, (_speaker, text) in enumerate(messages)
             ],
         }
-        for n, (language, said) in enumerate(write_corpus(11, CHATS))
+        for n, (language, messages) in enumerate(write_corpus(11, CHATS))
     ]
     file = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     _import(project, engineer, file.encode(), "chats.jsonl", "messages")
     return project
 
 
-def _project(slug: str, preset: str, title: str, manager: User) -> Project:
+def _get_or_create_project(slug: str, preset: str, title: str, manager: User) -> Project:
     found = Project.objects.filter(slug=slug).first()
     return found or create_project(
         slug=slug, preset=preset, title=title, description=DESCRIPTIONS[slug], actor=manager
@@ -111,42 +111,42 @@ def _import(project: Project, engineer: User, file: bytes, name: str, format: st
     run_job(job_id=job.pk)
 
 
-def judge_quality(project: Project, ann: User, robots: Sequence[User]) -> None:
-    """Judgements in every state, through the services that people use. Safe to repeat."""
+def label_quality_project(project: Project, ann: User, robots: Sequence[User]) -> None:
+    """Label through the services that people use, so that tasks of every state exist. Safe to repeat."""
     for n, pair in enumerate(BY_ROBOTS):
-        _judge(project, n, robots, pair)
+        _label(project, n, robots, pair)
     for n, pair in enumerate(WITH_ANN, start=len(BY_ROBOTS)):
-        _judge(project, n, (robots[0], ann), pair)
+        _label(project, n, (robots[0], ann), pair)
 
 
-def cut(project: Project, manager: User) -> None:
-    """Batches of eight: the first has all its labels, so it is sealed and waits for a controller. Safe to repeat."""
+def cut_quality_batches(project: Project, manager: User) -> None:
+    """Cut batches of eight. The first is fully labelled, so it is sealed and waits for review. Safe to repeat."""
     BatchPlan.objects.get_or_create(
         project=project, defaults={"question": "quality", "batch_size": IN_BATCH, "sample_size": IN_SAMPLE}
     )
     cut_batches(project=project, actor=manager, cut_id=uuid5(NAMESPACE, "quality batches"))
 
 
-def _judge(project: Project, n: int, people: Sequence[User], pair: Pair) -> None:
-    held = [
+def _label(project: Project, n: int, people: Sequence[User], pair: Pair) -> None:
+    assignments = [
         claim_next_task(annotator=person, project=project, claim_id=uuid5(NAMESPACE, f"quality {n} {place}"))
         for place, person in enumerate(people)
     ]
-    for stage, scores in enumerate((pair.first, pair.then)):
+    for stage, scores in enumerate((pair.first, pair.second)):
         for place, score in enumerate(scores):
             if score is not None:
-                _send(held[place], score, f"quality {n} {place} {stage}")
+                _submit(assignments[place], score, f"quality {n} {place} {stage}")
 
 
-def _send(assignment: Assignment, score: int, key: str) -> None:
-    """Sent 45 seconds after the dialogue was shown, so that the time floor holds here too."""
-    sent_id, dice = uuid5(NAMESPACE, key), Random(key)
-    if Submission.objects.filter(pk=sent_id).exists():
+def _submit(assignment: Assignment, score: int, key: str) -> None:
+    """Submit 45 seconds after the dialogue was shown, to respect the minimum reading time."""
+    submission_id, dice = uuid5(NAMESPACE, key), Random(key)
+    if Submission.objects.filter(pk=submission_id).exists():
         return
     Assignment.objects.filter(pk=assignment.pk).update(served_at=timezone.now() - READING)
     schema = assignment.project.labelling.schema
     labels = SentLabels(
-        id=sent_id,
+        id=submission_id,
         schema=schema.version if schema else 0,
         answers={"dialogue": _answers(score, dice), "utterances": {}},
         note="" if score else dice.choice(["He was simply sent away.", "没有理会对方的心情。"]),
@@ -157,7 +157,7 @@ def _send(assignment: Assignment, score: int, key: str) -> None:
 
 
 def _answers(score: int, dice: Random) -> dict[str, Any]:
-    given: dict[str, Any] = {"verify": 0, "quality": score}
+    answers: dict[str, Any] = {"verify": 0, "quality": score}
     if REASONS[score]:
-        given[f"reasons_{score}"] = [dice.choice(REASONS[score])]
-    return given
+        answers[f"reasons_{score}"] = [dice.choice(REASONS[score])]
+    return answers

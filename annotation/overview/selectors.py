@@ -1,4 +1,4 @@
-"""What is to be done in somebody's projects: the counts, and the order of the next steps that every page shows."""
+"""What a person can do next in their projects: the counts, and the order of the steps that every page shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,15 @@ from projects.roles import Capability
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """open: what the person holds; came_back: the person's vetoed dialogues whose reasons are not read yet;
-    to_confirm: what the person has to confirm; untested: they have to pass the admission test first; unreviewed: what
-    waits for experts; passed, vetoed: what they decided; dialogues: that are finished; tasks: planned; free: tasks that
-    still want people; disputed: dialogues that a trainer has to decide; labelled: those whose final label may leave;
-    to_judge: batches that wait for a controller; asked: threads without an answer; annotators: who could."""
+    """The counts of one project.
+
+    Of the person: open (assignments), came_back (vetoed dialogues whose reasons are unread), to_confirm (labels),
+    untested (has to pass the admission test first).
+    Of dialogues: dialogues (finished), unreviewed, passed and vetoed (by experts), disputed (a trainer has to decide),
+    labelled (the final label can be exported).
+    Of the project: tasks (planned), free (tasks with open slots), to_judge (batches that wait for a controller),
+    asked (threads without an answer), annotators.
+    """
 
     open: int = 0
     came_back: int = 0
@@ -50,25 +54,25 @@ class Overview:
 
     @property
     def unplanned(self) -> int:
-        """Of a labelling project: dialogues without a task."""
+        """The dialogues of a labelling project that have no task."""
         return max(0, self.dialogues - self.tasks)
 
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
-    """By project id; eight queries, however many projects."""
+    """The counts by project id. Eight queries for any number of projects."""
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
     vetoed = Q(Exists(unread), state="submitted", dialogue__review_state=ReviewState.VETOED)
     mine = Assignment.objects.filter(annotator=user, project__in=projects)
     finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
-    waits = Q(review_state=ReviewState.UNREVIEWED)
+    is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
     counted = [
         _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
         _by_project(
             finished,
             dialogues=Count("id"),
-            unreviewed=Count("id", filter=waits & FOR_EXPERTS),
+            unreviewed=Count("id", filter=is_unreviewed & FOR_EXPERTS),
             passed=Count("id", filter=Q(review_state=ReviewState.PASSED)),
             vetoed=Count("id", filter=Q(review_state=ReviewState.VETOED)),
         ),
@@ -94,7 +98,7 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
     ]
     tests = projects_needing_admission(user, projects)
     return {
-        project.pk: Overview(**_together(counted, project.pk), untested=project.pk in tests)
+        project.pk: Overview(**_merge_counts(counted, project.pk), untested=project.pk in tests)
         for project in projects
     }
 
@@ -104,15 +108,15 @@ def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int
     return {row.pop("project"): row for row in counted}
 
 
-def _together(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, Any]:
-    found = {name: n for one in counted for name, n in one.get(project, {}).items()}
-    unbatched, rounds = found.pop("unbatched", 0), found.pop("rounds", 0)
-    # Once there are batches, only what is in an accepted one leaves.
-    return found | {"labelled": found.get("labelled", 0) + (0 if rounds else unbatched)}
+def _merge_counts(counted: Sequence[dict[int, dict[str, int]]], project: int) -> dict[str, Any]:
+    counts = {name: n for by_project in counted for name, n in by_project.get(project, {}).items()}
+    unbatched, rounds = counts.pop("unbatched", 0), counts.pop("rounds", 0)
+    # Once a project has batches, only dialogues of accepted batches are exported.
+    return counts | {"labelled": counts.get("labelled", 0) + (0 if rounds else unbatched)}
 
 
 class Step(StrEnum):
-    """Something to do in a project. The values are the names of the pages where it is done."""
+    """Something to do in a project. The values are the URL names of the pages where it is done."""
 
     WRITE = "queue"
     CONFIRM = "confirmations"
@@ -153,26 +157,26 @@ ONLY_IN = {
 }
 
 
-def steps_for(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Step]:
-    """What the person may do, the most urgent first: that one is the next step on every page.
+def steps_for(project: Project, granted: frozenset[Capability], counts: Overview) -> list[Step]:
+    """The steps that the person may take, the most urgent first: it is the next step on every page.
 
-    Own work comes before others', what people wait for before what can wait: words before reviews, reviews before
-    exports, exports of what is settled before making more.
+    The person's own work comes before that of others, and work that others wait for before the rest: writing before
+    reviews, reviews before exports, exports before more plans.
     """
-    labels = project.protocol == Protocol.LABELLING
+    is_labelling = project.protocol == Protocol.LABELLING
     urgent = {
-        Step.CONFIRM: bool(seen.to_confirm),
-        Step.WRITE: bool(seen.open or seen.came_back or seen.free),
-        Step.TEST: seen.untested,
-        Step.LABEL: bool(seen.open or seen.free),
-        Step.DECIDE: bool(seen.disputed),
-        Step.ANSWER: bool(seen.asked),
-        Step.REVIEW: bool(seen.unreviewed),
-        Step.JUDGE: bool(seen.to_judge),
-        Step.IMPORT: labels and not seen.dialogues,
-        Step.EXPORT: bool(seen.labelled if labels else seen.passed),
-        Step.PEOPLE: not seen.annotators,
-        Step.PLAN: bool(seen.unplanned) if labels else not seen.free,
+        Step.CONFIRM: bool(counts.to_confirm),
+        Step.WRITE: bool(counts.open or counts.came_back or counts.free),
+        Step.TEST: counts.untested,
+        Step.LABEL: bool(counts.open or counts.free),
+        Step.DECIDE: bool(counts.disputed),
+        Step.ANSWER: bool(counts.asked),
+        Step.REVIEW: bool(counts.unreviewed),
+        Step.JUDGE: bool(counts.to_judge),
+        Step.IMPORT: is_labelling and not counts.dialogues,
+        Step.EXPORT: bool(counts.labelled if is_labelling else counts.passed),
+        Step.PEOPLE: not counts.annotators,
+        Step.PLAN: bool(counts.unplanned) if is_labelling else not counts.free,
         Step.STATISTICS: True,
     }
     elsewhere = {

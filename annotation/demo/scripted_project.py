@@ -1,4 +1,4 @@
-"""The demo project of scripted annotators: enough annotated dialogues to try “train, compare, promote” with."""
+"""The demo project of scripted annotators: enough dialogues to try “train, compare, promote”."""
 
 import io
 from typing import Final
@@ -6,7 +6,7 @@ from uuid import uuid5
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
-from annotation.demo.writing import NAMESPACE
+from annotation.demo.dialogue_writer import NAMESPACE
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, ReviewState
 from dialogues.services.imports import start_import
@@ -16,7 +16,7 @@ from jobs.services import run_job
 from projects.models import Project
 
 SLUG: Final = "scripted"
-PLANNED: Final = 20  # that are left for people
+PLANNED: Final = 20  # dialogues left for people to write
 DESCRIPTION: Final = (
     "A log to train a first model on: export it, train, compare, promote. "
     "用来训练第一个模型的标注日志：导出、训练、对比、启用。\n\n"
@@ -26,9 +26,12 @@ DESCRIPTION: Final = (
 )
 
 
-def make_scripted(manager: User, engineer: User) -> Project:
-    """The dialogues count as reviewed, so that exports and trainings take them; some more are planned, to be written
-    with what was trained. Safe to repeat."""
+def create_scripted_project(manager: User, engineer: User) -> Project:
+    """Create the project and import its log. Safe to repeat.
+
+    The dialogues count as reviewed, so that exports and training runs use them. More are planned, to be written with
+    the trained model.
+    """
     project = Project.objects.filter(slug=SLUG).first() or create_project(
         slug=SLUG,
         preset="diamante",

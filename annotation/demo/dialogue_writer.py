@@ -1,6 +1,6 @@
-"""Writing the demo dialogues through the services that people use, then dating them back.
+"""Writes the demo dialogues through the services that people use, then backdates them.
 
-The candidates come from a file instead of a worker, so that the first start of the demo needs neither a model nor time.
+The candidates come from a file instead of a worker: the first start of the demo needs no model and little time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from accounts.models import User
 from annotation.authoring.models import Draft, Turn
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.turns import SentTurn, submit_turn
-from annotation.demo.reading import Line, Script
+from annotation.demo.dialogue_scripts import Line, Script
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.services import Remark, submit_verdict
 from annotation.tasks.models.work import Assignment, AssignmentState
@@ -41,41 +41,41 @@ PACES: Final[Mapping[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Of a turn: when it was stored, and milliseconds before that."""
+    """The times of a turn: when it was stored, and the milliseconds spent on it before."""
 
     stored: datetime
     active_ms: int
     idle_ms: int
 
 
-def id_of(script: Script, what: object) -> UUID:
+def script_id(script: Script, what: object) -> UUID:
     return uuid5(NAMESPACE, f"{script.key}:{what}")
 
 
-def write(
+def write_dialogue(
     script: Script, *, author: User, expert: User | None, project: Project, others: Sequence[Sequence[str]]
 ) -> Assignment:
-    """Claim, write, and finish or keep one dialogue; others: what the model offered at each turn. Safe to repeat."""
+    """Claim and write one dialogue, then finish or save it. others: the model's candidates by turn. Safe to repeat."""
     dice = Random(script.key)
-    assignment = claim_next_task(annotator=author, project=project, claim_id=id_of(script, "claim"))
+    assignment = claim_next_task(annotator=author, project=project, claim_id=script_id(script, "claim"))
     times = _times(script, dice)
-    sets: list[CandidateSet | None] = []
+    candidate_sets: list[CandidateSet | None] = []
     request: CandidateRequest | None = None
     for place, (line, when) in enumerate(zip(script.lines, times, strict=True)):
-        shown = _answer(request, line, others[place - 1], dice) if request else None
-        sets.append(shown)
-        sent = _sent(script, place, line, shown, when)
+        shown = _store_candidates(request, line, others[place - 1], dice) if request else None
+        candidate_sets.append(shown)
+        sent = _turn_to_send(script, place, line, shown, when)
         request = submit_turn(annotator=author, assignment_id=assignment.pk, sent=sent).request
-    _end(script, assignment, author)
-    _date_back(assignment, sets, times, dice)
+    _finish_or_save(script, assignment, author)
+    _backdate(assignment, candidate_sets, times, dice)
     if expert:
-        _judge(script, assignment.dialogue_id, expert, times[-1].stored, dice)
+        _review(script, assignment.dialogue_id, expert, times[-1].stored, dice)
     assignment.refresh_from_db()
     return assignment
 
 
 def _times(script: Script, dice: Random) -> list[Times]:
-    """One after the other; the last one some days ago, or within this quarter of an hour."""
+    """The times of all turns in order. The last turn is `days_ago`, or within the last quarter of an hour."""
     begun = timezone.now() - timedelta(
         days=script.days_ago, hours=dice.uniform(0, 4) if script.days_ago else 0
     )
@@ -85,16 +85,18 @@ def _times(script: Script, dice: Random) -> list[Times]:
         idle = dice.uniform(20, 150) if dice.random() < 0.12 else 0.0
         at += timedelta(seconds=active + idle)
         times.append(Times(at, round(active * 1000), round(idle * 1000)))
-    late = max(timedelta(), at - timezone.now() + timedelta(minutes=2))
-    return [Times(one.stored - late, one.active_ms, one.idle_ms) for one in times]
+    excess = max(timedelta(), at - timezone.now() + timedelta(minutes=2))
+    return [Times(turn.stored - excess, turn.active_ms, turn.idle_ms) for turn in times]
 
 
-def _answer(request: CandidateRequest, line: Line, others: Sequence[str], dice: Random) -> CandidateSet:
-    """What generation.worker does with a model's reply: a set in random order, the source somewhere in it."""
+def _store_candidates(
+    request: CandidateRequest, line: Line, others: Sequence[str], dice: Random
+) -> CandidateSet:
+    """Store a set in random order, as generation.worker does. It includes the source of the line."""
     texts = [text for text in others if text not in (line.source, line.text)]
     texts = [*([line.source] if line.source else []), *texts][: request.count]
     dice.shuffle(texts)
-    made = CandidateSet.objects.create(
+    candidate_set = CandidateSet.objects.create(
         dialogue_id=request.dialogue_id,
         position=request.position,
         candidates=[
@@ -105,14 +107,18 @@ def _answer(request: CandidateRequest, line: Line, others: Sequence[str], dice: 
         sampling=request.sampling,
         seed=request.seed,
     )
-    CandidateRequest.objects.filter(pk=request.pk).update(state=RequestState.DONE, candidate_set=made)
-    return made
+    CandidateRequest.objects.filter(pk=request.pk).update(
+        state=RequestState.DONE, candidate_set=candidate_set
+    )
+    return candidate_set
 
 
-def _sent(script: Script, place: int, line: Line, shown: CandidateSet | None, when: Times) -> SentTurn:
+def _turn_to_send(
+    script: Script, place: int, line: Line, shown: CandidateSet | None, when: Times
+) -> SentTurn:
     texts = [candidate["text"] for candidate in shown.candidates] if shown else []
     return SentTurn(
-        id=id_of(script, place),
+        id=script_id(script, place),
         position=place,
         text=line.text,
         candidate_set=shown.pk if shown else None,
@@ -122,24 +128,24 @@ def _sent(script: Script, place: int, line: Line, shown: CandidateSet | None, wh
     )
 
 
-def _end(script: Script, assignment: Assignment, author: User) -> None:
+def _finish_or_save(script: Script, assignment: Assignment, author: User) -> None:
     if script.state == "saved":
         save_for_later(annotator=author, assignment_id=assignment.pk)
     elif script.state != "open":
         finish_dialogue(annotator=author, assignment_id=assignment.pk)
-        # Nobody will write a turn after the last one.
+        # The dialogue has no next turn that needs candidates.
         CandidateRequest.objects.filter(dialogue=assignment.dialogue_id, state=RequestState.QUEUED).update(
             state=RequestState.CANCELLED
         )
 
 
-def _judge(script: Script, dialogue_id: int, expert: User, finished: datetime, dice: Random) -> None:
+def _review(script: Script, dialogue_id: int, expert: User, finished: datetime, dice: Random) -> None:
     verdict = "pass" if script.state == "passed" else "veto"
     remarks = [Remark(turn - 1, words) for turn, words in script.remarks.items()]
     review = submit_verdict(
         reviewer=expert,
         dialogue_id=dialogue_id,
-        review_id=id_of(script, "review"),
+        review_id=script_id(script, "review"),
         verdict=verdict,
         reason=script.reason,
         remarks=remarks,
@@ -151,29 +157,34 @@ def _judge(script: Script, dialogue_id: int, expert: User, finished: datetime, d
     )
 
 
-def _date_back(
-    assignment: Assignment, sets: Iterable[CandidateSet | None], times: Sequence[Times], dice: Random
+def _backdate(
+    assignment: Assignment,
+    candidate_sets: Iterable[CandidateSet | None],
+    times: Sequence[Times],
+    dice: Random,
 ) -> None:
     begun, ended = times[0].stored - timedelta(milliseconds=times[0].active_ms), times[-1].stored
     turns = list(Turn.objects.filter(assignment=assignment).order_by("position"))
     for turn, when in zip(turns, times, strict=True):
         turn.stored_at = when.stored
     Turn.objects.bulk_update(turns, ["stored_at"])
-    asked = {request.position: request for request in assignment.dialogue.candidate_requests.all()}
-    answered = [(made, asked[made.position], times[made.position - 1].stored) for made in sets if made]
-    for made, request, wanted in answered:
-        _date_request(request, wanted, dice)
-        made.created_at = request.ended_at or wanted
+    requests = {request.position: request for request in assignment.dialogue.candidate_requests.all()}
+    shown = [candidate_set for candidate_set in candidate_sets if candidate_set]
+    for candidate_set in shown:
+        wanted = times[candidate_set.position - 1].stored
+        request = requests[candidate_set.position]
+        _backdate_request(request, wanted, dice)
+        candidate_set.created_at = request.ended_at or wanted
     CandidateRequest.objects.bulk_update(
-        [request for _made, request, _wanted in answered],
+        [requests[candidate_set.position] for candidate_set in shown],
         ["created_at", "wanted_at", "started_at", "ended_at"],
     )
-    CandidateSet.objects.bulk_update([made for made, _request, _wanted in answered], ["created_at"])
-    _date_rows(assignment, begun, ended)
+    CandidateSet.objects.bulk_update(shown, ["created_at"])
+    _backdate_rows(assignment, begun, ended)
 
 
-def _date_request(request: CandidateRequest, wanted: datetime, dice: Random) -> None:
-    """Some were made while the turn before was written, some were on the way, the others were waited for."""
+def _backdate_request(request: CandidateRequest, wanted: datetime, dice: Random) -> None:
+    """Some candidates were ready before the turn, some were being generated, and for the others people waited."""
     luck, took = dice.random(), timedelta(seconds=dice.uniform(0.3, 1.1))
     if luck < READY_SHARE:
         created = wanted - took - timedelta(seconds=dice.uniform(0.5, 4))
@@ -185,7 +196,7 @@ def _date_request(request: CandidateRequest, wanted: datetime, dice: Random) -> 
     request.started_at, request.ended_at = created, created + took
 
 
-def _date_rows(assignment: Assignment, begun: datetime, ended: datetime) -> None:
+def _backdate_rows(assignment: Assignment, begun: datetime, ended: datetime) -> None:
     assignment.refresh_from_db()
     is_finished = assignment.state == AssignmentState.SUBMITTED
     Assignment.objects.filter(pk=assignment.pk).update(

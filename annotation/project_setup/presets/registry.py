@@ -1,0 +1,7 @@
+"""All presets by name."""
+
+from annotation.project_setup.presets import diamante
+from annotation.project_setup.presets.labelling import LABELLING
+from annotation.project_setup.presets.preset import Preset
+
+PRESETS: dict[str, Preset] = {"diamante": diamante.PRESET, **LABELLING}
