@@ -8,6 +8,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission, Ties
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.schema.questions import (
     BilingualText,
     Nugget,
@@ -18,7 +19,7 @@ from annotation.labelling.schema.questions import (
 )
 from annotation.labelling.selectors.dialogue_labels import DialogueLabels, PersonAnswers
 from annotation.labelling.selectors.schemas import load_schema
-from annotation.labelling.services.final_answers import answered_paths, value_at
+from annotation.labelling.services.final_answers import answered_paths
 
 MOST_CHANGES = 12  # of a revision
 COLOURS = 6
@@ -160,7 +161,7 @@ class LabelsInWords:
             for path in paths
             if "/" in path
             and path.rpartition("/")[2] in known
-            and _differ([value_at(one, path) for one in given])
+            and _differ([answer_at(one, path) for one in given])
         }
         return sorted(places)
 
@@ -168,8 +169,8 @@ class LabelsInWords:
         return [self._person(one) for one in self.labels.people]
 
     def _row(self, question: Question, path: str) -> Row | None:
-        values = [value_at(one.now.answers, path) for one in self.labels.people]
-        final = value_at(self.final, path)
+        values = [answer_at(one.now.answers, path) for one in self.labels.people]
+        final = answer_at(self.final, path)
         is_undecided = path in self.undecided
         if final is None and not is_undecided and all(value is None for value in values):
             return None
@@ -204,8 +205,8 @@ class LabelsInWords:
         """The label at a position of the question whose runs are drawn: the final one, else what everybody says."""
         path = f"{position}/{self.runs.key}" if self.runs else ""
         if self.labels.final:
-            return value_at(self.final, path)
-        values = [value_at(one.now.answers, path) for one in self.labels.people]
+            return answer_at(self.final, path)
+        values = [answer_at(one.now.answers, path) for one in self.labels.people]
         return values[0] if values and not _differ(values) else None
 
     def _person(self, one: PersonAnswers) -> Person:
@@ -248,7 +249,7 @@ def _revision(row: Submission, newer: Submission) -> Revision:
     changes = []
     for path in answered_paths([], [row.answers, newer.answers]):
         place, _slash, key = path.rpartition("/")
-        before, after = value_at(row.answers, path), value_at(newer.answers, path)
+        before, after = answer_at(row.answers, path), answer_at(newer.answers, path)
         question = questions.get(key)
         if before != after and question:
             said = (words_of(question, before), words_of(question, after))

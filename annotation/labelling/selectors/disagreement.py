@@ -1,7 +1,7 @@
 """Which dialogues people disagree on most, and about which questions."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import Stage, Submission
 from annotation.labelling.schema.answers import differing_paths
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
@@ -126,18 +127,12 @@ def differing_questions(answered: Sequence[Submission], *, names: bool) -> list[
     return [_spread(path, answered, names) for path in paths]
 
 
-def value_at(answers: Mapping[str, Any], path: str) -> Any:
-    position, _slash, key = path.rpartition("/")
-    part = answers.get("utterances", {}).get(position, {}) if position else answers.get("dialogue", {})
-    return part.get(key)
-
-
 def _spread(path: str, answered: Sequence[Submission], names: bool) -> DifferingQuestion:
     counts: Counter[str] = Counter()
     values: dict[str, Any] = {}
     people: dict[str, list[str]] = {}
     for one in answered:
-        value = value_at(one.answers, path)
+        value = answer_at(one.answers, path)
         values[repr(value)] = value
         counts[repr(value)] += 1
         people.setdefault(repr(value), []).append(one.annotator.shown_name if names else "")

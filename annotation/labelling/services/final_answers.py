@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation.labelling.models.labels import Ties
 from annotation.labelling.schema.answers import Answers
+from annotation.labelling.schema.paths import answer_at, set_answer
 from annotation.labelling.schema.questions import Kind, Question, QuestionSchema
 from measures.voting import majority, median_vote
 
@@ -31,11 +32,11 @@ def unanimous_answers(compared: Sequence[str], answers: Sequence[Mapping[str, An
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, counted = [], set(compared)
     for path in answered_paths(compared, answers):
-        first, *others = [value_at(one, path) for one in answers]
+        first, *others = [answer_at(one, path) for one in answers]
         if any(value != first for value in others):
             undecided += [path] if path in counted else []
         elif first is not None:
-            set_value(result, path, first)
+            set_answer(result, path, first)
     return MergedAnswers(result, undecided, not undecided)
 
 
@@ -50,7 +51,7 @@ def vote_by_question(
         question = schema.by_key.get(path.rpartition("/")[2])
         if question is None:
             continue
-        values = [value_at(one, path) for one in answers]
+        values = [answer_at(one, path) for one in answers]
         if path not in counted:
             value = _uncompared(question, values)
         else:
@@ -59,21 +60,8 @@ def vote_by_question(
             if not decided:
                 undecided.append(path)
         if value is not None:
-            set_value(result, path, value)
+            set_answer(result, path, value)
     return MergedAnswers(result, undecided, unanimous)
-
-
-def value_at(answers: Mapping[str, Any], path: str) -> Any:
-    """The answer at "quality" or "3/nugget"; None where there is none."""
-    place, _slash, key = path.rpartition("/")
-    scope = answers["utterances"].get(place, {}) if place else answers["dialogue"]
-    return scope.get(key)
-
-
-def set_value(answers: Answers, path: str, value: Any) -> None:
-    place, _slash, key = path.rpartition("/")
-    scope = answers["utterances"].setdefault(place, {}) if place else answers["dialogue"]
-    scope[key] = value
 
 
 def answered_paths(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> dict[str, None]:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.schema.answers import Answers, compared_paths, differing_paths
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
@@ -117,15 +118,8 @@ def grade(gold: GoldDialogue, answers: Answers) -> Grade:
     schema = load_schema(gold.schema)
     wrong = differing_paths(schema, gold.answers, answers)
     paths = compared_paths(schema, speakers_in(gold.dialogue_id))
-    answered = [path for path in paths if value_at(gold.answers, path) is not None or path in wrong]
+    answered = [path for path in paths if answer_at(gold.answers, path) is not None or path in wrong]
     return Grade(wrong, len(answered))
-
-
-def value_at(answers: Mapping[str, Any], path: str) -> Any:
-    """The answer at "quality" or "3/nugget"; None if it is not answered."""
-    position, _slash, key = path.rpartition("/")
-    part = answers.get("utterances", {}).get(position, {}) if position else answers.get("dialogue", {})
-    return part.get(key)
 
 
 def score(items: Sequence[tuple[int, int]], unit: str) -> float:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema, Submission
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.selectors.disputes import (
     describe_disputes,
     dispute_for,
@@ -29,7 +30,7 @@ from annotation.labelling.selectors.disputes import (
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import final_label_history, speakers_in
-from annotation.labelling.services.final_answers import answered_paths, value_at
+from annotation.labelling.services.final_answers import answered_paths
 from annotation.labelling.services.resolution import decide_dispute, propose_decision
 from annotation.onboarding.models import Thread
 from annotation.tasks.models.work import Task, TaskState
@@ -192,7 +193,7 @@ def _said(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
     names: dict[str, list[str]] = defaultdict(list)
     said: dict[str, dict[str, Any]] = {}
     for one in answered:
-        value = value_at(one.answers, path)
+        value = answer_at(one.answers, path)
         question = load_schema(one.schema).by_key.get(path.rpartition("/")[2])
         words = words_of(question, value) if question else str(value)
         names[repr(value)].append(one.annotator.shown_name)

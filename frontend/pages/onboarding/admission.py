@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
@@ -44,7 +45,7 @@ from annotation.onboarding.services.admission_tests import (
 )
 from annotation.onboarding.services.admissions import admit, grant_try
 from annotation.onboarding.services.gold import MAX_EXPLANATION, make_gold, retire_gold
-from annotation.onboarding.services.tries import answer_item, start_try, value_at
+from annotation.onboarding.services.tries import answer_item, start_try
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue
 from dialogues.selectors import with_opening
@@ -359,8 +360,8 @@ def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
             {
                 "question": in_language(question.text),
                 "position": int(position) + 1 if position else None,
-                "own": words_of(question, value_at(own, path_)),
-                "right": words_of(question, value_at(right, path_)),
+                "own": words_of(question, answer_at(own, path_)),
+                "right": words_of(question, answer_at(right, path_)),
                 "remark": item.gold.remarks.get(path_) or item.gold.remarks.get(key, ""),
             }
         )

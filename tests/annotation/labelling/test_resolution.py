@@ -13,8 +13,8 @@ from annotation.labelling.schema.answers import (
     count_differing_pairs,
     differing_paths,
 )
+from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.schema.reading import read_schema
-from annotation.labelling.services.final_answers import value_at
 from annotation.labelling.services.resolution import (
     Outcome,
     disagreement_share,
@@ -106,14 +106,14 @@ def test_a_majority_is_what_more_people_gave_than_anything_else(answers: list[di
     outcome = settled(answers, Resolution.MAJORITY)
     tied = []
     for path in COMPARED:
-        given_values = [value_at(one, path) for one in answers]
+        given_values = [answer_at(one, path) for one in answers]
         counts = sorted(
             ((given_values.count(value), value) for value in set(given_values)), key=lambda c: -c[0]
         )
         if len(counts) > 1 and counts[0][0] == counts[1][0]:
             tied.append(path)
         elif outcome.final is not None:
-            assert value_at(outcome.final.answers, path) == counts[0][1]
+            assert answer_at(outcome.final.answers, path) == counts[0][1]
     assert (outcome.final is None) == bool(tied)
     assert outcome.state == (TaskState.DISPUTED if tied else TaskState.FINAL)
 
@@ -138,9 +138,9 @@ def test_one_person_alone_is_said_to_be_one(answers: dict[str, Any]) -> None:
 def test_a_decision_begins_with_what_all_say_and_nothing_else(answers: list[dict[str, Any]]) -> None:
     begins = propose_decision(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
-        values = [value_at(one, path) for one in answers]
+        values = [answer_at(one, path) for one in answers]
         agreed = all(value == values[0] for value in values)
-        assert value_at(begins.answers, path) == (values[0] if agreed else None)
+        assert answer_at(begins.answers, path) == (values[0] if agreed else None)
         assert (path in begins.undecided) is not agreed
 
 
@@ -149,11 +149,11 @@ def test_where_majorities_count_a_decision_begins_with_theirs(answers: list[dict
     settings = LabellingSettings(resolution=Resolution.MAJORITY, ties=Ties.TRAINER)
     begins = propose_decision(settings, SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
-        values = [value_at(one, path) for one in answers]
+        values = [answer_at(one, path) for one in answers]
         counts = sorted((values.count(value) for value in set(values)), reverse=True)
         tied = len(counts) > 1 and counts[0] == counts[1]
         assert (path in begins.undecided) is tied
-        assert tied or values.count(value_at(begins.answers, path)) == counts[0]
+        assert tied or values.count(answer_at(begins.answers, path)) == counts[0]
 
 
 def test_a_decision_forgets_answers_that_no_longer_fit() -> None:
