@@ -21,7 +21,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
-from tests.asking import forget_messages
+from tests.candidate_requests import flush_redis
 from tests.processes import Running, Stack, wait_until
 from tests.sizes import FULL
 
@@ -138,10 +138,10 @@ def writes() -> Callable[..., TurnResult]:
 @pytest.fixture
 def stack(transactional_db: None, tmp_path: Path) -> Iterator[Stack]:
     """Real servers and workers on the test database; the test starts what it needs."""
-    forget_messages()
+    flush_redis()
     with Stack.on_this_database(tmp_path, GENERATION_WARM_UP="0", GENERATION_TIMEOUT="2") as stack:
         yield stack
-    forget_messages()
+    flush_redis()
 
 
 @pytest.fixture

@@ -23,7 +23,13 @@ from generation.models import Generator as GeneratorRow
 from jobs.models import Worker
 from projects.models import Project
 from tests import chromium
-from tests.asking import ask, dialogue_in, forget_messages, scripted, wait_for
+from tests.candidate_requests import (
+    create_dialogue,
+    create_generator,
+    create_request,
+    flush_redis,
+    wait_for_state,
+)
 from tests.processes import Running, Stack, wait_until
 
 FLAGS = [
@@ -90,17 +96,17 @@ def stack(
     with django_db_blocker.unblock():  # type: ignore[attr-defined]
         # A worker loads the model that was asked last; a script is loaded in no time.
         project = create_project(slug="asked-last", preset="diamante", actor=None)
-        request = ask(dialogue_in(project, "Hello?"), scripted("asked-last"))
+        request = create_request(create_dialogue(project, "Hello?"), create_generator("asked-last"))
         with Stack.on_this_database(tmp_path_factory.mktemp("stack")) as made:
             made.worker("default,gpu", "worker")
             made.web()
-            wait_for(request, seconds=60)
+            wait_for_state(request, seconds=60)
             project.delete()
             yield made
             for process in made.running.values():
                 process.kill()  # a worker takes seconds to leave by itself
             Worker.objects.all().delete()  # who it was, said since the last test's tables were emptied
-        forget_messages()
+        flush_redis()
 
 
 @pytest.fixture(scope="package")

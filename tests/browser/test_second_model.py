@@ -10,9 +10,9 @@ from annotation.authoring.services.settings import update_authoring
 from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from projects.models import Project
-from tests.asking import scripted
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
+from tests.candidate_requests import create_generator
 from tests.generation.odd_backends import SCORED
 
 OPENING = "My cat sheds all over the sofa."
@@ -26,7 +26,7 @@ def set_to(project: Project, **changes: Any) -> None:
 def test_scores_are_shown_only_where_the_project_says_so(
     project: Project, anns_assignment: Assignment, ann: User, signs_in: SignedIn, shown: bool
 ) -> None:
-    set_to(project, generator=scripted("scored", SCORED), candidate_order="best", show_scores=shown)
+    set_to(project, generator=create_generator("scored", SCORED), candidate_order="best", show_scores=shown)
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
     texts = bench.says_and_waits(OPENING)
@@ -45,8 +45,8 @@ def test_candidates_of_two_models_come_mixed_and_unmarked(
 ) -> None:
     set_to(
         project,
-        generator=scripted("first", replies=[f"First reply {n}." for n in range(20)]),
-        second_generator=scripted("second", replies=[f"Second reply {n}." for n in range(20)]),
+        generator=create_generator("first", replies=[f"First reply {n}." for n in range(20)]),
+        second_generator=create_generator("second", replies=[f"Second reply {n}." for n in range(20)]),
     )
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
@@ -64,7 +64,7 @@ def test_candidates_of_two_models_come_mixed_and_unmarked(
 def test_a_manager_chooses_a_second_model_and_reads_that_the_order_is_random(
     project: Project, mara: User, signs_in: SignedIn
 ) -> None:
-    scripted("second")
+    create_generator("second")
     page = signs_in(mara)
     page.goto(f"/p/{project.slug}/settings/")
     page.get_by_label("second model").select_option(label="second")

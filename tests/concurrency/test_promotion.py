@@ -20,7 +20,7 @@ from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.models import current_model
 from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
-from tests.asking import dialogue_in, scripted
+from tests.candidate_requests import create_dialogue, create_generator
 from tests.concurrency.test_labels import at_once
 from tests.conftest import Starts
 from tests.preference.learning import generator_of, trained_model
@@ -42,7 +42,7 @@ def models(project: Project, count: int) -> list[RegisteredModel]:
     for model in made:
         options = {"delay": 0.05, "replies": [f"{model.slug} says {number}" for number in range(9)]}
         Generator.objects.filter(pk=generator_of(model).pk).update(
-            backend=scripted().backend, options=options
+            backend=create_generator().backend, options=options
         )
     return made
 
@@ -108,7 +108,10 @@ class Annotator(threading.Thread):
             connections.close_all()
 
     def turn(self) -> None:
-        dialogue, at = dialogue_in(self.project, f"Hello {self.number}.{len(self.asked)}"), time.monotonic()
+        dialogue, at = (
+            create_dialogue(self.project, f"Hello {self.number}.{len(self.asked)}"),
+            time.monotonic(),
+        )
         now = current_model(self.project)
         assert now is not None
         request = request_candidates(dialogue=dialogue, wish=Wish(now.generator, 7, Sampling()))

@@ -18,7 +18,14 @@ from generation import worker
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.services import retry_request, take_over_lost_requests
 from projects.models import Project
-from tests.asking import ask, dialogue_in, forget_messages, scripted, state_of, wait_for
+from tests.candidate_requests import (
+    create_dialogue,
+    create_generator,
+    create_request,
+    flush_redis,
+    state_of,
+    wait_for_state,
+)
 from tests.conftest import Starts
 from tests.processes import ROOT, database_url, wait_until
 
@@ -46,7 +53,7 @@ def serving(port: int = 0) -> Iterator[ModelServer]:
 
 def served_by(server: ModelServer, behaviour: str, **options: object) -> Generator:
     address = f"http://127.0.0.1:{server.port}/{behaviour}/v1"
-    return scripted(behaviour, BackendKind.OPENAI, base_url=address, model="m", **options)
+    return create_generator(behaviour, BackendKind.OPENAI, base_url=address, model="m", **options)
 
 
 def break_connections() -> None:
@@ -60,32 +67,34 @@ def break_connections() -> None:
 
 def test_workers_killed_again_and_again_answer_everything_once(project: Project, starts: Starts) -> None:
     """A worker is killed at random moments of its work and started again, while requests keep coming."""
-    slow = scripted("slow", delay=0.3)
+    slow = create_generator("slow", delay=0.3)
     chance = random.Random(7)
     requests: list[CandidateRequest] = []
     for kill in range(KILLS):
         running = starts(f"worker-{kill}")
-        requests += [ask(dialogue_in(project, f"Hello {kill} {number}"), slow) for number in range(3)]
+        requests += [
+            create_request(create_dialogue(project, f"Hello {kill} {number}"), slow) for number in range(3)
+        ]
         time.sleep(chance.uniform(0.0, 0.7))
         running.kill()
     starts("worker-last")
     take_over_lost_requests()
-    ended = [wait_for(request, seconds=60) for request in requests]
+    ended = [wait_for_state(request, seconds=60) for request in requests]
     given_up = [request for request in ended if request.state == RequestState.FAILED]
     assert all(request.error and request.remedy for request in given_up)
     for request in given_up:
         retry_request(request=request)
-        wait_for(request)
+        wait_for_state(request)
     assert {state_of(request) for request in requests} == {RequestState.DONE}
     assert CandidateSet.objects.count() == len(requests)
 
 
 def test_an_answer_survives_a_database_that_breaks_off(project: Project, starts: Starts) -> None:
     starts()
-    request = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.5))
-    wait_for(request, RequestState.RUNNING)
+    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=1.5))
+    wait_for_state(request, RequestState.RUNNING)
     break_connections()
-    assert wait_for(request).state == RequestState.DONE
+    assert wait_for_state(request).state == RequestState.DONE
     assert (request.attempts, CandidateSet.objects.count()) == (1, 1)
 
 
@@ -109,29 +118,33 @@ def test_a_database_that_breaks_off_after_a_claim_leaves_nothing_held(
         return done
 
     monkeypatch.setattr(worker, step, taken)
-    requests = [ask(dialogue_in(project, "Hello"), scripted(slug)) for slug in ("one", "another")]
+    requests = [
+        create_request(create_dialogue(project, "Hello"), create_generator(slug))
+        for slug in ("one", "another")
+    ]
     assert worker.drain("w") == 2
     assert [(state_of(one), one.attempts) for one in requests] == [(RequestState.DONE, 1)] * 2
 
 
 def test_a_broker_that_forgets_everything_loses_no_request(project: Project, starts: Starts) -> None:
     starts()
-    first = ask(dialogue_in(project, "Hello"), scripted("slow", delay=1.0))
-    wait_for(first, RequestState.RUNNING)
-    second = ask(dialogue_in(project, "Hello again"))
-    forget_messages()
-    assert wait_for(first).state == RequestState.DONE
+    first = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=1.0))
+    wait_for_state(first, RequestState.RUNNING)
+    second = create_request(create_dialogue(project, "Hello again"))
+    flush_redis()
+    assert wait_for_state(first).state == RequestState.DONE
     take_over_lost_requests()
-    assert wait_for(second).state == RequestState.DONE
+    assert wait_for_state(second).state == RequestState.DONE
 
 
 def test_a_request_is_stored_while_the_broker_is_away(project: Project) -> None:
     """The annotator's turn is not held up either."""
-    dialogue = dialogue_in(project, "Hello")
+    dialogue = create_dialogue(project, "Hello")
     code = (
-        "import django; django.setup(); from time import monotonic; from tests.asking import ask;"
+        "import django; django.setup(); from time import monotonic;"
+        "from tests.candidate_requests import create_request;"
         "from dialogues.models import Dialogue; begun = monotonic();"
-        f"ask(Dialogue.objects.get(pk={dialogue.pk})); print(monotonic() - begun)"
+        f"create_request(Dialogue.objects.get(pk={dialogue.pk})); print(monotonic() - begun)"
     )
     away = {"REDIS_URL": "redis://127.0.0.1:1/0", "DATABASE_URL": database_url()}
     environment = {**os.environ, **away, "DJANGO_SETTINGS_MODULE": "config.settings"}
@@ -148,11 +161,11 @@ def test_a_bad_model_server_ends_in_cause_and_remedy(
 ) -> None:
     with serving() as server:
         bad = served_by(server, behaviour, timeout=0.3, retries=0)
-        request = ask(dialogue_in(project, "Hello"), bad)
-        fine = ask(dialogue_in(project, "Hello"))
+        request = create_request(create_dialogue(project, "Hello"), bad)
+        fine = create_request(create_dialogue(project, "Hello"))
         worker = starts()
-        assert wait_for(fine).state == RequestState.DONE
-        assert wait_for(request).state == RequestState.FAILED
+        assert wait_for_state(fine).state == RequestState.DONE
+        assert wait_for_state(request).state == RequestState.FAILED
     assert request.error
     assert request.remedy
     assert worker.alive
@@ -162,9 +175,11 @@ def test_candidates_come_when_the_model_server_is_back(project: Project, starts:
     starts()
     with serving() as server:
         good = served_by(server, "good", timeout=2, retries=0)
-        assert wait_for(ask(dialogue_in(project, "Hello"), good)).state == RequestState.DONE
-    request = ask(dialogue_in(project, "Hello again"), good)
+        assert (
+            wait_for_state(create_request(create_dialogue(project, "Hello"), good)).state == RequestState.DONE
+        )
+    request = create_request(create_dialogue(project, "Hello again"), good)
     wait_until(lambda: state_of(request) == RequestState.QUEUED and request.attempts == 1, 20, "a second try")
     with serving(server.port):
-        assert wait_for(request).state == RequestState.DONE
+        assert wait_for_state(request).state == RequestState.DONE
     assert request.attempts > 1

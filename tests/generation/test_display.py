@@ -8,7 +8,7 @@ from generation.models import CandidateOrder, CandidateRequest
 from generation.selectors import describe
 from generation.worker import drain
 from projects.models import Project
-from tests.asking import ask, dialogue_in, scripted
+from tests.candidate_requests import create_dialogue, create_generator, create_request
 from tests.generation.odd_backends import SCORED
 
 BEST, RANDOM = CandidateOrder.BEST, CandidateOrder.RANDOM
@@ -16,7 +16,9 @@ BEST, RANDOM = CandidateOrder.BEST, CandidateOrder.RANDOM
 
 def answered(project: Project, backend: str = SCORED, **wish: Any) -> CandidateRequest:
     options = wish.pop("options", {})
-    made = ask(dialogue_in(project, "Hello"), scripted(f"g-{backend[-6:]}", backend, **options), **wish)
+    made = create_request(
+        create_dialogue(project, "Hello"), create_generator(f"g-{backend[-6:]}", backend, **options), **wish
+    )
     drain("w")
     return CandidateRequest.objects.get(pk=made.pk)
 

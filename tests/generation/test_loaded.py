@@ -11,7 +11,7 @@ from generation.selectors import workers_holding
 from jobs import tasks as heartbeat
 from jobs.services import record_heartbeat
 from projects.models import Project
-from tests.asking import ask, dialogue_in, scripted
+from tests.candidate_requests import create_dialogue, create_generator, create_request
 from tests.generation.odd_backends import CLOSING, Closing
 
 
@@ -26,7 +26,7 @@ def nothing_loaded(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 
 def local(name: str, **options: Any) -> Generator:
-    return scripted(name, CLOSING, name=name, **options)
+    return create_generator(name, CLOSING, name=name, **options)
 
 
 def use(*generators: Generator) -> None:
@@ -65,7 +65,7 @@ def test_a_model_that_is_changed_while_in_use_is_closed_when_it_is_given_back(db
 
 
 def test_models_of_other_servers_take_no_place(db: None) -> None:
-    use(local("one"), scripted("plain"), scripted("other", delay=0.0), local("two"))
+    use(local("one"), create_generator("plain"), create_generator("other", delay=0.0), local("two"))
     assert Closing.closed == []
 
 
@@ -96,6 +96,6 @@ def test_a_model_that_was_deleted_is_not_loaded(db: None) -> None:
 
 def test_a_worker_that_starts_loads_both_models_that_were_asked_last(project: Project) -> None:
     one, two = local("one"), local("two")
-    ask(dialogue_in(project, "Hello"), one, second=two)
+    create_request(create_dialogue(project, "Hello"), one, second=two)
     loaded.warm_up()
     assert heartbeat.details["models"] == ["closing@one", "closing@two"]

@@ -14,7 +14,12 @@ from generation.protocol import BackendError, Message, Reply, ReplyRequest, Repl
 from generation.selectors import describe, latest_request
 from generation.worker import displayed, drain
 from projects.models import Project
-from tests.asking import ask, dialogue_in, scripted, unsay
+from tests.candidate_requests import (
+    create_dialogue,
+    create_generator,
+    create_request,
+    remove_last_utterance,
+)
 
 A_FEW = 60  # seeds
 FAILED = BackendError("No disk.", "Buy one.", retryable=True)
@@ -170,9 +175,11 @@ def test_one_request_of_a_batch_is_asked_again_alone() -> None:
 
 
 def asked_for_both(project: Project, seed: int = 1) -> CandidateRequest:
-    first = scripted("first", replies=texts("first ", 12))
-    second = scripted("second", replies=texts("second ", 12))
-    made = ask(dialogue_in(project, "Hello"), first, second=second, order="best", shows_scores=False)
+    first = create_generator("first", replies=texts("first ", 12))
+    second = create_generator("second", replies=texts("second ", 12))
+    made = create_request(
+        create_dialogue(project, "Hello"), first, second=second, order="best", shows_scores=False
+    )
     CandidateRequest.objects.filter(pk=made.pk).update(seed=seed)
     return made
 
@@ -214,12 +221,15 @@ def test_places_do_not_tell_the_models_apart(project: Project) -> None:
 
 
 def test_a_project_that_gets_a_second_model_asks_anew(project: Project) -> None:
-    dialogue = dialogue_in(project, "Hello")
-    first, second = scripted("first"), scripted("second")
-    alone = ask(dialogue, first)
-    both, again = ask(dialogue, first, second=second), ask(dialogue, first, second=second)
+    dialogue = create_dialogue(project, "Hello")
+    first, second = create_generator("first"), create_generator("second")
+    alone = create_request(dialogue, first)
+    both, again = (
+        create_request(dialogue, first, second=second),
+        create_request(dialogue, first, second=second),
+    )
     assert alone.pk != both.pk
     assert both.pk == again.pk
     assert latest_request(dialogue) == both
-    unsay(dialogue)
+    remove_last_utterance(dialogue)
     assert latest_request(dialogue) is None

@@ -14,12 +14,20 @@ from generation.selectors import Waiting, describe, latest_request, waiting_stat
 from generation.services import MAX_AHEAD_PER_TURN, retry_request
 from generation.worker import drain
 from projects.models import Project
-from tests.asking import ask, ask_ahead, dialogue_in, say, scripted, state_of, unsay
+from tests.candidate_requests import (
+    append_utterances,
+    create_dialogue,
+    create_generator,
+    create_request,
+    create_request_ahead,
+    remove_last_utterance,
+    state_of,
+)
 
 
 @pytest.fixture
 def dialogue(project: Project) -> Dialogue:
-    return dialogue_in(project, "My cat sheds everywhere.")
+    return create_dialogue(project, "My cat sheds everywhere.")
 
 
 def answered(request: CandidateRequest, *texts: str) -> CandidateRequest:
@@ -35,73 +43,73 @@ def answered(request: CandidateRequest, *texts: str) -> CandidateRequest:
 
 
 def test_asking_twice_is_one_request(dialogue: Dialogue) -> None:
-    assert ask(dialogue) == ask(dialogue)
+    assert create_request(dialogue) == create_request(dialogue)
     assert CandidateRequest.objects.count() == 1
 
 
 def test_a_request_is_for_the_next_utterance(dialogue: Dialogue) -> None:
-    request = ask(dialogue)
+    request = create_request(dialogue)
     assert (request.position, request.priority, request.state) == (1, Priority.NOW, RequestState.QUEUED)
     assert request.wanted_at is not None
 
 
 def test_new_candidates_are_the_next_ordinal(dialogue: Dialogue) -> None:
-    assert ask(dialogue, ordinal=1) != ask(dialogue)
+    assert create_request(dialogue, ordinal=1) != create_request(dialogue)
     assert CandidateRequest.objects.count() == 2
 
 
 @pytest.mark.parametrize("change", [{"count": 6}, {"sampling": Sampling(top_k=20)}, {"generator": "another"}])
 def test_other_settings_are_another_request(dialogue: Dialogue, change: dict[str, Any]) -> None:
-    first = ask(dialogue)
+    first = create_request(dialogue)
     if "generator" in change:
-        change = {"generator": scripted("another")}
-    assert ask(dialogue, **change) != first
+        change = {"generator": create_generator("another")}
+    assert create_request(dialogue, **change) != first
 
 
 def test_a_draft_that_is_sent_as_it_was_finds_its_candidates(dialogue: Dialogue) -> None:
-    ahead = ask_ahead(dialogue, "Mine too.")
+    ahead = create_request_ahead(dialogue, "Mine too.")
     assert ahead is not None
     assert (ahead.position, ahead.priority, ahead.wanted_at) == (2, Priority.AHEAD, None)
     answered(ahead, "How old is it?")
-    say(dialogue, "Mine too.")
-    wanted = ask(dialogue)
+    append_utterances(dialogue, "Mine too.")
+    wanted = create_request(dialogue)
     assert (wanted, wanted.state) == (ahead, RequestState.DONE)
     assert describe(wanted)["waited_ms"] == 0
 
 
 def test_a_draft_that_is_sent_while_it_waits_moves_to_the_front(dialogue: Dialogue) -> None:
-    ahead = ask_ahead(dialogue, "Mine too.")
-    say(dialogue, "Mine too.")
-    wanted = ask(dialogue)
+    ahead = create_request_ahead(dialogue, "Mine too.")
+    append_utterances(dialogue, "Mine too.")
+    wanted = create_request(dialogue)
     assert (wanted, wanted.state, wanted.priority) == (ahead, RequestState.QUEUED, Priority.NOW)
 
 
 def test_a_draft_that_is_sent_otherwise_gets_candidates_of_its_own(dialogue: Dialogue) -> None:
-    ahead = ask_ahead(dialogue, "Mine too.")
-    say(dialogue, "Mine as well.")
+    ahead = create_request_ahead(dialogue, "Mine too.")
+    append_utterances(dialogue, "Mine as well.")
     assert ahead is not None
-    assert ask(dialogue) != ahead
+    assert create_request(dialogue) != ahead
     assert state_of(ahead) == RequestState.CANCELLED
 
 
 def test_an_opening_can_be_generated_for_before_it_is_sent(project: Project) -> None:
-    dialogue = dialogue_in(project)
-    ahead = ask_ahead(dialogue, "Hello!")
-    say(dialogue, "Hello!")
-    assert ask(dialogue) == ahead
+    dialogue = create_dialogue(project)
+    ahead = create_request_ahead(dialogue, "Hello!")
+    append_utterances(dialogue, "Hello!")
+    assert create_request(dialogue) == ahead
 
 
 def test_a_newer_draft_replaces_the_one_that_waits(dialogue: Dialogue) -> None:
-    older, newer = ask_ahead(dialogue, "Mine"), ask_ahead(dialogue, "Mine too.")
+    older, newer = create_request_ahead(dialogue, "Mine"), create_request_ahead(dialogue, "Mine too.")
     assert older is not None
     assert newer is not None
     assert (state_of(older), state_of(newer)) == (RequestState.CANCELLED, RequestState.QUEUED)
 
 
 def test_a_draft_that_is_typed_back_is_queued_again(dialogue: Dialogue) -> None:
-    first = ask_ahead(dialogue, "Mine too.")
-    ask_ahead(dialogue, "Mine as well.")
-    again = ask_ahead(dialogue, "Mine too.")
+    first = create_request_ahead(dialogue, "Mine too.")
+    create_request_ahead(dialogue, "Mine as well.")
+    again = create_request_ahead(dialogue, "Mine too.")
     assert again == first
     assert again is not None
     assert again.state == RequestState.QUEUED
@@ -109,81 +117,81 @@ def test_a_draft_that_is_typed_back_is_queued_again(dialogue: Dialogue) -> None:
 
 def test_a_turn_has_its_share_of_work_ahead(dialogue: Dialogue) -> None:
     for number in range(MAX_AHEAD_PER_TURN):
-        made = ask_ahead(dialogue, f"wording {number}")
+        made = create_request_ahead(dialogue, f"wording {number}")
         assert made is not None
         answered(made, "Really?")
-    assert ask_ahead(dialogue, "one more") is None
-    say(dialogue, "one more")
-    assert ask_ahead(dialogue, "the next turn has its own") is not None
+    assert create_request_ahead(dialogue, "one more") is None
+    append_utterances(dialogue, "one more")
+    assert create_request_ahead(dialogue, "the next turn has its own") is not None
 
 
 def test_what_was_cancelled_in_the_queue_costs_no_share(dialogue: Dialogue) -> None:
-    made = [ask_ahead(dialogue, f"wording {number}") for number in range(MAX_AHEAD_PER_TURN * 2)]
+    made = [create_request_ahead(dialogue, f"wording {number}") for number in range(MAX_AHEAD_PER_TURN * 2)]
     assert all(made)
 
 
 def test_a_failure_that_nobody_saw_is_tried_again_when_wanted(dialogue: Dialogue) -> None:
-    ahead = ask_ahead(dialogue, "Mine too.")
+    ahead = create_request_ahead(dialogue, "Mine too.")
     assert ahead is not None
     CandidateRequest.objects.filter(pk=ahead.pk).update(
         state=RequestState.FAILED, error="No model.", attempts=3
     )
-    say(dialogue, "Mine too.")
-    wanted = ask(dialogue)
+    append_utterances(dialogue, "Mine too.")
+    wanted = create_request(dialogue)
     assert (wanted.state, wanted.error, wanted.attempts) == (RequestState.QUEUED, "", 0)
 
 
 def test_a_failure_that_was_seen_waits_for_the_person(dialogue: Dialogue) -> None:
-    request = ask(dialogue)
+    request = create_request(dialogue)
     CandidateRequest.objects.filter(pk=request.pk).update(state=RequestState.FAILED, error="No model.")
-    assert ask(dialogue).state == RequestState.FAILED
+    assert create_request(dialogue).state == RequestState.FAILED
     assert retry_request(request=request).state == RequestState.QUEUED
     assert retry_request(request=request).state == RequestState.QUEUED
     assert describe(CandidateRequest.objects.get())["error"] == ""
 
 
 def test_what_is_done_is_not_tried_again(dialogue: Dialogue) -> None:
-    request = answered(ask(dialogue), "Really?")
+    request = answered(create_request(dialogue), "Really?")
     with pytest.raises(Refusal) as refusal:
         retry_request(request=request)
     assert refusal.value.code == "already_done"
 
 
 def test_undo_finds_the_earlier_candidates(dialogue: Dialogue) -> None:
-    first = answered(ask(dialogue), "Really?")
-    say(dialogue, "Really?")
-    ask(dialogue)
-    unsay(dialogue)
+    first = answered(create_request(dialogue), "Really?")
+    append_utterances(dialogue, "Really?")
+    create_request(dialogue)
+    remove_last_utterance(dialogue)
     assert latest_request(dialogue) == first
-    assert ask(dialogue) == first
+    assert create_request(dialogue) == first
 
 
 def test_the_newest_request_is_about_what_is_stored(dialogue: Dialogue) -> None:
-    say(dialogue, "Really?")
-    for_really = ask(dialogue)
-    unsay(dialogue)
-    say(dialogue, "Oh dear.")
-    for_oh_dear = ask(dialogue)
+    append_utterances(dialogue, "Really?")
+    for_really = create_request(dialogue)
+    remove_last_utterance(dialogue)
+    append_utterances(dialogue, "Oh dear.")
+    for_oh_dear = create_request(dialogue)
     assert latest_request(dialogue) == for_oh_dear
-    unsay(dialogue)
-    say(dialogue, "Really?")
-    ask(dialogue)
+    remove_last_utterance(dialogue)
+    append_utterances(dialogue, "Really?")
+    create_request(dialogue)
     assert latest_request(dialogue) == for_really
 
 
 def test_the_newest_set_of_a_turn_is_the_one_asked_for_last(dialogue: Dialogue) -> None:
-    answered(ask(dialogue), "Really?")
-    newer = ask(dialogue, ordinal=1)
+    answered(create_request(dialogue), "Really?")
+    newer = create_request(dialogue, ordinal=1)
     assert latest_request(dialogue) == newer
 
 
 def test_work_ahead_is_no_request_of_the_turn(dialogue: Dialogue) -> None:
-    ask_ahead(dialogue, "Mine too.")
+    create_request_ahead(dialogue, "Mine too.")
     assert latest_request(dialogue) is None
 
 
 def test_a_request_tells_nothing_of_a_candidate_but_its_text(dialogue: Dialogue) -> None:
-    request = ask(dialogue)
+    request = create_request(dialogue)
     drain("worker-1")
     request.refresh_from_db()
     told = describe(request)
@@ -197,7 +205,7 @@ def test_how_long_people_wait(project: Project) -> None:
 
     def done(created: float, wanted: float | None, ended: float) -> None:
         """Seconds since the first request."""
-        request = ask(dialogue_in(project, f"{created} {wanted} {ended}"))
+        request = create_request(create_dialogue(project, f"{created} {wanted} {ended}"))
         CandidateRequest.objects.filter(pk=request.pk).update(
             state=RequestState.DONE,
             created_at=now + timedelta(seconds=created),

@@ -12,7 +12,7 @@ from annotation.tasks.models.work import Assignment
 from generation.models import CandidateRequest, RequestState
 from generation.worker import drain
 from jobs.services import record_heartbeat
-from tests.asking import forget_messages
+from tests.candidate_requests import flush_redis
 
 Writes = Callable[..., TurnResult]
 
@@ -20,7 +20,7 @@ Writes = Callable[..., TurnResult]
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
     """The number of live workers is cached for two seconds."""
-    forget_messages()
+    flush_redis()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from generation.models import CandidateRequest, RequestState
 from generation.selectors import describe
 from generation.sentences import SENTENCES
 from projects.models import Project
-from tests.asking import ask, dialogue_in
+from tests.candidate_requests import create_dialogue, create_request
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_a_listed_sentence_is_said_by_a_backend(said_by_backends: str, sentence:
 
 
 def test_a_chinese_reader_gets_chinese(project: Project) -> None:
-    request = ask(dialogue_in(project, "你好"))
+    request = create_request(create_dialogue(project, "你好"))
     CandidateRequest.objects.filter(pk=request.pk).update(
         state=RequestState.FAILED,
         error="No reply could be had. The model wrote an empty reply.",

@@ -12,7 +12,15 @@ from generation.protocol import Sampling
 from generation.services import LOST, MAX_ATTEMPTS, take_over_lost_requests
 from generation.worker import AHEAD_BATCH, BROKE, ODD_ANSWER, TOO_LONG, answer, claim_batch, drain
 from projects.models import Project
-from tests.asking import ask, ask_ahead, dialogue_in, say, scripted, state_of, unsay
+from tests.candidate_requests import (
+    append_utterances,
+    create_dialogue,
+    create_generator,
+    create_request,
+    create_request_ahead,
+    remove_last_utterance,
+    state_of,
+)
 from tests.generation.odd_backends import CRASHING, GARBAGE, RECORDING, WRONG_NUMBER, Recording
 
 
@@ -47,35 +55,38 @@ def lose(request: CandidateRequest) -> None:
 def test_requests_of_several_annotators_are_decoded_together(
     project: Project, calls: list[list[object]]
 ) -> None:
-    recording = scripted("recording", RECORDING)
-    requests = [ask(dialogue_in(project, f"Hello {number}"), recording) for number in range(4)]
+    recording = create_generator("recording", RECORDING)
+    requests = [create_request(create_dialogue(project, f"Hello {number}"), recording) for number in range(4)]
     assert drain("worker-1") == 4
     assert asked(calls) == [["Hello 0", "Hello 1", "Hello 2", "Hello 3"]]
     assert all(len(set(texts_of(request))) == 7 for request in requests)
 
 
 def test_a_batch_is_of_one_model_and_sampling(project: Project, calls: list[list[object]]) -> None:
-    recording = scripted("recording", RECORDING)
-    ask(dialogue_in(project, "one"), recording)
-    ask(dialogue_in(project, "two"), recording, sampling=Sampling(top_k=5))
-    ask(dialogue_in(project, "three"), scripted("another", RECORDING))
-    ask(dialogue_in(project, "four"), recording, count=3)
+    recording = create_generator("recording", RECORDING)
+    create_request(create_dialogue(project, "one"), recording)
+    create_request(create_dialogue(project, "two"), recording, sampling=Sampling(top_k=5))
+    create_request(create_dialogue(project, "three"), create_generator("another", RECORDING))
+    create_request(create_dialogue(project, "four"), recording, count=3)
     drain("worker-1")
     assert sorted(asked(calls)) == [["one", "four"], ["three"], ["two"]]
 
 
 def test_who_waits_comes_before_work_ahead(project: Project, calls: list[list[object]]) -> None:
-    recording = scripted("recording", RECORDING)
+    recording = create_generator("recording", RECORDING)
     for number in range(AHEAD_BATCH + 1):
-        ask_ahead(dialogue_in(project, "Hello"), f"ahead {number}", recording)
-    ask(dialogue_in(project, "now"), recording)
+        create_request_ahead(create_dialogue(project, "Hello"), f"ahead {number}", recording)
+    create_request(create_dialogue(project, "now"), recording)
     drain("worker-1")
     assert asked(calls) == [["now"], ["ahead 0", "ahead 1"], ["ahead 2"]]
 
 
 def test_a_request_that_fails_fails_alone(project: Project) -> None:
-    unlucky = scripted("unlucky", fail_word="boom")
-    good, bad = ask(dialogue_in(project, "Hello"), unlucky), ask(dialogue_in(project, "boom"), unlucky)
+    unlucky = create_generator("unlucky", fail_word="boom")
+    good, bad = (
+        create_request(create_dialogue(project, "Hello"), unlucky),
+        create_request(create_dialogue(project, "boom"), unlucky),
+    )
     CandidateRequest.objects.filter(pk=bad.pk).update(wanted_at=timezone.now() - timedelta(minutes=1))
     drain("worker-1")
     assert (state_of(good), state_of(bad)) == (RequestState.DONE, RequestState.FAILED)
@@ -83,14 +94,14 @@ def test_a_request_that_fails_fails_alone(project: Project) -> None:
 
 
 def test_a_set_that_lacks_some_replies_is_shown_with_the_reasons(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("stingy", fail_replies=2))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("stingy", fail_replies=2))
     drain("worker-1")
     assert len(texts_of(request)) == 5
     assert (request.state, len(request.failures)) == (RequestState.DONE, 2)
 
 
 def test_a_passing_failure_is_tried_again_after_a_pause(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("shaky", fail_calls=1))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("shaky", fail_calls=1))
     drain("worker-1")
     assert state_of(request) == RequestState.QUEUED
     assert request.not_before is not None
@@ -101,7 +112,7 @@ def test_a_passing_failure_is_tried_again_after_a_pause(project: Project) -> Non
 
 
 def test_a_failure_that_does_not_pass_ends_in_cause_and_remedy(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("gone", unavailable=True))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("gone", unavailable=True))
     for _attempt in range(MAX_ATTEMPTS):
         drain("worker-1")
         later(request)
@@ -111,14 +122,16 @@ def test_a_failure_that_does_not_pass_ends_in_cause_and_remedy(project: Project)
 
 
 def test_work_ahead_is_not_tried_again(project: Project) -> None:
-    ahead = ask_ahead(dialogue_in(project, "Hello"), "Hi", scripted("gone", unavailable=True))
+    ahead = create_request_ahead(
+        create_dialogue(project, "Hello"), "Hi", create_generator("gone", unavailable=True)
+    )
     drain("worker-1")
     assert ahead is not None
     assert state_of(ahead) == RequestState.FAILED
 
 
 def test_a_backend_that_breaks_off_is_tried_again_and_then_named(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("crashing", CRASHING))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("crashing", CRASHING))
     for _attempt in range(MAX_ATTEMPTS):
         drain("worker-1")
         later(request)
@@ -126,7 +139,7 @@ def test_a_backend_that_breaks_off_is_tried_again_and_then_named(project: Projec
 
 
 def test_garbage_is_cleaned_and_counted(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("garbage", GARBAGE))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("garbage", GARBAGE))
     drain("worker-1")
     assert texts_of(request) == ["Fine."]
     assert request.candidate_set is not None
@@ -139,7 +152,9 @@ def test_garbage_is_cleaned_and_counted(project: Project) -> None:
 
 
 def test_nothing_but_garbage_is_a_failure(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("garbage", GARBAGE, sane=False))
+    request = create_request(
+        create_dialogue(project, "Hello"), create_generator("garbage", GARBAGE, sane=False)
+    )
     for _attempt in range(MAX_ATTEMPTS):
         drain("worker-1")
         later(request)
@@ -148,15 +163,21 @@ def test_nothing_but_garbage_is_a_failure(project: Project) -> None:
 
 
 def test_answers_that_do_not_belong_to_anybody_are_not_stored(project: Project) -> None:
-    forgetful = scripted("forgetful", WRONG_NUMBER)
-    requests = [ask(dialogue_in(project, "one"), forgetful), ask(dialogue_in(project, "two"), forgetful)]
+    forgetful = create_generator("forgetful", WRONG_NUMBER)
+    requests = [
+        create_request(create_dialogue(project, "one"), forgetful),
+        create_request(create_dialogue(project, "two"), forgetful),
+    ]
     drain("worker-1")
     assert [state_of(request) for request in requests] == [RequestState.FAILED] * 2
     assert {request.error for request in requests} == {ODD_ANSWER}
 
 
 def test_a_model_that_does_not_exist_is_a_failure_with_a_remedy(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"), scripted("nowhere", "generation.backends.nowhere.Backend"))
+    request = create_request(
+        create_dialogue(project, "Hello"),
+        create_generator("nowhere", "generation.backends.nowhere.Backend"),
+    )
     drain("worker-1")
     assert state_of(request) == RequestState.FAILED
     assert "cannot be loaded" in request.error
@@ -164,17 +185,17 @@ def test_a_model_that_does_not_exist_is_a_failure_with_a_remedy(project: Project
 
 
 def test_a_changed_generator_is_loaded_anew(project: Project) -> None:
-    first, second = dialogue_in(project, "Hello"), dialogue_in(project, "Hello")
-    ask(first, scripted("mine", replies=["one"]), count=1)
+    first, second = create_dialogue(project, "Hello"), create_dialogue(project, "Hello")
+    create_request(first, create_generator("mine", replies=["one"]), count=1)
     drain("worker-1")
-    request = ask(second, scripted("mine", replies=["two"]), count=1)
+    request = create_request(second, create_generator("mine", replies=["two"]), count=1)
     drain("worker-1")
     assert texts_of(request) == ["two"]
 
 
 def test_a_dialogue_deleted_meanwhile_harms_nobody_else(project: Project) -> None:
-    gone = ask(dialogue_in(project, "one"))
-    kept = ask(dialogue_in(project, "two"))
+    gone = create_request(create_dialogue(project, "one"))
+    kept = create_request(create_dialogue(project, "two"))
     batch = claim_batch("worker-1")
     Dialogue.objects.get(pk=gone.dialogue_id).delete()
     answer(batch)
@@ -183,29 +204,29 @@ def test_a_dialogue_deleted_meanwhile_harms_nobody_else(project: Project) -> Non
 
 
 def test_an_undone_turn_needs_no_candidates(project: Project) -> None:
-    dialogue = dialogue_in(project, "Hello")
-    say(dialogue, "Hi")
-    request = ask(dialogue)
-    unsay(dialogue)
+    dialogue = create_dialogue(project, "Hello")
+    append_utterances(dialogue, "Hi")
+    request = create_request(dialogue)
+    remove_last_utterance(dialogue)
     drain("worker-1")
     assert state_of(request) == RequestState.CANCELLED
-    say(dialogue, "Hi")
-    assert ask(dialogue).state == RequestState.QUEUED
+    append_utterances(dialogue, "Hi")
+    assert create_request(dialogue).state == RequestState.QUEUED
 
 
 def test_a_draft_sent_while_it_is_decoded_gets_that_answer(project: Project) -> None:
-    dialogue = dialogue_in(project, "Hello")
-    ahead = ask_ahead(dialogue, "Hi")
+    dialogue = create_dialogue(project, "Hello")
+    ahead = create_request_ahead(dialogue, "Hi")
     batch = claim_batch("worker-1")
-    say(dialogue, "Hi")
-    assert (ask(dialogue), ask(dialogue).state) == (ahead, RequestState.RUNNING)
+    append_utterances(dialogue, "Hi")
+    assert (create_request(dialogue), create_request(dialogue).state) == (ahead, RequestState.RUNNING)
     answer(batch)
     assert ahead is not None
     assert state_of(ahead) == RequestState.DONE
 
 
 def test_a_worker_believed_dead_does_not_store_twice(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"))
+    request = create_request(create_dialogue(project, "Hello"))
     first = claim_batch("worker-1")
     lose(request)
     assert take_over_lost_requests() == 1
@@ -217,7 +238,7 @@ def test_a_worker_believed_dead_does_not_store_twice(project: Project) -> None:
 
 
 def test_a_worker_that_comes_late_does_not_disturb_the_one_at_work(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"))
+    request = create_request(create_dialogue(project, "Hello"))
     first = claim_batch("worker-1")
     lose(request)
     take_over_lost_requests()
@@ -229,14 +250,14 @@ def test_a_worker_that_comes_late_does_not_disturb_the_one_at_work(project: Proj
 
 
 def test_a_lease_that_runs_is_left_alone(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"))
+    request = create_request(create_dialogue(project, "Hello"))
     claim_batch("worker-1")
     assert take_over_lost_requests() == 0
     assert state_of(request) == RequestState.RUNNING
 
 
 def test_a_request_that_kills_its_workers_is_given_up(project: Project) -> None:
-    request = ask(dialogue_in(project, "Hello"))
+    request = create_request(create_dialogue(project, "Hello"))
     for attempt in range(MAX_ATTEMPTS):
         claim_batch(f"worker-{attempt}")
         lose(request)
@@ -249,7 +270,7 @@ def test_the_displayed_order_comes_from_the_seed(project: Project) -> None:
     """The same request shows its replies in the same order, and not in the order in which they were drawn."""
     orders = set()
     for number in range(5):
-        request = ask(dialogue_in(project, f"Hello {number}"))
+        request = create_request(create_dialogue(project, f"Hello {number}"))
         drain("worker-1")
         texts_of(request)
         assert request.candidate_set is not None

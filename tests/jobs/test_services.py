@@ -25,7 +25,7 @@ from jobs.services import (
     take_over_lost_jobs,
 )
 from projects.roles import Capability
-from tests.asking import forget_messages, waiting_messages
+from tests.candidate_requests import count_waiting_messages, flush_redis
 
 pytestmark = pytest.mark.django_db
 KIND = "test"
@@ -149,14 +149,14 @@ def test_a_worker_that_is_to_end_puts_its_job_back(works: dict[str, Any]) -> Non
 
 
 def test_a_job_is_sent_to_the_queue_that_it_names() -> None:
-    forget_messages()
+    flush_redis()
     one = start_job(
         id=uuid4(), kind=KIND, project=None, actor=None, parameters={}, enqueue=False, queue="training"
     )
     Job.objects.filter(pk=one.pk).update(created_at=timezone.now() - timedelta(minutes=1))
     take_over_lost_jobs()
-    assert (waiting_messages("training"), waiting_messages("default")) == (1, 0)
-    forget_messages()
+    assert (count_waiting_messages("training"), count_waiting_messages("default")) == (1, 0)
+    flush_redis()
 
 
 def test_a_worker_that_was_believed_dead_changes_nothing_when_it_comes_back(works: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from dialogues.models import CandidateSet
 from generation.models import CandidateRequest
 from generation.worker import drain
 from projects.models import Project, Role
-from tests.asking import scripted
+from tests.candidate_requests import create_generator
 from tests.conftest import Joins
 from tests.generation.odd_backends import SCORED
 
@@ -51,7 +51,7 @@ def test_what_the_settings_say_is_asked_for(
 def test_with_two_models_the_order_is_random_and_scores_are_hidden(
     project: Project, anns_assignment: Assignment, writes: Any
 ) -> None:
-    second = scripted("second")
+    second = create_generator("second")
     set_to(project, candidate_order="best", show_scores=True, second_generator=second)
     request = asked(writes, anns_assignment)
     assert (request.order, request.shows_scores, request.second_generator) == ("random", False, second)
@@ -62,12 +62,12 @@ def test_a_second_model_is_another_one(project: Project) -> None:
         set_to(project, second_generator=project.authoring.generator)
     assert refused.value.details["field"] == "second_generator"
     with pytest.raises(Invalid) as refused:
-        set_to(project, second_generator=scripted("second"), candidates=1)
+        set_to(project, second_generator=create_generator("second"), candidates=1)
     assert refused.value.details["field"] == "candidates"
 
 
 def test_a_second_model_that_becomes_the_first_ends_the_comparison(project: Project) -> None:
-    second = scripted("second")
+    second = create_generator("second")
     set_to(project, second_generator=second)
     set_to(project, generator=second)
     project.authoring.refresh_from_db()
@@ -75,7 +75,7 @@ def test_a_second_model_that_becomes_the_first_ends_the_comparison(project: Proj
 
 
 def test_the_api_reads_and_changes_them(maras: Client, project: Project) -> None:
-    scripted("second")
+    create_generator("second")
     told = maras.get(API).json()
     assert (told["second_generator"], told["candidate_order"], told["show_scores"]) == (None, "random", False)
     sent = {"second_generator": "second", "candidate_order": "best", "show_scores": True}
@@ -93,7 +93,7 @@ def test_the_page_says_when_the_order_stays_random(
     asked(writes, anns_assignment)
     drain("w")
     assert b"had no scores, so their order was random" in maras.get(PAGE).content
-    set_to(project, second_generator=scripted("second"))
+    set_to(project, second_generator=create_generator("second"))
     assert b"random as long as there is a second model" in maras.get(PAGE).content
 
 
@@ -101,7 +101,7 @@ def test_the_page_says_when_the_order_stays_random(
 def test_annotators_get_scores_only_where_the_project_shows_them(
     client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any, shown: bool
 ) -> None:
-    set_to(project, generator=scripted("scored", SCORED), show_scores=shown)
+    set_to(project, generator=create_generator("scored", SCORED), show_scores=shown)
     request = asked(writes, anns_assignment)
     drain("w")
     client.force_login(ann)
@@ -119,7 +119,7 @@ def test_annotators_get_scores_only_where_the_project_shows_them(
 def test_annotators_are_not_told_which_model_wrote_what(
     client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any
 ) -> None:
-    second = scripted("second", replies=[f"Reply {n}" for n in range(9)])
+    second = create_generator("second", replies=[f"Reply {n}" for n in range(9)])
     set_to(project, second_generator=second)
     request = asked(writes, anns_assignment)
     drain("w")
@@ -134,7 +134,7 @@ def test_annotators_are_not_told_which_model_wrote_what(
 def test_who_reads_all_dialogues_sees_the_model_of_each_candidate(
     client: Client, project: Project, joins: Joins, anns_assignment: Assignment, writes: Any
 ) -> None:
-    set_to(project, second_generator=scripted("second", replies=[f"Reply {n}" for n in range(9)]))
+    set_to(project, second_generator=create_generator("second", replies=[f"Reply {n}" for n in range(9)]))
     asked(writes, anns_assignment)
     drain("w")
     made = CandidateSet.objects.get()

@@ -16,7 +16,7 @@ from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from generation.worker import drain
 from projects.models import Project
-from tests.asking import scripted
+from tests.candidate_requests import create_generator
 
 Writes = Callable[..., TurnResult]
 Turns = Callable[..., None]
@@ -26,7 +26,10 @@ OLD, NEW = [[f"{name} {number}" for number in range(14)] for name in ("old", "ne
 @pytest.fixture
 def mixed(project: Project) -> Project:
     """A project that wrote with the old model and has since a new one beside it."""
-    changes = {"generator": scripted("old", replies=OLD), "second_generator": scripted("new", replies=NEW)}
+    changes = {
+        "generator": create_generator("old", replies=OLD),
+        "second_generator": create_generator("new", replies=NEW),
+    }
     update_authoring(project=project, actor=None, changes=changes)
     return project
 
@@ -63,7 +66,7 @@ def only(project: Project) -> ModelComparison:
 def test_turns_are_won_by_the_model_that_wrote_the_source(mixed: Project, turns: Turns) -> None:
     turns("new", "new!", "old", "", "new")
     found = only(mixed)
-    new, old = (scripted(name).pk for name in ("new", "old"))
+    new, old = (create_generator(name).pk for name in ("new", "old"))
     assert new != old
     assert (found.turns, found.dialogues, found.contest.decided) == (5, 1, 4)
     assert found.contest.share.value == pytest.approx(3 / 4)
@@ -99,7 +102,7 @@ def test_the_newer_model_is_the_one_that_came_later(mixed: Project, turns: Turns
 
 
 def test_sets_of_one_model_say_nothing_about_two(mixed: Project, turns: Turns) -> None:
-    scripted("new", unavailable=True)
+    create_generator("new", unavailable=True)
     turns("old", "old")
     assert CandidateSet.objects.get(position=1).sampling["models"][1] == ""
     assert model_comparisons(mixed) == []

@@ -22,7 +22,7 @@ from preference.registry.files import folder_of_model, folder_of_run
 from preference.registry.services.promotion import promote_model
 from preference.runs.selectors import curve_of
 from projects.models import Project
-from tests.asking import dialogue_in
+from tests.candidate_requests import create_dialogue
 from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.learning import carried_out, generator_of, snapshot_of, training
 
@@ -68,7 +68,7 @@ def test_train_compare_promote(project: Project, eric: User, tiny_model: Callabl
     project.authoring.refresh_from_db()
     assert project.authoring.generator == generator_of(model)
     wish = Wish(project.authoring.generator, 3, Sampling(max_new_tokens=4))
-    request = request_candidates(dialogue=dialogue_in(project, "tea and rain"), wish=wish)
+    request = request_candidates(dialogue=create_dialogue(project, "tea and rain"), wish=wish)
     assert drain("worker") == 1
     request.refresh_from_db()
     assert request.candidate_set is not None, request.error

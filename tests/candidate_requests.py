@@ -1,6 +1,5 @@
-"""Dialogues and requests for candidates, made as the services of `annotation` make them."""
+"""Dialogues and candidate requests, created as the services of `annotation` create them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -18,16 +17,15 @@ from tests.processes import wait_until
 ENDED = (RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED)
 
 
-def dialogue_in(project: Project, *texts: str) -> Dialogue:
-    made = Dialogue.objects.create(
+def create_dialogue(project: Project, *texts: str) -> Dialogue:
+    dialogue = Dialogue.objects.create(
         project=project, origin=Origin.AUTHORED, state=DialogueState.WRITING, split=Split.TRAIN
     )
-    say(made, *texts)
-    return made
+    append_utterances(dialogue, *texts)
+    return dialogue
 
 
-def say(dialogue: Dialogue, *texts: str) -> None:
-    """Append utterances."""
+def append_utterances(dialogue: Dialogue, *texts: str) -> None:
     for text in texts:
         position = dialogue.utterance_count
         Utterance.objects.create(
@@ -37,28 +35,33 @@ def say(dialogue: Dialogue, *texts: str) -> None:
         dialogue.save()
 
 
-def unsay(dialogue: Dialogue) -> None:
-    """Take the last utterance back."""
+def remove_last_utterance(dialogue: Dialogue) -> None:
     dialogue.utterance_count -= 1
     dialogue.save()
     dialogue.utterances.filter(position=dialogue.utterance_count).delete()
 
 
-def scripted(slug: str = "scripted", backend: str = BackendKind.SCRIPTED, **options: Any) -> Generator:
-    made, _ = Generator.objects.update_or_create(slug=slug, defaults={"backend": backend, "options": options})
-    return made
+def create_generator(
+    slug: str = "scripted", backend: str = BackendKind.SCRIPTED, **options: Any
+) -> Generator:
+    generator, _created = Generator.objects.update_or_create(
+        slug=slug, defaults={"backend": backend, "options": options}
+    )
+    return generator
 
 
-def ask(dialogue: Dialogue, generator: Generator | None = None, **more: Any) -> CandidateRequest:
+def create_request(dialogue: Dialogue, generator: Generator | None = None, **more: Any) -> CandidateRequest:
     ordinal = more.pop("ordinal", 0)
     return services.request_candidates(dialogue=dialogue, wish=wish(generator, **more), ordinal=ordinal)
 
 
 def wish(generator: Generator | None = None, **more: Any) -> Wish:
-    return Wish(**{"generator": generator or scripted(), "count": 7, "sampling": Sampling(), **more})
+    return Wish(**{"generator": generator or create_generator(), "count": 7, "sampling": Sampling(), **more})
 
 
-def ask_ahead(dialogue: Dialogue, draft: str, generator: Generator | None = None) -> CandidateRequest | None:
+def create_request_ahead(
+    dialogue: Dialogue, draft: str, generator: Generator | None = None
+) -> CandidateRequest | None:
     return services.request_ahead(dialogue=dialogue, wish=wish(generator), draft=draft)
 
 
@@ -67,20 +70,20 @@ def state_of(request: CandidateRequest) -> str:
     return request.state
 
 
-def wait_for(request: CandidateRequest, *states: str, seconds: float = 30) -> CandidateRequest:
+def wait_for_state(request: CandidateRequest, *states: str, seconds: float = 30) -> CandidateRequest:
     """Poll until the request is in one of the states, by default an ended one."""
-    wanted: Callable[[], bool] = lambda: state_of(request) in (states or ENDED)  # noqa: E731
-    wait_until(wanted, seconds, f"{request} ({' or '.join(states or ENDED)})")
+    expected = states or ENDED
+    wait_until(lambda: state_of(request) in expected, seconds, f"{request} ({' or '.join(expected)})")
     return request
 
 
-def waiting_messages(queue: str = "gpu") -> int:
-    """What no worker has taken from the broker; in `gpu` these are wake-ups."""
+def count_waiting_messages(queue: str = "gpu") -> int:
+    """The messages that no worker has taken from the broker; in `gpu` these are wake-ups."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         return int(client.llen(queue))
 
 
-def forget_messages() -> None:
-    """What the broker and the cache know is lost, as by a Redis that was killed and keeps no file."""
+def flush_redis() -> None:
+    """Empty the broker and the cache, as when a Redis without a file is killed."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushdb()
