@@ -137,14 +137,14 @@ def people(count: int) -> list[str]:
 def fill(size: int) -> None:
     from django.db import connection
 
-    from annotation.tasks.services.assignment import came_free
+    from annotation.tasks.services.assignment import reset_claim_cursors
     from projects.models import Project
 
     project = Project.objects.get(slug="bench")
     with connection.cursor() as cursor:
         cursor.execute(FILL, {"project": project.pk, "first": 1, "last": size, "overlap": OVERLAP})
         cursor.execute("ANALYZE")
-    came_free(project)
+    reset_claim_cursors(project)
 
 
 @contextmanager

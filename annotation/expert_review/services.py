@@ -23,7 +23,7 @@ from annotation.expert_review.selectors import (
     live_claim_of,
     review_counts,
 )
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, Refusal
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
@@ -212,8 +212,8 @@ def _clean(
     """Return the reason and the remarks as they are stored. Raises Invalid."""
     if verdict not in Verdict.values:
         raise Invalid(_("A verdict is “pass” or “veto”."), field="verdict")
-    reason = checked_reason(reason, most=MAX_REASON)
-    texts = [checked_reason(remark.text, most=MAX_REASON, field="remarks") for remark in remarks]
+    reason = clean_reason(reason, most=MAX_REASON)
+    texts = [clean_reason(remark.text, most=MAX_REASON, field="remarks") for remark in remarks]
     strays = [remark.position for remark in remarks if not 0 <= remark.position < dialogue.utterance_count]
     if strays:
         raise Invalid(_("The dialogue has no utterance %(n)d.") % {"n": strays[0] + 1}, field="remarks")

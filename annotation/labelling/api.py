@@ -25,7 +25,7 @@ from annotation.labelling.selectors.workbench import (
 )
 from annotation.labelling.services import drafts, resolution, submissions
 from annotation.tasks.models.work import Assignment, Task
-from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
+from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
 from annotation.tasks.selectors.queue import today_of
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound, Refusal
@@ -41,7 +41,7 @@ TAG = ["Labelling"]
 def own_assignment(user: User, pk: int) -> Assignment:
     row = assignment_for(user, pk)
     if row.project.protocol != Protocol.LABELLING:
-        raise missing_assignment()
+        raise assignment_not_found()
     return row
 
 

@@ -27,7 +27,7 @@ from annotation.onboarding.services.gold import make_gold
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from annotation.tasks.models.work import Assignment, Task, TaskState, Workload
-from annotation.tasks.services.assignment import uncount_withdrawn
+from annotation.tasks.services.assignment import subtract_withdrawn
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from projects.models import Membership, Project, Role
@@ -197,7 +197,7 @@ def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
     def returns() -> None:
         assert taken.wait(30)
         with transaction.atomic():
-            uncount_withdrawn(row)
+            subtract_withdrawn(row)
 
     assert at_once(locks_both, returns) == [second.pk, None]
 

@@ -8,7 +8,7 @@ from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from annotation.authoring.services.provenance import normalise
 from annotation.tasks.models.work import AssignmentState
-from annotation.tasks.services.assignment import hold, lock_assignment
+from annotation.tasks.services.assignment import ensure_held, lock_assignment
 from common.refusals import Refusal
 from dialogues.models import Dialogue, DialogueState
 from generation import services as generation
@@ -56,7 +56,7 @@ def request_candidate_set(*, annotator: User, assignment_id: int, ordinal: int) 
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
-    hold(assignment)
+    ensure_held(assignment)
     settings = assignment.project.authoring
     _check_ordinal(ordinal, settings.new_sets_per_turn)
     request = request_candidates(assignment.dialogue, settings, ordinal)

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.expert_review.selectors import is_being_judged
 from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, AssignmentState
-from annotation.tasks.services.assignment import hold, lock_assignment
+from annotation.tasks.services.assignment import ensure_held, lock_assignment
 from common.refusals import Refusal
 from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState
 from projects.models import Protocol
@@ -28,7 +28,7 @@ def finish_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
     )
     if assignment.state == AssignmentState.SUBMITTED:
         return assignment
-    hold(assignment)
+    ensure_held(assignment)
     _check_rounds(assignment)
     _move_with_dialogue(assignment, AssignmentState.SUBMITTED, DialogueState.FINISHED, timezone.now())
     return assignment
@@ -73,7 +73,7 @@ def take_back_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
             _("Wait for the verdict in your queue."),
         )
     _move_with_dialogue(assignment, AssignmentState.ACTIVE, DialogueState.WRITING, None)
-    hold(assignment)
+    ensure_held(assignment)
     return assignment
 
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.tasks.models.work import Task
-from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
@@ -43,7 +43,7 @@ def plan_dialogues(
     Task.objects.bulk_create(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
     )
-    came_free(project)
+    reset_claim_cursors(project)
     record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=plan)
     return count
 

@@ -20,7 +20,7 @@ from annotation.authoring.services.provenance import (
     normalise,
 )
 from annotation.tasks.models.work import Assignment
-from annotation.tasks.services.assignment import hold, lock_assignment
+from annotation.tasks.services.assignment import ensure_held, lock_assignment
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from dialogues.models import CandidateSet, Dialogue, Provenance, Utterance
@@ -78,7 +78,7 @@ def submit_turn(*, annotator: User, assignment_id: int, sent: SentTurn) -> TurnR
             stored, assignment, request_candidates(assignment.dialogue, settings), repeated=True
         )
     text = clean_text(sent.text, settings.max_utterance_length)
-    hold(assignment)
+    ensure_held(assignment)
     dialogue = assignment.dialogue
     _check_position(dialogue, sent.position)
     turn = _store_turn(assignment, sent, text, _provenance_of(dialogue, sent, text))
@@ -174,7 +174,7 @@ def undo_turn(*, annotator: User, assignment_id: int, turn_id: UUID) -> TurnResu
     if turn is None:
         raise Invalid(_("There is no such turn in this dialogue."), _("Reload the page."), reason="turn")
     if turn.undone_at is None:
-        hold(assignment)
+        ensure_held(assignment)
         if turn.position != assignment.dialogue.utterance_count - 1:
             raise Refusal(
                 "not_last",
@@ -205,7 +205,7 @@ def reset_dialogue(*, annotator: User, assignment_id: int) -> list[UUID]:
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
-    hold(assignment)
+    ensure_held(assignment)
     live = Turn.objects.filter(dialogue=assignment.dialogue, undone_at=None)
     turns = list(live.select_related("utterance").order_by("position"))
     if turns:
@@ -228,7 +228,7 @@ def restore_turns(
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
-    hold(assignment)
+    ensure_held(assignment)
     turns = list(Turn.objects.filter(pk__in=turn_ids, assignment=assignment).order_by("position"))
     if not all(turn.undone_at is None for turn in turns):
         _check_nothing_written_since(assignment.dialogue, turns)

@@ -11,7 +11,7 @@ from annotation.batch_review.models import APPEAL_MOVES, Appeal, AppealState, Ju
 from annotation.batch_review.selectors.access import missing_appeal
 from annotation.batch_review.services.locking import lock_sample_item
 from annotation.labelling.models.labels import Submission
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.transitions import move, record
@@ -26,7 +26,7 @@ def raise_appeal(*, by: User, item_id: int, appeal_id: UUID, reason: str) -> App
     Raises Invalid and Refusal: id_in_use, not_corrected, appealed.
     """
     item = lock_sample_item(item_id)
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     if stored := Appeal.objects.filter(pk=appeal_id).first():
         check_repeat(stored, item_id=item.pk, by_id=by.pk, reason=reason)
         return stored
@@ -66,7 +66,7 @@ def settle_appeal(*, trainer: User, appeal_id: UUID, upheld: bool, settlement: s
         return appeal
     if appeal.state != AppealState.OPEN:
         raise _already_settled(appeal)
-    settlement = checked_reason(settlement, field="settlement")
+    settlement = clean_reason(settlement, field="settlement")
     if not settlement:
         raise Invalid(_("Give the reason: it is what people learn from."), field="settlement")
     _refuse_own_case(trainer, appeal, item)

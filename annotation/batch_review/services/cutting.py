@@ -15,7 +15,7 @@ from annotation.batch_review.services.sealing import seal_if_complete
 from annotation.labelling.selectors.gold import live_gold
 from annotation.tasks.models.rounds import Batch, Round
 from annotation.tasks.models.work import Task, TaskState
-from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.assignment import reset_claim_cursors
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import Event, Project, Protocol
@@ -112,5 +112,5 @@ def _create_batches(project: Project, parts: Sequence[Sequence[int]], groups: Se
         row = Round.objects.create(batch=batch, project=project, group=group)
         Task.objects.filter(pk__in=tasks).update(round=row, **({"group": group} if group else {}))
         batches.append(batch)
-    came_free(project)
+    reset_claim_cursors(project)
     return batches

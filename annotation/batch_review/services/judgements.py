@@ -18,7 +18,7 @@ from annotation.labelling.schema.answers import Answers, check_answers
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.tasks.models.rounds import RoundState
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 
@@ -47,7 +47,7 @@ def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
         check_repeat(stored, item_id=item.pk, controller_id=controller.pk)
         # The time is a measurement, not part of what the controller says.
         answers = _checked_answers(item, sent, is_correction=True)
-        check_repeat(stored, answers=answers, reason=checked_reason(sent.reason))
+        check_repeat(stored, answers=answers, reason=clean_reason(sent.reason))
         return stored
     if item.sample.round.state != RoundState.IN_REVIEW:
         raise verdict_given()
@@ -88,7 +88,7 @@ def _store_judgement(controller: User, item: SampleItem, sent: SentJudgement) ->
         number=number,
         is_right=answers_match(schema, item.sample.question, item.final.answers, answers),
         answers=answers,
-        reason=checked_reason(sent.reason),
+        reason=clean_reason(sent.reason),
         active_ms=sent.active_ms,
     )
 

@@ -11,7 +11,7 @@ from annotation.batch_review.selectors.batch_plan import batch_plan_for
 from annotation.batch_review.services.locking import lock_round
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import Task, TaskState
-from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.assignment import reset_claim_cursors
 from common.refusals import Invalid, Refusal
 from projects.models import Membership, Project, Role
 from projects.selectors import groups_of
@@ -37,7 +37,7 @@ def regroup_round(*, actor: User, round_id: int, group: str) -> Round:
     before, row.group = row.group, group
     row.save(update_fields=["group"])
     Task.objects.filter(round=row).exclude(state=TaskState.FINAL).update(group=group)
-    came_free(row.project)
+    reset_claim_cursors(row.project)
     record(row, kind="regrouped", project=row.project, actor=actor, before=before, after=group)
     return row
 

@@ -7,7 +7,7 @@ from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.selectors.gold import live_gold
 from annotation.tasks.models.rounds import Batch, Round
 from annotation.tasks.models.work import Task, TaskState
-from annotation.tasks.services.assignment import came_free, uncount_withdrawn
+from annotation.tasks.services.assignment import reset_claim_cursors, subtract_withdrawn
 from projects.selectors import groups_of
 
 TASKS_PER_INSERT = 5000
@@ -21,7 +21,7 @@ def withdraw_labels(row: Round) -> int:
     FinalLabel.objects.filter(task__round=row, superseded_at=None).update(superseded_at=timezone.now())
     final = Task.objects.filter(round=row, state=TaskState.FINAL)
     withdrawn = final.update(state=TaskState.WITHDRAWN, open_slots=0)
-    uncount_withdrawn(row)
+    subtract_withdrawn(row)
     return withdrawn
 
 
@@ -49,7 +49,7 @@ def open_next_round(row: Round, group: str | None = None) -> Round:
         if task.round is None:
             live_gold(row.project).filter(dialogue=task.dialogue_id).update(task=task, withheld=task.overlap)
     Batch.objects.filter(pk=row.batch_id).update(size=len(tasks) - len(withheld))
-    came_free(row.project)
+    reset_claim_cursors(row.project)
     return following
 
 

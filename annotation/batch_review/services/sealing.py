@@ -11,7 +11,7 @@ from accounts.models import User
 from annotation.batch_review.services.locking import lock_round
 from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
 from annotation.tasks.models.work import Task, TaskState
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.refusals import Invalid, Refusal
 from projects.transitions import move
 
@@ -48,7 +48,7 @@ def seal_if_complete(row: Round) -> None:
 def unseal_round(*, actor: User, round_id: int, reason: str) -> Round:
     """Open a sealed round for corrections. Raises Invalid and, once a sample is drawn, Refusal: in_review."""
     row = lock_round(round_id)
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     if not reason:
         raise Invalid(_("Say why the batch is opened again."), field="reason")
     if row.state == RoundState.IN_REVIEW:

@@ -13,7 +13,7 @@ from annotation.batch_review.services.judgements import verdict_given
 from annotation.batch_review.services.locking import lock_round
 from annotation.batch_review.services.returning import open_next_round, withdraw_labels
 from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from measures.verdict import Decision
@@ -28,7 +28,7 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
     Raises Refusal: id_in_use, not_in_review, open_appeals, not_decided, fails.
     """
     row = lock_round(round_id)
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     if _is_repeat(row, RoundState.ACCEPTED, controller, decision_id, reason):
         return row
     progress = _decided_progress(row)
@@ -52,7 +52,7 @@ def return_round(
     Raises Invalid and Refusal: id_in_use, not_in_review, open_appeals, not_decided, passes.
     """
     row = lock_round(round_id)
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     # The group is not compared: the next round may have been given to another one since.
     if _is_repeat(row, RoundState.RETURNED, controller, decision_id, reason):
         return Round.objects.select_related("batch", "project").get(batch=row.batch, number=row.number + 1)

@@ -14,7 +14,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.submissions import MAX_NOTE
 from annotation.tasks.models.work import AssignmentState
-from annotation.tasks.services.assignment import hold, lock_assignment
+from annotation.tasks.services.assignment import ensure_held, lock_assignment
 from common.refusals import Invalid, Refusal
 from projects.models import Protocol
 
@@ -34,7 +34,7 @@ def save_label_draft(
     if row is None:
         raise Invalid(_("This project has no questions yet."), _("Ask its trainer to write them."))
     if assignment.state != AssignmentState.SUBMITTED:
-        hold(assignment)
+        ensure_held(assignment)
     known, _problems = check_answers(
         load_schema(row), answers, speakers_in(assignment.dialogue_id), complete=False
     )

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings, Order
 from annotation.tasks.models.work import PRIORITY_STEP, Task
-from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue, DialogueState
@@ -90,7 +90,7 @@ def _make_tasks(
         batch_size=BATCH,
     )
     if dialogues:
-        came_free(project)
+        reset_claim_cursors(project)
     return len(dialogues)
 
 

@@ -34,7 +34,7 @@ from annotation.labelling.services.final_answers import (
 )
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import TASK_MOVES, Task, TaskState
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Protocol
 from projects.transitions import move
@@ -220,7 +220,7 @@ def decide_dispute(
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
     if _is_decided_by(decision_id, task, trainer):
         return task
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     row = _check_decision(task, trainer, reason, replaces)
     known, problems = check_answers(load_schema(row), answers, speakers_in(task.dialogue_id), complete=True)
     if problems:

@@ -24,9 +24,9 @@ from annotation.labelling.services.submission_sql import (
     lock_assignment_and_task,
 )
 from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, AssignmentState, Task, TaskState
-from annotation.tasks.selectors.assignments import missing_assignment
-from annotation.tasks.services.assignment import check_still_annotates, hold, release
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.selectors.assignments import assignment_not_found
+from annotation.tasks.services.assignment import check_still_annotates, ensure_held, release
+from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import Event
@@ -103,7 +103,7 @@ def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
 @transaction.atomic
 def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment:
     """Pass a dialogue by, saying why; it goes to somebody else and is not offered to this person again."""
-    reason = checked_reason(reason)
+    reason = clean_reason(reason)
     if not reason:
         raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
@@ -113,7 +113,7 @@ def _lock(annotator: User, assignment_id: int) -> LockedAssignment:
     """The annotator's own; NotFound for anybody else's."""
     locked = lock_assignment_and_task(assignment=assignment_id, annotator=annotator.pk)
     if locked is None:
-        raise missing_assignment()
+        raise assignment_not_found()
     locked.assignment.annotator = annotator
     return locked
 
@@ -123,7 +123,7 @@ def _check_held(locked: LockedAssignment) -> None:
     if locked.assignment.state == AssignmentState.ACTIVE:
         check_still_annotates(locked.assignment, locked.roles)
     else:
-        hold(locked.assignment)
+        ensure_held(locked.assignment)
 
 
 def _repeated(stored: Submission, locked: LockedAssignment, sent: SentLabels) -> Labelled:

@@ -19,7 +19,7 @@ from annotation.onboarding.services.admission_tests import check_trainer, lock_a
 from annotation.onboarding.services.answers import check_complete_answers
 from annotation.tasks.models.rounds import Batch
 from annotation.tasks.models.work import HELD, Assignment, Task
-from annotation.tasks.services.assignment import came_free
+from annotation.tasks.services.assignment import reset_claim_cursors
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue, DialogueState
 from projects.models import Project
@@ -163,5 +163,5 @@ def retire_gold(*, trainer: User, project: Project, dialogue_id: int) -> None:
     GoldDialogue.objects.filter(pk=gold.pk).update(retired_at=timezone.now(), withheld=0)
     if gold.task_id and gold.withheld:
         Task.objects.filter(pk=gold.task_id).update(open_slots=F("open_slots") + gold.withheld)
-        came_free(project)
+        reset_claim_cursors(project)
     record(gold, kind="gold_retired", project=project, actor=trainer, data={"dialogue": dialogue_id})

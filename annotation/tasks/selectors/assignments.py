@@ -9,12 +9,12 @@ from common.refusals import NotFound
 from projects.models import Project
 
 
-def missing_assignment() -> NotFound:
+def assignment_not_found() -> NotFound:
     return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
 
 
 # Long texts that holding a task never reads: fetched where somebody does.
-LONG = ("project__guidelines_en", "project__guidelines_zh", "project__labelling__schema__content")
+DEFERRED_TEXTS = ("project__guidelines_en", "project__guidelines_zh", "project__labelling__schema__content")
 
 
 def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assignment:
@@ -24,10 +24,10 @@ def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assign
     """
     related = Assignment.objects.select_related(
         "dialogue", "task", "project__authoring", "project__labelling__schema", "draft", "label_draft"
-    ).defer(*LONG)
+    ).defer(*DEFERRED_TEXTS)
     row = related.filter(pk=assignment_id, annotator=user).first()
     if row is None or protocol not in ("", row.project.protocol):
-        raise missing_assignment()
+        raise assignment_not_found()
     return row
 
 

@@ -25,7 +25,7 @@ from annotation.tasks.models.work import (
     Workload,
     WorkSettings,
 )
-from annotation.tasks.selectors.assignments import LONG, missing_assignment
+from annotation.tasks.selectors.assignments import DEFERRED_TEXTS, assignment_not_found
 from annotation.tasks.selectors.settings import work_settings
 from common.refusals import NotAllowed, Refusal
 from dialogues.models import DIALOGUE_MOVES, DialogueState
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 REAP_AT_ONCE = 500
 
 
-def lease(settings: WorkSettings) -> datetime:
+def lease_end(settings: WorkSettings) -> datetime:
     """When what is taken now becomes free again."""
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
@@ -53,15 +53,15 @@ def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") 
     if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
         related += ["dialogue", "project__authoring"]
     locked = Assignment.objects.select_for_update(of=("self",), no_key=True)
-    locked = locked.select_related(*related).defer(*LONG)
+    locked = locked.select_related(*related).defer(*DEFERRED_TEXTS)
     row = locked.filter(pk=assignment_id, annotator=annotator).first()
     if row is None or protocol not in ("", row.project.protocol):
-        raise missing_assignment()
+        raise assignment_not_found()
     row.annotator = annotator
     return row
 
 
-def hold(assignment: Assignment) -> None:
+def ensure_held(assignment: Assignment) -> None:
     """Make sure that a locked assignment may be written to, and renew its lease.
 
     Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
@@ -98,7 +98,7 @@ def _may_annotate(person: User, project: Project, roles: Iterable[str] | None) -
 
 
 def _renew(assignment: Assignment, settings: WorkSettings) -> None:
-    assignment.lease_until, assignment.touched_at = lease(settings), timezone.now()
+    assignment.lease_until, assignment.touched_at = lease_end(settings), timezone.now()
     assignment.save(update_fields=["lease_until", "touched_at"])
 
 
@@ -110,7 +110,7 @@ def _take_up(assignment: Assignment, settings: WorkSettings) -> None:
         assignment,
         AssignmentState.ACTIVE,
         actor=assignment.annotator,
-        lease_until=lease(settings),
+        lease_until=lease_end(settings),
         touched_at=timezone.now(),
     )
 
@@ -140,7 +140,7 @@ def _take_slot_back(assignment: Assignment) -> None:
 def renew_lease(*, annotator: User, assignment_id: int) -> Assignment:
     """Called by the page every few minutes while the person is active."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
-    hold(assignment)
+    ensure_held(assignment)
     return assignment
 
 
@@ -152,7 +152,7 @@ def resume(*, annotator: User, assignment_id: int) -> Assignment:
         check_still_annotates(assignment)
         _take_up(assignment, work_settings(assignment.project))
     elif assignment.state != AssignmentState.ACTIVE:
-        hold(assignment)
+        ensure_held(assignment)
     return assignment
 
 
@@ -161,7 +161,7 @@ def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
     """Keep the dialogue for the person for some days (AuthoringSettings.saved_days). Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state != AssignmentState.SAVED:
-        hold(assignment)
+        ensure_held(assignment)
         until = timezone.now() + timedelta(days=work_settings(assignment.project).saved_days)
         _move(
             assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now()
@@ -215,16 +215,16 @@ def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | 
     Task.objects.filter(pk=assignment.task_id).update(open_slots=F("open_slots") + 1)
     _count(assignment, -1)
     _move_dialogue(assignment, DialogueState.ABANDONED)
-    came_free(assignment.project)
+    reset_claim_cursors(assignment.project)
 
 
-def came_free(project: Project) -> None:
+def reset_claim_cursors(project: Project) -> None:
     """Something may be free behind people's cursors: the next claims look from the start."""
     settings = type(work_settings(project))._default_manager
     settings.filter(pk=project.pk).update(epoch=F("epoch") + 1)
 
 
-def uncount_withdrawn(row: Round) -> None:
+def subtract_withdrawn(row: Round) -> None:
     """Nobody has taken the dialogues of a round that was withdrawn any more. Three queries."""
     sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
     counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))

@@ -7,7 +7,7 @@ from common.refusals import Invalid
 MAX_REASON = 5000
 
 
-def checked_reason(text: str, *, most: int = MAX_REASON, field: str = "reason") -> str:
+def clean_reason(text: str, *, most: int = MAX_REASON, field: str = "reason") -> str:
     """As it is stored, empty where nothing was written. Raises Invalid where it is too long: nothing of it is cut off.
 
     PostgreSQL refuses NUL, and a browser that counts the end of a line as one character sends two.

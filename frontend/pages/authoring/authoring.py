@@ -18,7 +18,7 @@ from annotation.authoring.serializers import serialize_full_assignment
 from annotation.authoring.services.completion import take_back_dialogue
 from annotation.expert_review.selectors import deciding_verdicts_on, is_being_judged
 from annotation.tasks.models.work import Assignment, AssignmentState
-from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
+from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
 from annotation.tasks.selectors.queue import Today, today_of
 from annotation.tasks.services import assignment as holding
 from dialogues.models import ReviewState
@@ -104,7 +104,7 @@ def decision_on(assignment: Assignment) -> str:
 def assignment_in(user: User, slug: str, assignment_id: int) -> Assignment:
     assignment = assignment_for(user, assignment_id, Protocol.AUTHORING)
     if assignment.project.slug != slug:
-        raise missing_assignment()
+        raise assignment_not_found()
     return assignment
 
 

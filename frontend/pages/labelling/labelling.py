@@ -18,7 +18,7 @@ from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.serializers import serialize_assignment
 from annotation.labelling.services.submissions import MAX_NOTE, serve
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
-from annotation.tasks.selectors.assignments import assignment_for, missing_assignment
+from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
 from annotation.tasks.selectors.queue import today_of
 from frontend.pages import signed_in
 from projects.models import Project
@@ -43,7 +43,7 @@ def label(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     user = signed_in(request)
     assignment = assignment_for(user, assignment_id)
     if assignment.project.slug != slug:
-        raise missing_assignment()
+        raise assignment_not_found()
     return _render(request, user, assignment.project, assignment)
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from annotation.authoring.services.settings import update_authoring
-from annotation.tasks.services.reasons import checked_reason
+from annotation.tasks.services.reasons import clean_reason
 from common.refusals import Refusal
 from generation.models import Generator
 from generation.selectors import QUEUE, workers_holding
@@ -51,7 +51,7 @@ def promote_model(
     if found := _made(promotion_id, project):
         return found
     check_trainable(project)
-    reason = checked_reason(reason, most=LONGEST_REASON)
+    reason = clean_reason(reason, most=LONGEST_REASON)
     generator = _servable(model)
     return _switch(promotion_id, project, actor, generator, expected_current, reason)
 
@@ -71,7 +71,7 @@ def roll_back(
     if found := _made(promotion_id, project):
         return found
     check_trainable(project)
-    reason = checked_reason(reason, most=LONGEST_REASON)
+    reason = clean_reason(reason, most=LONGEST_REASON)
     undone = promotion_to_undo(project)
     current = current_model(project)
     if undone is None or current is None:
