@@ -1,4 +1,4 @@
-"""REST API of one's own account: who one is, preferences, API tokens."""
+"""REST API of the caller's own account: identity, preferences, API tokens."""
 
 from typing import Any
 
@@ -24,12 +24,11 @@ from common.rest.pagination import NewestFirst, paginated_response
 from common.rest.serializers import StrictSerializer, validated_input
 
 TAG = ["Account"]
-BIGGEST_ID = 2**63 - 1
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
     shown_name = serializers.CharField(read_only=True)
-    scopes = serializers.SerializerMethodField(help_text="Of the token that asks; null in a browser session.")
+    scopes = serializers.SerializerMethodField(help_text="Of the token in use; null in a browser session.")
 
     class Meta:
         model = User
@@ -39,13 +38,13 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
     def get_scopes(self, user: User) -> list[Scope] | None:
         token = self.context["token"]
-        return [Scope(one) for one in token.scopes] if isinstance(token, ApiToken) else None
+        return [Scope(scope) for scope in token.scopes] if isinstance(token, ApiToken) else None
 
 
 class PreferencesInput(StrictSerializer):
     display_name = serializers.CharField(required=False, allow_blank=True, max_length=80)
     language = serializers.ChoiceField(
-        required=False, allow_blank=True, choices=settings.LANGUAGES, help_text="Empty: as the browser."
+        required=False, allow_blank=True, choices=settings.LANGUAGES, help_text="Empty: as in the browser."
     )
     theme = serializers.ChoiceField(required=False, choices=Theme.choices)
     submit_on_enter = serializers.BooleanField(required=False)
@@ -53,7 +52,7 @@ class PreferencesInput(StrictSerializer):
 
 class TokenInput(StrictSerializer):
     id = serializers.UUIDField(
-        help_text="Made by the client. A second send finds the first token and, while it is unused, a new value."
+        help_text="Chosen by the client. Sent again, it returns the first token with a new value, if it is unused."
     )
     name = serializers.CharField(max_length=80, help_text="What it is for.")
     scopes = serializers.ListField(
@@ -64,7 +63,7 @@ class TokenInput(StrictSerializer):
         min_value=1,
         max_value=MAX_TOKEN_DAYS,
         default=DEFAULT_TOKEN_DAYS,
-        help_text="How long it is valid. Only an explicit null makes one that never expires.",
+        help_text="How long it is valid. An explicit null: it never expires.",
     )
 
 
@@ -79,7 +78,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         ]  # fmt: skip
 
 
-class TokenMade(TokenSerializer):
+class NewTokenSerializer(TokenSerializer):
     value = serializers.SerializerMethodField(
         "plain_value", help_text="Shown this once; only its hash is stored."
     )
@@ -91,21 +90,21 @@ class TokenMade(TokenSerializer):
         return str(self.context["plain"])
 
 
-def shown(request: Request) -> dict[str, Any]:
+def serialize_me(request: Request) -> dict[str, Any]:
     return MeSerializer(person(request), context={"token": request.auth}).data
 
 
 class MeView(APIView):
     @extend_schema(tags=TAG, operation_id="me_read", responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        """Who asks, and what the token may be used for."""
-        return Response(shown(request))
+        """Who you are, and what the token may be used for."""
+        return Response(serialize_me(request))
 
     @extend_schema(tags=TAG, operation_id="me_update", request=PreferencesInput, responses=MeSerializer)
     def patch(self, request: Request) -> Response:
         """Change your own preferences."""
         set_preferences(user=person(request), **validated_input(PreferencesInput, request))
-        return Response(shown(request))
+        return Response(serialize_me(request))
 
 
 class TokensView(APIView):
@@ -113,16 +112,23 @@ class TokensView(APIView):
 
     @extend_schema(tags=TAG, operation_id="tokens_list", responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Your tokens, the revoked ones too, newest first."""
+        """Your tokens, including revoked ones, newest first."""
         return paginated_response(self, request, tokens_for(person(request)), TokenSerializer)
 
-    @extend_schema(tags=TAG, operation_id="tokens_create", request=TokenInput, responses={201: TokenMade})
+    @extend_schema(
+        tags=TAG, operation_id="tokens_create", request=TokenInput, responses={201: NewTokenSerializer}
+    )
     def post(self, request: Request) -> Response:
-        """Make a token. Codes: not_allowed (more than the asking token has), too_many_tokens, token_in_use."""
-        sent = validated_input(TokenInput, request)
+        """Create a token.
+
+        Codes: not_allowed (more than the calling token has), too_many_tokens, token_in_use, id_in_use.
+        """
+        fields = validated_input(TokenInput, request)
         by = request.auth if isinstance(request.auth, ApiToken) else None
-        token, plain = create_token(user=person(request), request_id=sent.pop("id"), by=by, **sent)
-        return Response(TokenMade(token, context={"plain": plain}).data, status=status.HTTP_201_CREATED)
+        token, plain = create_token(user=person(request), request_id=fields.pop("id"), by=by, **fields)
+        return Response(
+            NewTokenSerializer(token, context={"plain": plain}).data, status=status.HTTP_201_CREATED
+        )
 
 
 class TokenView(APIView):
@@ -133,7 +139,7 @@ class TokenView(APIView):
 
     @extend_schema(tags=TAG, operation_id="tokens_revoke", responses={200: TokenSerializer})
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke it: programs that use it are refused at once. It stays in the list, revoked."""
+        """Revoke it: programs that use it are refused at once. It remains in the list."""
         token = token_for(person(request), pk)
         revoke_token(user=person(request), token_id=token.pk)
         return Response(TokenSerializer(token_for(person(request), pk)).data)

@@ -1,5 +1,7 @@
 """People and their API tokens."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -50,7 +52,7 @@ class User(AbstractUser):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for; it never exceeds what its owner may do."""
+    """What a token may be used for. It never allows more than its owner may do."""
 
     READ = "read", _("Read everything the owner may see")
     ANNOTATE = "annotate", _("Claim and submit work")
@@ -58,7 +60,7 @@ class Scope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A bearer token. Only its SHA-256 is stored; the plain value is shown once, when it is made."""
+    """A bearer token. Only its SHA-256 is stored; the plain value is shown once, when it is created."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(_("name"), max_length=80)
@@ -83,6 +85,11 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"
+
+    @property
+    def days(self) -> int | None:
+        """The lifetime that was asked for; None if the token never expires."""
+        return round((self.expires_at - self.created_at) / timedelta(days=1)) if self.expires_at else None
 
     @property
     def is_live(self) -> bool:

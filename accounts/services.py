@@ -1,4 +1,4 @@
-"""What people do with accounts: their own, and those that they make for others."""
+"""Accounts, passwords, preferences and API tokens."""
 
 import hashlib
 import secrets
@@ -14,21 +14,22 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import ApiToken, Scope, User
+from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, NotFound, Refusal
 
-TOKEN_PREFIX = "lap_"  # noqa: S105 - what a token begins with
-USED_EVERY = timedelta(minutes=1)
+TOKEN_PREFIX = "lap_"  # noqa: S105 - not a password
+RECORD_USE_EVERY = timedelta(minutes=1)
 DEFAULT_TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 3650
 MAX_LIVE_TOKENS = 100
 ONE_TIME_PASSWORD_DAYS = 14
-# Without letters and digits that look alike when they are read aloud or copied by hand.
-UNMISTAKABLE = "abcdefghjkmnpqrstuvwxyz23456789"
+# Without letters and digits that are easily confused when they are read aloud or copied by hand.
+UNAMBIGUOUS_CHARACTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 PREFERENCES = ("display_name", "language", "theme", "submit_on_enter")
 
 
-def digest_of(plain: str) -> str:
-    """Tokens are 256 random bits, so a plain SHA-256 is enough; nobody can guess towards it."""
+def token_digest(plain: str) -> str:
+    """SHA-256 of the token. A token is 256 random bits, so it needs neither salt nor a slow hash."""
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
@@ -42,23 +43,26 @@ def create_token(
     request_id: UUID | None = None,
     by: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token and return it with its plain value, which is not stored and cannot be shown again.
+    """Create a token. Returns it with its plain value, which is not stored and cannot be shown again.
 
-    days: None makes a token that never expires.
-    request_id: the same again finds the first token and, as long as that was never used, gives it a new value.
-    by: the token that asks for it, whose scopes and lifetime the new one cannot exceed.
+    days: None for a token that never expires.
+    request_id: the same request again returns the first token with a new value, as long as it was never used.
+    by: the token that makes the request; the new one cannot have more scopes or live longer.
+    Raises Invalid, NotAllowed, Refusal "too_many_tokens", "token_in_use", "id_in_use".
     """
     User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
     plain = TOKEN_PREFIX + secrets.token_urlsafe(32)
     if request_id and (first := ApiToken.objects.filter(user=user, request_id=request_id).first()):
-        return _revalued(first, plain), plain
-    expires = _end_of_life(days)
+        check_repeat(first, name=name.strip()[:80], scopes=sorted(set(scopes)), days=days)
+        _check_within(by, first.scopes, first.expires_at)
+        return _replace_value(first, plain), plain
+    expires = _expiry(days)
     _check_token(user, name, scopes)
     _check_within(by, scopes, expires)
     token = ApiToken.objects.create(
         user=user,
         name=name.strip()[:80],
-        digest=digest_of(plain),
+        digest=token_digest(plain),
         prefix=plain[:12],
         scopes=sorted(set(scopes)),
         expires_at=expires,
@@ -67,7 +71,7 @@ def create_token(
     return token, plain
 
 
-def _end_of_life(days: int | None) -> datetime | None:
+def _expiry(days: int | None) -> datetime | None:
     if days is None:
         return None
     if not 1 <= days <= MAX_TOKEN_DAYS:
@@ -106,8 +110,8 @@ def _check_within(by: ApiToken | None, scopes: Sequence[str], expires: datetime 
         )
 
 
-def _revalued(token: ApiToken, plain: str) -> ApiToken:
-    # The first answer may have been lost on its way: nobody has the value, so a new one takes its place.
+def _replace_value(token: ApiToken, plain: str) -> ApiToken:
+    # The first reply may have been lost, so nobody has the value: a new one replaces it.
     if token.last_used_at or not token.is_live:
         raise Refusal(
             "token_in_use",
@@ -115,7 +119,7 @@ def _revalued(token: ApiToken, plain: str) -> ApiToken:
             _("Make another one under a new id."),
             details={"token": token.pk},
         )
-    token.digest, token.prefix = digest_of(plain), plain[:12]
+    token.digest, token.prefix = token_digest(plain), plain[:12]
     token.save(update_fields=["digest", "prefix"])
     return token
 
@@ -126,23 +130,23 @@ def revoke_token(*, user: User, token_id: int) -> None:
 
 
 def use_token(*, plain: str) -> ApiToken | None:
-    """The live token with this value, its use noted at most once a minute; None when there is none."""
-    token = ApiToken.objects.select_related("user").filter(digest=digest_of(plain)).first()
+    """The live token with this value, or None. Records its use at most once a minute."""
+    token = ApiToken.objects.select_related("user").filter(digest=token_digest(plain)).first()
     if token is None or not token.is_live or not token.user.is_active:
         return None
     now = timezone.now()
-    if token.last_used_at is None or now - token.last_used_at > USED_EVERY:
+    if token.last_used_at is None or now - token.last_used_at > RECORD_USE_EVERY:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
 
 def set_preferences(*, user: User, **changes: object) -> User:
-    """Change the person's own language, theme, display name or Enter key."""
+    """Change the person's language, theme, display name or Enter key. Raises Invalid."""
     if unknown := set(changes) - set(PREFERENCES):
-        raise TypeError(f"no preference: {', '.join(sorted(unknown))}")
+        raise TypeError(f"not a preference: {', '.join(sorted(unknown))}")
     for name, value in changes.items():
         setattr(user, name, value)
-    _cleaned(user)
+    _validate(user)
     user.save(update_fields=list(changes))
     return user
 
@@ -157,8 +161,11 @@ def create_user(
     password: str | None = None,
     is_superuser: bool = False,
 ) -> tuple[User, str]:
-    """Make an account. Without a password it gets a one-time one, returned beside it: it only opens the page that
-    changes it, for ONE_TIME_PASSWORD_DAYS."""
+    """Create an account. Returns it with its password.
+
+    Without a password it gets a one-time password, which only opens the password change, for ONE_TIME_PASSWORD_DAYS.
+    Raises Invalid, Refusal "username_taken", "email_taken".
+    """
     user = User(
         username=username.strip(),
         email=email.strip(),
@@ -167,20 +174,20 @@ def create_user(
         is_superuser=is_superuser,
         is_staff=is_superuser,
     )
-    _check_names(user)
-    plain = _give_password(user, password)
-    _cleaned(user)
+    _check_unique(user)
+    plain = _set_password(user, password)
+    _validate(user)
     try:
         with transaction.atomic():
             user.save(force_insert=True)
-    except IntegrityError as error:  # somebody took the name since it was checked
-        raise _taken(user.username) from error
+    except IntegrityError as error:  # another account took the name after the check
+        raise _username_taken(user.username) from error
     return user, plain
 
 
 @transaction.atomic
 def renew_one_time_password(*, user: User) -> str:
-    """Another one-time password for somebody who has not signed in yet."""
+    """A new one-time password for somebody who has not signed in yet. Raises Refusal "password_is_own"."""
     fresh = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if fresh.temporary_password_until is None or not fresh.is_active or fresh.imported:
         raise Refusal(
@@ -188,32 +195,32 @@ def renew_one_time_password(*, user: User) -> str:
             _("%(name)s has chosen a password already.") % {"name": fresh.shown_name},
             _("They can reset it themselves from the sign-in page."),
         )
-    plain = _give_password(fresh, None)
+    plain = _set_password(fresh, None)
     fresh.save(update_fields=["password", "temporary_password_until"])
     return plain
 
 
-def _give_password(user: User, password: str | None) -> str:
+def _set_password(user: User, password: str | None) -> str:
     plain = password or one_time_password()
     if password is not None:
         try:
             validate_password(password, user)
         except ValidationError as error:
             raise Invalid(" ".join(error.messages), field="password") from error
-    lasts = timezone.now() + timedelta(days=ONE_TIME_PASSWORD_DAYS)
-    user.temporary_password_until = lasts if password is None else None
+    valid_until = timezone.now() + timedelta(days=ONE_TIME_PASSWORD_DAYS)
+    user.temporary_password_until = valid_until if password is None else None
     user.set_password(plain)
     return plain
 
 
 def one_time_password() -> str:
-    """Four groups of four, 79 bits: "kq7m-x2pd-9trw-hn4c"."""
-    return "-".join("".join(secrets.choice(UNMISTAKABLE) for _n in range(4)) for _m in range(4))
+    """Four groups of four characters, 79 bits, such as "kq7m-x2pd-9trw-hn4c"."""
+    return "-".join("".join(secrets.choice(UNAMBIGUOUS_CHARACTERS) for _n in range(4)) for _m in range(4))
 
 
-def _check_names(user: User) -> None:
+def _check_unique(user: User) -> None:
     if User.objects.filter(username__iexact=user.username).exists():
-        raise _taken(user.username)
+        raise _username_taken(user.username)
     if user.email and User.objects.filter(email__iexact=user.email).exists():
         raise Refusal(
             "email_taken",
@@ -223,7 +230,7 @@ def _check_names(user: User) -> None:
         )
 
 
-def _taken(username: str) -> Refusal:
+def _username_taken(username: str) -> Refusal:
     return Refusal(
         "username_taken",
         _("There is already somebody with the sign-in name “%(name)s”.") % {"name": username},
@@ -232,7 +239,7 @@ def _taken(username: str) -> Refusal:
     )
 
 
-def _cleaned(user: User) -> None:
+def _validate(user: User) -> None:
     try:
         user.full_clean(exclude=["password"], validate_unique=False)
     except ValidationError as error:
@@ -241,7 +248,10 @@ def _cleaned(user: User) -> None:
 
 
 def find_person(who: str) -> User:
-    """The person with this sign-in name or e-mail address, whichever case it is written in."""
+    """The active person with this sign-in name or e-mail address, in any case.
+
+    Raises NotFound, Refusal "ambiguous_person".
+    """
     name = who.strip()
     exact = User.objects.filter(username=name, is_active=True, imported=False).first()
     if exact:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from accounts.models import User
     from common.refusals import Refusal
     from dialogues.models import Dialogue
-    from dialogues.parsing import ParsedDialogue, RowError
+    from dialogues.parsing.parsed_dialogue import ParsedDialogue
+    from dialogues.parsing.row_errors import RowError
     from projects.models import Project
     from projects.roles import Capability
 
@@ -24,14 +25,14 @@ class AnnotationConfig(AppConfig):
         from annotation.labelling.selectors.visibility import HIDDEN_LABELS
         from annotation.labelling.services.resolution import AFTER_FINAL_LABEL
         from annotation.tasks.services.claiming import ADMISSION_CHECKS
-        from dialogues.services.storing import CHECKS, STORED_WITH
+        from dialogues.services.storing import BEFORE_STORE, PROJECT_CHECKS
         from jobs.registry import register
         from projects.roles import Capability
 
         work = "annotation.labelling.services.statistics.run_statistics_job"
         register("agreement", work, needs=Capability.READ_STATISTICS)
-        CHECKS.append(check_import)
-        STORED_WITH.append(follow_import)
+        PROJECT_CHECKS.append(check_import)
+        BEFORE_STORE.append(follow_import)
         ADMISSION_CHECKS.append(check_admission)
         AFTER_FINAL_LABEL.append(seal_round)
         HIDDEN_LABELS.append(hide_labels)

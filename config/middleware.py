@@ -42,7 +42,7 @@ def check_length(request: HttpRequest) -> None:
         raise length_required()
     length = request.META.get("CONTENT_LENGTH") or "0"
     if IMPORTS.fullmatch(request.path):
-        uploads.check_announced(length)
+        uploads.check_content_length(length)
     elif length.isdecimal() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE + uploads.FORM_BYTES:
         raise too_large(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 

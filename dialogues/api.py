@@ -1,4 +1,4 @@
-"""REST API of dialogues and imports. Every view is one call of a service or a selector."""
+"""REST API of dialogues and imports."""
 
 import io
 from collections.abc import Mapping
@@ -18,8 +18,7 @@ from accounts.rest.person import person
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_input, validated_query
-from dialogues import serializers as shapes
-from dialogues.parsing import FORMATS
+from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
     dialogue_for,
     dialogues_of,
@@ -28,7 +27,16 @@ from dialogues.selectors import (
     refused_rows_of,
     utterances_of,
 )
-from dialogues.serializers import errors_as_csv
+from dialogues.serializers import (
+    DialogueDetailSerializer,
+    DialogueFilters,
+    DialogueSerializer,
+    ImportForm,
+    ImportQuery,
+    ImportSerializer,
+    RefusedRowSerializer,
+    stream_errors_csv,
+)
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
 from projects.roles import Capability
@@ -37,7 +45,7 @@ from projects.selectors import project_for
 TAG = ["Dialogues"]
 IMPORTS = ["Imports"]
 RAW = "application/octet-stream"
-RAW_ONLY = "With application/octet-stream only; a form has it as a field."
+RAW_ONLY = "With application/octet-stream only; in a form it is a field."
 RAW_PARAMETERS = [
     OpenApiParameter("id", OpenApiTypes.UUID, description=RAW_ONLY),
     OpenApiParameter("format", enum=list(FORMATS), description=RAW_ONLY),
@@ -48,7 +56,7 @@ DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
 
 
 class RawParser(parsers.BaseParser):
-    """The body itself, unread: the service copies it to its place."""
+    """Passes on the unread body; the service copies it to its path."""
 
     media_type = RAW
 
@@ -63,84 +71,82 @@ class ImportsView(APIView):
     parser_classes = (parsers.MultiPartParser, RawParser)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        # Before authentication, which reads the form for a CSRF token: too large a file is refused unread.
+        # Before authentication, which reads the form for a CSRF token: a file that is too large is refused unread.
         if request.method == "POST":
-            uploads.check_announced(request.META.get("CONTENT_LENGTH"))
+            uploads.check_content_length(request.META.get("CONTENT_LENGTH"))
         super().initial(request, *args, **kwargs)
 
     def handle_exception(self, exc: Exception) -> Response:
-        # The parser keeps what it reads on disk too, long before the service does.
+        # The parser also writes to the disk, long before the service does.
         if isinstance(exc, OSError) and uploads.is_full_disk(exc):
             exc = uploads.disk_full()
         return super().handle_exception(exc)
 
-    @extend_schema(tags=IMPORTS, operation_id="imports_list", responses=shapes.ImportSerializer(many=True))
+    @extend_schema(tags=IMPORTS, operation_id="imports_list", responses=ImportSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The project's imports, newest first."""
         project = project_for(person(request), slug, Capability.IMPORT)
-        return paginated_response(self, request, imports_of(project), shapes.ImportSerializer)
+        return paginated_response(self, request, imports_of(project), ImportSerializer)
 
     @extend_schema(
         tags=IMPORTS,
         operation_id="imports_start",
         parameters=RAW_PARAMETERS,
-        request={"multipart/form-data": shapes.ImportForm, RAW: OpenApiTypes.BINARY},
-        responses={202: shapes.ImportSerializer, **DISK_FULL},
+        request={"multipart/form-data": ImportForm, RAW: OpenApiTypes.BINARY},
+        responses={202: ImportSerializer, **DISK_FULL},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Send a file and start its import; follow `state`, stop it with `/jobs/{id}/cancel/`.
 
-        As multipart/form-data, or as it is (application/octet-stream) with the other fields in the query.
-        Codes: too_large (413), disk_full (507), archived, submission_used.
+        As multipart/form-data, or the file alone as application/octet-stream with the other fields in the query.
+        Codes: too_large (413), disk_full (507), archived, id_in_use.
         """
         project = project_for(person(request), slug, Capability.IMPORT)
-        file, sent = self._sent(request)
+        file, fields = self._read_body(request)
         job = start_import(
             project=project,
             actor=person(request),
             source=file,
-            name=sent["name"] or getattr(file, "name", None) or str(sent["id"]),
-            format=sent["format"],
-            on_error=sent["on_error"],
-            submission_id=sent["id"],
+            name=fields["name"] or getattr(file, "name", None) or str(fields["id"]),
+            format=fields["format"],
+            on_error=fields["on_error"],
+            submission_id=fields["id"],
         )
-        return Response(shapes.ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)
+        return Response(ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 
-    def _sent(self, request: Request) -> tuple[Any, dict[str, Any]]:
+    def _read_body(self, request: Request) -> tuple[Any, dict[str, Any]]:
         if (request.content_type or "").partition(";")[0].strip() == RAW:
-            sent = cast(dict[str, Any], request.data)  # without a body there is nothing to parse
-            return sent.get("file", io.BytesIO()), validated_query(shapes.ImportQuery, request)
-        form = validated_input(shapes.ImportForm, request)
+            body = cast(dict[str, Any], request.data)  # an empty QueryDict if there is no body
+            return body.get("file", io.BytesIO()), validated_query(ImportQuery, request)
+        form = validated_input(ImportForm, request)
         return form.pop("file"), form
 
 
 class ImportView(APIView):
-    @extend_schema(tags=IMPORTS, operation_id="imports_read", responses=shapes.ImportSerializer)
+    @extend_schema(tags=IMPORTS, operation_id="imports_read", responses=ImportSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
-        """Ask every second or two until `state` is done, failed or cancelled."""
-        return Response(shapes.ImportSerializer(import_for(person(request), pk)).data)
+        """Poll every second or two until `state` is done, failed or cancelled."""
+        return Response(ImportSerializer(import_for(person(request), pk)).data)
 
 
 class ImportErrorsView(APIView):
     pagination_class = CursorPagination
 
-    @extend_schema(
-        tags=IMPORTS, operation_id="imports_errors", responses=shapes.RefusedRowSerializer(many=True)
-    )
+    @extend_schema(tags=IMPORTS, operation_id="imports_errors", responses=RefusedRowSerializer(many=True))
     def get(self, request: Request, pk: UUID) -> Response:
-        """The refused rows in the order of the file, the first 100,000 of them."""
+        """The refused rows in the order of the file; at most 100,000."""
         return paginated_response(
-            self, request, refused_rows_of(import_for(person(request), pk)), shapes.RefusedRowSerializer
+            self, request, refused_rows_of(import_for(person(request), pk)), RefusedRowSerializer
         )
 
 
-class ImportErrorsTable(APIView):
+class ImportErrorsCsvView(APIView):
     @extend_schema(
         tags=IMPORTS, operation_id="imports_errors_csv", responses={(200, "text/csv"): OpenApiTypes.STR}
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        """The same as a table: line, code, reason, remedy."""
-        return errors_as_csv(import_for(person(request), pk))
+        """The refused rows as a table: line, code, reason, remedy."""
+        return stream_errors_csv(import_for(person(request), pk))
 
 
 class DialoguesView(APIView):
@@ -149,30 +155,30 @@ class DialoguesView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="dialogues_list",
-        parameters=[shapes.DialogueFilters],
-        responses=shapes.DialogueSerializer(many=True),
+        parameters=[DialogueFilters],
+        responses=DialogueSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's dialogues in the order in which they came."""
+        """The project's dialogues in the order in which they were added."""
         project = project_for(person(request), slug, Capability.READ_DIALOGUES)
-        rows = dialogues_of(project, **validated_query(shapes.DialogueFilters, request))
-        return paginated_response(self, request, rows.select_related("project"), shapes.DialogueSerializer)
+        rows = dialogues_of(project, **validated_query(DialogueFilters, request))
+        return paginated_response(self, request, rows.select_related("project"), DialogueSerializer)
 
 
 class DialogueView(APIView):
-    @extend_schema(tags=TAG, operation_id="dialogues_read", responses=shapes.DialogueFull)
+    @extend_schema(tags=TAG, operation_id="dialogues_read", responses=DialogueDetailSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """A dialogue with its utterances, and for each the candidates that it was chosen among."""
+        """A dialogue with its utterances and their candidates."""
         dialogue = dialogue_for(person(request), pk)
-        shown = shapes.DialogueFull(dialogue, context={"utterances": utterances_of(dialogue)})
-        return Response(shown.data)
+        detail = DialogueDetailSerializer(dialogue, context={"utterances": utterances_of(dialogue)})
+        return Response(detail.data)
 
 
 urlpatterns = [
     path("projects/<slug:slug>/imports/", ImportsView.as_view()),
     path("imports/<uuid:pk>/", ImportView.as_view()),
     path("imports/<uuid:pk>/errors/", ImportErrorsView.as_view()),
-    path("imports/<uuid:pk>/errors.csv", ImportErrorsTable.as_view()),
+    path("imports/<uuid:pk>/errors.csv", ImportErrorsCsvView.as_view()),
     path("projects/<slug:slug>/dialogues/", DialoguesView.as_view()),
     path("dialogues/<int:pk>/", DialogueView.as_view()),
 ]

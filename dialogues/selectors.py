@@ -1,4 +1,4 @@
-"""Reading dialogues and imports: permission is how you fetch."""
+"""Dialogues and imports that a person may read."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.refusals import NotFound
 from dialogues.models import Action, Dialogue, RefusedRow, ReviewState, Utterance
-from dialogues.parsing import RowError
+from dialogues.parsing.row_errors import RowError
 from jobs.models import Job, JobState
 from projects.models import Event, Project
 from projects.roles import Capability
@@ -20,48 +20,48 @@ from projects.selectors import capabilities_of
 
 FILTERS = ("origin", "state", "review_state", "split", "language", "domain", "import_job")
 OPENING_CHARS = 160
-SEARCHED_AT_ONCE = 20_000  # dialogues; 0.2 s of the database at 14 utterances each
-EVENTS_SHOWN = 100
+SEARCH_WINDOW = 20_000  # dialogues; 0.2 s in the database with 14 utterances each
+MAX_EVENTS = 100
 
 
 def dialogues_of(project: Project, *, action: str = "", **filters: str) -> QuerySet[Dialogue]:
-    """The project's dialogues in the order in which they came; filters by FILTERS, empty ones ignored.
+    """The project's dialogues in the order in which they were added. filters: see FILTERS; empty ones are ignored.
 
-    action: only those with an utterance that came about so.
+    action: only dialogues with an utterance of this action.
     """
-    chosen = {name: value for name, value in filters.items() if value}
-    if unknown := set(chosen) - set(FILTERS):
+    active = {name: value for name, value in filters.items() if value}
+    if unknown := set(active) - set(FILTERS):
         raise TypeError(f"no such filter: {', '.join(sorted(unknown))}")
-    rows = Dialogue.objects.filter(project=project, **chosen).order_by("id")
+    rows = Dialogue.objects.filter(project=project, **active).order_by("id")
     if action:
         rows = rows.filter(Exists(Utterance.objects.filter(dialogue=OuterRef("pk"), action=action)))
     return rows
 
 
-def with_opening(rows: QuerySet[Dialogue]) -> QuerySet[Dialogue]:
-    """Each with the beginning of its first utterance as `opening`."""
+def annotate_opening(rows: QuerySet[Dialogue]) -> QuerySet[Dialogue]:
+    """Annotate each dialogue with the beginning of its first utterance as `opening`."""
     first = Utterance.objects.filter(dialogue=OuterRef("pk"), position=0)
     return rows.annotate(opening=Subquery(first.values(begins=Left("text", OPENING_CHARS))))
 
 
-def containing(
+def search_dialogues(
     rows: QuerySet[Dialogue], words: str, before: int | None
 ) -> tuple[QuerySet[Dialogue], int | None]:
-    """The dialogues in which somebody says `words`, or whose id they are: the newest SEARCHED_AT_ONCE under `before`.
+    """Search the newest SEARCH_WINDOW dialogues with an id below `before` for a text or an external id.
 
-    There is no index for words (Chinese has none that PostgreSQL brings along), so the search is bounded instead.
-    Returns the id down to which was searched, None when that was all of them; go on with it as the next `before`.
+    PostgreSQL has no word index for Chinese, so the search is limited instead. Returns the matches and the lowest id
+    that was searched, to be passed as the next `before`; None once everything was searched.
     """
     newest = rows.order_by("-id")
     newest = newest.filter(id__lt=before) if before is not None else newest
-    floor = newest.values_list("id", flat=True)[SEARCHED_AT_ONCE - 1 : SEARCHED_AT_ONCE].first()
-    said = Exists(Utterance.objects.filter(dialogue=OuterRef("pk"), text__icontains=words))
-    found = newest.filter(Q(external_id=words) | said)
-    return (found if floor is None else found.filter(id__gte=floor)), floor
+    floor = newest.values_list("id", flat=True)[SEARCH_WINDOW - 1 : SEARCH_WINDOW].first()
+    contains_words = Exists(Utterance.objects.filter(dialogue=OuterRef("pk"), text__icontains=words))
+    matches = newest.filter(Q(external_id=words) | contains_words)
+    return (matches if floor is None else matches.filter(id__gte=floor)), floor
 
 
-def actions_in(dialogues: Collection[Dialogue]) -> Mapping[int, Mapping[str, int]]:
-    """How many utterances of each dialogue came about by each action; one query."""
+def count_actions(dialogues: Collection[Dialogue]) -> Mapping[int, Mapping[str, int]]:
+    """The number of utterances by action, for each dialogue id; one query."""
     rows = Utterance.objects.filter(dialogue__in=dialogues, action__in=Action.values).order_by()
     counts: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys(Action.values, 0))
     for dialogue, action, n in rows.values_list("dialogue", "action").annotate(n=Count("id")):
@@ -69,79 +69,79 @@ def actions_in(dialogues: Collection[Dialogue]) -> Mapping[int, Mapping[str, int
     return counts
 
 
-def missing_dialogue() -> NotFound:
+def dialogue_not_found() -> NotFound:
     return NotFound(_("There is no such dialogue."), _("It may belong to a project that you have left."))
 
 
 def dialogue_for(user: User, dialogue_id: int) -> Dialogue:
-    """Any dialogue of a project whose dialogues the person may read; authors fetch their own through annotation."""
+    """A dialogue of a project whose dialogues the person may read. Authors fetch their own through annotation."""
     dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id).first()
     if dialogue is None or Capability.READ_DIALOGUES not in capabilities_of(user, dialogue.project):
-        raise missing_dialogue()
+        raise dialogue_not_found()
     return dialogue
 
 
 def utterances_of(dialogue: Dialogue) -> QuerySet[Utterance]:
-    """In order, each with the candidates that it was chosen among; one query."""
+    """The utterances in order, each with its candidate set; one query."""
     return Utterance.objects.filter(dialogue=dialogue).select_related("candidate_set").order_by("position")
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What happened to a dialogue, newest first. names_people: whether this person may read who did it."""
+    """The events of a dialogue, newest first. names_people: whether the reader may see who did what."""
 
     events: list[Event]
     names_people: bool
 
 
 def history_of(user: User, dialogue: Dialogue) -> History:
-    """The last EVENTS_SHOWN changes, as far as the person may know them.
+    """The last MAX_EVENTS changes that the person may see.
 
-    Who reviews judges the words alone: while a verdict is open they see neither who wrote nor what others decided.
+    Reviewers judge the text alone: until there is a verdict they see neither the authors nor other people's decisions.
     """
     granted = capabilities_of(user, dialogue.project)
-    judges = Capability.REVIEW in granted and dialogue.review_state == ReviewState.UNREVIEWED
+    reviews_blind = Capability.REVIEW in granted and dialogue.review_state == ReviewState.UNREVIEWED
     events = Event.objects.filter(subject_type=dialogue._meta.label_lower, subject_id=str(dialogue.pk))
-    events = events.exclude(kind__in=["verdict", "review"]) if judges else events
-    names_people = Capability.READ_STATISTICS in granted and not judges
-    return History(list(events.select_related("actor").order_by("-id")[:EVENTS_SHOWN]), names_people)
+    events = events.exclude(kind__in=["verdict", "review"]) if reviews_blind else events
+    names_people = Capability.READ_STATISTICS in granted and not reviews_blind
+    return History(list(events.select_related("actor").order_by("-id")[:MAX_EVENTS]), names_people)
 
 
 def imports_of(project: Project) -> QuerySet[Job]:
-    """The project's imports, the newest first."""
+    """The imports of the project, newest first."""
     rows = Job.objects.filter(project=project, kind="import").select_related("created_by", "project")
     return rows.order_by("-created_at", "-id")
 
 
 def phase_of(job: Job) -> str:
-    """What a running import does: "checking" is the first half of its bytes, "storing" the second. Else empty."""
+    """The phase of a running import: "checking" for the first half of the bytes, then "storing". Otherwise empty."""
     if job.state != JobState.RUNNING or not job.total:
         return ""
     return "checking" if job.done * 2 < job.total else "storing"
 
 
 def import_for(user: User, import_id: UUID) -> Job:
-    """An import, for members who may import into its project."""
+    """An import, if the person may import into its project."""
     job = Job.objects.select_related("project", "created_by").filter(pk=import_id, kind="import").first()
     if job is None or job.project is None or Capability.IMPORT not in capabilities_of(user, job.project):
-        raise missing_import()
+        raise import_not_found()
     return job
 
 
-def missing_import() -> NotFound:
+def import_not_found() -> NotFound:
     return NotFound(_("There is no such import."), _("It may belong to a project that you have left."))
 
 
 def import_errors(job: Job) -> Iterable[RowError]:
-    """The first 200 of the rows that an import refused, readable in the active language."""
-    return [RowError(each["line"], each["code"], each["params"]) for each in job.result.get("errors", [])]
+    """The first 200 rows that an import refused."""
+    return [RowError(error["line"], error["code"], error["params"]) for error in job.result.get("errors", [])]
 
 
 def refused_rows_of(job: Job) -> QuerySet[RefusedRow]:
-    """All rows that an import refused and kept, in the order of the file."""
+    """The stored refused rows of an import, in the order of the file."""
     return RefusedRow.objects.filter(job=job).order_by("id")
 
 
-def as_error(row: RefusedRow) -> RowError:
-    """With reason and remedy in the active language."""
+def to_row_error(row: RefusedRow) -> RowError:
+    """The row as an error with reason and remedy in the active language."""
     return RowError(row.line, row.code, row.params)

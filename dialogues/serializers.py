@@ -1,4 +1,4 @@
-"""Shapes of the REST API of dialogues and imports."""
+"""Serializers of the REST API of dialogues and imports."""
 
 import csv
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from dialogues.models import (
     Split,
     Utterance,
 )
-from dialogues.parsing import FORMATS
+from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
-    as_error,
     phase_of,
     refused_rows_of,
+    to_row_error,
 )
 from jobs.models import Job, JobState
 
@@ -31,25 +31,25 @@ ON_ERROR = [("skip", "skip"), ("stop", "stop")]
 
 
 class ImportQuery(serializers.Serializer[Any]):
-    """How the file is to be read."""
+    """How to read the file."""
 
-    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first import.")
+    id = serializers.UUIDField(help_text="Chosen by the client. Sending it again returns the first import.")
     format = serializers.ChoiceField(choices=FORMAT_NAMES)
     on_error = serializers.ChoiceField(
         choices=ON_ERROR,
         default="skip",
-        help_text="skip: leave refused rows out; stop: import nothing if one is refused.",
+        help_text="skip: leave out refused rows; stop: import nothing if a row is refused.",
     )
     name = serializers.CharField(
         required=False,
         max_length=200,
         default="",
-        help_text="Shown to people; the name of the file by default.",
+        help_text="Shown to people. Default: the name of the file.",
     )
 
 
 class ImportForm(ImportQuery):
-    """The same, with the file, as multipart/form-data."""
+    """The same fields and the file, as multipart/form-data."""
 
     file = serializers.FileField(allow_empty_file=True, help_text="UTF-8 text.")
 
@@ -65,11 +65,11 @@ class RowErrorSerializer(serializers.Serializer[Any]):
 
 class RefusedRowSerializer(RowErrorSerializer):
     def to_representation(self, instance: RefusedRow) -> dict[str, Any]:
-        return super().to_representation(as_error(instance))
+        return super().to_representation(to_row_error(instance))
 
 
 class ImportSerializer(serializers.ModelSerializer[Job]):
-    """An import, as far as it is. The numbers count dialogues, `utterances` and `refused` rows apart."""
+    """An import and its progress. The counts are of dialogues, except for `utterances` and `refused` rows."""
 
     project = serializers.CharField(source="project.slug")
     name = serializers.CharField(source="parameters.name", help_text="Of the file.")
@@ -78,10 +78,10 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     size = serializers.IntegerField(source="parameters.size", help_text="Of the file, in bytes.")
     state = serializers.ChoiceField(choices=JobState.choices)
     done = serializers.IntegerField(
-        help_text="Bytes of the file: checking is the first half of the way, storing the second."
+        help_text="In bytes of the file: checking is the first half, storing the second."
     )
     total = serializers.IntegerField(allow_null=True, help_text="The size of the file.")
-    phase = serializers.SerializerMethodField(help_text="While it runs.")
+    phase = serializers.SerializerMethodField(help_text="Empty unless the import runs.")
     stored = serializers.IntegerField(source="result.stored", default=0)
     already_there = serializers.IntegerField(source="result.already_there", default=0)
     utterances = serializers.IntegerField(source="result.utterances", default=0)
@@ -90,7 +90,7 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
         source="result.same_as",
         default=None,
         allow_null=True,
-        help_text="The earlier import of the very same file, whose dialogues are all still there.",
+        help_text="An earlier import of the same file, if all its dialogues still exist.",
     )
     error = serializers.CharField(help_text="Why it failed; empty otherwise.")
     remedy = serializers.CharField()
@@ -119,7 +119,7 @@ class DialogueFilters(serializers.Serializer[Any]):
     action = serializers.ChoiceField(
         required=False, choices=Action.choices, help_text="Only dialogues with such an utterance."
     )
-    import_job = serializers.UUIDField(required=False, help_text="Only what this import stored.")
+    import_job = serializers.UUIDField(required=False, help_text="Only dialogues that this import stored.")
 
 
 class DialogueSerializer(serializers.ModelSerializer[Dialogue]):
@@ -134,8 +134,8 @@ class DialogueSerializer(serializers.ModelSerializer[Dialogue]):
         ]  # fmt: skip
 
 
-class KeptCandidateSerializer(serializers.Serializer[Any]):
-    """A reply of the model; what an imported file did not say is null."""
+class StoredCandidateSerializer(serializers.Serializer[Any]):
+    """A reply of the model. Values that an imported file does not have are null."""
 
     text = serializers.CharField()
     seed = serializers.IntegerField(allow_null=True)
@@ -143,16 +143,16 @@ class KeptCandidateSerializer(serializers.Serializer[Any]):
     logprob = serializers.FloatField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
     warmth = serializers.FloatField(default=1.0)
-    model_version = serializers.CharField(default="", help_text="Only where two models wrote the set.")
+    model_version = serializers.CharField(default="", help_text="Only if two models wrote the set.")
 
 
-class SpokenSerializer(serializers.ModelSerializer[Utterance]):
-    """An utterance with the candidates that it was chosen among, in displayed order; source is a place in them."""
+class StoredUtteranceSerializer(serializers.ModelSerializer[Utterance]):
+    """An utterance with its candidates in displayed order; source is an index into them."""
 
     metadata = serializers.DictField()
     action = serializers.ChoiceField(choices=Action.choices, allow_blank=True)
-    candidates = KeptCandidateSerializer(many=True, source="candidate_set.candidates", default=list)
-    model_version = serializers.SerializerMethodField(help_text="Of the candidate that it was made from.")
+    candidates = StoredCandidateSerializer(many=True, source="candidate_set.candidates", default=list)
+    model_version = serializers.SerializerMethodField(help_text="Of the source candidate.")
 
     class Meta:
         model = Utterance
@@ -162,42 +162,42 @@ class SpokenSerializer(serializers.ModelSerializer[Utterance]):
         ]  # fmt: skip
 
     def get_model_version(self, utterance: Utterance) -> str:
-        shown = utterance.candidate_set
-        return shown.version_of(utterance.source) if shown else ""
+        candidates = utterance.candidate_set
+        return candidates.version_of(utterance.source) if candidates else ""
 
 
-class DialogueFull(DialogueSerializer):
+class DialogueDetailSerializer(DialogueSerializer):
     metadata = serializers.DictField()
     utterances = serializers.SerializerMethodField()
 
     class Meta(DialogueSerializer.Meta):
         fields = [*DialogueSerializer.Meta.fields, "metadata", "utterances"]
 
-    @extend_schema_field(SpokenSerializer(many=True))
+    @extend_schema_field(StoredUtteranceSerializer(many=True))
     def get_utterances(self, dialogue: Dialogue) -> list[dict[str, Any]]:
-        return list(SpokenSerializer(self.context["utterances"], many=True).data)
+        return list(StoredUtteranceSerializer(self.context["utterances"], many=True).data)
 
 
-class _Line:
-    """What csv.writer writes to; the line comes back from writerow()."""
+class _LineBuffer:
+    """The target of csv.writer: writerow() returns the line."""
 
     def write(self, line: str) -> str:
         return line
 
 
-def errors_as_csv(job: Job) -> StreamingHttpResponse:
-    """Every refused row, streamed. The byte order mark makes spreadsheets read UTF-8."""
-    writer = csv.writer(_Line())
+def stream_errors_csv(job: Job) -> StreamingHttpResponse:
+    """The stored refused rows as a streamed table. The byte order mark makes spreadsheets read UTF-8."""
+    writer = csv.writer(_LineBuffer())
 
     def lines() -> Iterator[str]:
         yield "\ufeff" + writer.writerow(["line", "code", "reason", "remedy"])
         last = 0
         while page := list(refused_rows_of(job).filter(pk__gt=last)[:1000]):
             last = page[-1].pk
-            errors = map(as_error, page)
+            errors = map(to_row_error, page)
             yield "".join(
-                writer.writerow([one.line, one.code, _as_text(one.reason), _as_text(one.remedy)])
-                for one in errors
+                writer.writerow([error.line, error.code, _as_text(error.reason), _as_text(error.remedy)])
+                for error in errors
             )
 
     answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
@@ -206,5 +206,5 @@ def errors_as_csv(job: Job) -> StreamingHttpResponse:
 
 
 def _as_text(cell: str) -> str:
-    # A cell that begins like a formula would be run by a spreadsheet.
+    # A spreadsheet would run a cell that begins like a formula.
     return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} else cell

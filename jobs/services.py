@@ -1,5 +1,6 @@
-"""Starting, running, cancelling and taking over jobs."""
+"""Start, run, cancel and take over jobs."""
 
+import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from accounts.models import User
+from common.idempotency import check_repeat
 from common.refusals import Refusal
 from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
@@ -40,19 +42,29 @@ def start_job(
     enqueue: bool = True,
     queue: str = DEFAULT_QUEUE,
 ) -> Job:
-    """Store a job and send it to a worker of its queue on commit. The same id again returns the first job.
+    """Store a job and send it to a worker on commit. The same id with the same request returns the first job.
 
-    What goes wrong with it is told in the language that is active now: its creator's.
+    Errors of the job are written in the language that is active now, which is its creator's. parameters: any JSON.
+    Raises Refusal "id_in_use" if the id belongs to a job of another kind, project or parameters.
     """
-    about = {"kind": kind, "project": project, "created_by": actor, "parameters": parameters, "queue": queue}
-    job, created = Job.objects.get_or_create(id=id, defaults={**about, "language": get_language() or ""})
-    if created and enqueue:
+    parameters = json.loads(json.dumps(parameters))  # as the database returns them
+    defaults = {
+        "kind": kind,
+        "project": project,
+        "created_by": actor,
+        "parameters": parameters,
+        "queue": queue,
+    }
+    job, created = Job.objects.get_or_create(id=id, defaults={**defaults, "language": get_language() or ""})
+    if not created:
+        check_repeat(job, kind=kind, project_id=project.pk if project else None, parameters=parameters)
+    elif enqueue:
         transaction.on_commit(lambda: send(job.id, job.queue))
     return job
 
 
 def send(job_id: UUID, queue: str) -> None:
-    """Tell a worker. While the broker is away nothing is lost: the reaper sends what still waits."""
+    """Send the job to a worker. If the broker is down, take_over_lost_jobs sends it later."""
     try:
         current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue=queue, retry=False)
     except OperationalError:
@@ -60,28 +72,28 @@ def send(job_id: UUID, queue: str) -> None:
 
 
 def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
-    """Carry the job out, unless it ended or another worker has it. Any error ends in a FAILED row that names the cause.
+    """Run the job, unless it has ended or another worker has it. Any error ends in a FAILED row that names the cause.
 
-    watch: called with the job as it goes on; for commands that run a job in the foreground.
+    watch: called with the job when progress is written; for commands that run a job in the foreground.
     """
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.QUEUED or not _begin(job):
         return job
     with override(job.language or get_language()):
-        _carry_out(job, watch)
+        _run(job, watch)
     return job
 
 
-def _carry_out(job: Job, watch: Callable[[Job], None] | None) -> None:
+def _run(job: Job, watch: Callable[[Job], None] | None) -> None:
     try:
         result = work_for(job.kind)(job, Progress(job, watch=watch))
     except JobCancelled:
         _end(job, JobState.CANCELLED)
-    except KeyboardInterrupt:  # Ctrl-C in a command that runs it in the foreground
+    except KeyboardInterrupt:  # Ctrl-C in a command that runs the job in the foreground
         _end(job, JobState.CANCELLED)
         raise
     except JobInterrupted:
-        _put_back(job)
+        _return_to_queue(job)
     except JobLost:
         logger.warning("job lost to another worker", extra={"job": str(job.pk)})
     except Refusal as refusal:
@@ -101,7 +113,7 @@ def _fail(job: Job, error: str, remedy: str, **changes: Any) -> None:
 
 def _begin(job: Job) -> bool:
     now = timezone.now()
-    taken = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at=None).update(
+    started = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at=None).update(
         state=JobState.RUNNING,
         started_at=now,
         heartbeat_at=now,
@@ -109,21 +121,21 @@ def _begin(job: Job) -> bool:
         error="",
         remedy="",
     )
-    if taken:
+    if started:
         job.refresh_from_db()
-    return bool(taken)
+    return bool(started)
 
 
-def _put_back(job: Job) -> None:
-    mine = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    if mine.update(state=JobState.QUEUED, done=job.done, total=job.total):
+def _return_to_queue(job: Job) -> None:
+    own = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    if own.update(state=JobState.QUEUED, done=job.done, total=job.total):
         send(job.id, job.queue)
     job.refresh_from_db()
 
 
 def _end(job: Job, state: str, **changes: Any) -> None:
-    mine = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    mine.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
+    own = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    own.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
     job.refresh_from_db()
 
 
@@ -133,7 +145,7 @@ def _disk_error(error: OSError) -> str:
 
 @transaction.atomic
 def cancel_job(*, job: Job, actor: User | None) -> Job:
-    """Ask a live job to stop; a queued one stops at once, a running one at its next safe point. Safe to repeat."""
+    """Cancel a live job: a queued one at once, a running one at its next safe point. Safe to repeat."""
     Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(
         cancel_requested_at=timezone.now()
     )
@@ -166,14 +178,14 @@ def retry_job(*, job: Job, actor: User | None, enqueue: bool = True) -> Job:
 
 
 def take_over_lost_jobs() -> int:
-    """Send again what a dead worker held or the broker lost. Sending twice is harmless: a job begins once.
+    """Send jobs again that a dead worker held or the broker lost; returns their number. A job sent twice runs once.
 
-    A lost job that somebody asked to stop has stopped.
+    A lost job whose cancellation was requested becomes cancelled.
     """
     now = timezone.now()
     lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
-    stopping = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
-    stopping.update(state=JobState.CANCELLED, ended_at=now)
+    cancelling = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
+    cancelling.update(state=JobState.CANCELLED, ended_at=now)
     for job in lost.filter(losses__gte=MAX_LOSSES - 1):
         _give_up(job)
     lost.update(state=JobState.QUEUED, losses=F("losses") + 1)
@@ -193,7 +205,7 @@ def _give_up(job: Job) -> None:
 
 
 def record_heartbeat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:
-    """Report a worker alive; called every few seconds by a thread of the worker."""
+    """Record that a worker is alive; called every few seconds by a thread of the worker."""
     Worker.objects.update_or_create(
         name=name,
         defaults={"queues": queues, "details": details, "seen_at": timezone.now()},

@@ -1,4 +1,4 @@
-"""REST API of projects, their members and what happened. POST /projects/ is annotation's: it makes settings too."""
+"""REST API of projects, members and events. annotation has POST /projects/, because it also creates settings."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ TAG = ["Projects"]
 MEMBERS = ["Members"]
 
 
-class ProjectShort(serializers.ModelSerializer[Project]):
+class ProjectSummarySerializer(serializers.ModelSerializer[Project]):
     roles = serializers.SerializerMethodField(help_text="Yours.")
 
     class Meta:
@@ -41,15 +41,15 @@ class ProjectShort(serializers.ModelSerializer[Project]):
         return [Role(role) for role in self.context["roles"].get(project.pk, [])]
 
 
-class ProjectSerializer(ProjectShort):
+class ProjectSerializer(ProjectSummarySerializer):
     capabilities = serializers.SerializerMethodField(help_text="What your roles let you do here.")
     version = serializers.SerializerMethodField(
-        help_text="Send it back with a PATCH to be refused when somebody else changed the project meanwhile."
+        help_text="Send it with a PATCH, which is then refused if somebody else has changed the project."
     )
 
-    class Meta(ProjectShort.Meta):
+    class Meta(ProjectSummarySerializer.Meta):
         fields = [
-            *ProjectShort.Meta.fields,
+            *ProjectSummarySerializer.Meta.fields,
             *("description", "preset", "guidelines_en", "guidelines_zh", "capabilities", "version"),
         ]
 
@@ -71,7 +71,7 @@ class ProjectInput(StrictSerializer):
         required=False, allow_blank=True, trim_whitespace=False, max_length=services.MAX_TEXT
     )
     archived = serializers.BooleanField(
-        required=False, help_text="Archived: in nobody's list, nothing to claim."
+        required=False, help_text="Archived: not listed, and nothing can be claimed."
     )
     version = serializers.CharField(required=False, max_length=64)
 
@@ -99,7 +99,7 @@ class MemberInput(RolesInput):
 
 class InvitationInput(RolesInput):
     id = serializers.UUIDField(
-        help_text="Made by the client. A second send finds the account and gives it a new one-time password."
+        help_text="Chosen by the client. Sent again, it returns the account with a new one-time password."
     )
     username = serializers.CharField(max_length=150)
     email = serializers.EmailField(required=False, allow_blank=True, max_length=254)
@@ -108,12 +108,10 @@ class InvitationInput(RolesInput):
 
 class InvitationSerializer(serializers.Serializer[Any]):
     member = MemberSerializer()
-    one_time_password = serializers.CharField(
-        help_text="Shown this once. It only opens the page that changes it."
-    )
+    one_time_password = serializers.CharField(help_text="Shown only once. It only opens the password change.")
 
 
-class RolesChange(serializers.Serializer[Any]):
+class RolesChangeSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     before = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="Undo: PUT these."
@@ -150,7 +148,7 @@ class EventSerializer(serializers.ModelSerializer[Event]):
         ]
 
 
-def shown(request: Request, project: Project) -> dict[str, Any]:
+def serialize_project(request: Request, project: Project) -> dict[str, Any]:
     user = person(request)
     context = {
         "roles": memberships_by_project(user, [project]),
@@ -162,20 +160,20 @@ def shown(request: Request, project: Project) -> dict[str, Any]:
 class ProjectsView(APIView):
     pagination_class = CursorPagination
 
-    @extend_schema(tags=TAG, operation_id="projects_list", responses=ProjectShort(many=True))
+    @extend_schema(tags=TAG, operation_id="projects_list", responses=ProjectSummarySerializer(many=True))
     def get(self, request: Request) -> Response:
         """The projects that you take part in."""
         user, pages = person(request), self.pagination_class()
         rows = pages.paginate_queryset(projects_for(user), request, view=self) or []
         context = {"roles": memberships_by_project(user, rows)}
-        return pages.get_paginated_response(ProjectShort(rows, many=True, context=context).data)
+        return pages.get_paginated_response(ProjectSummarySerializer(rows, many=True, context=context).data)
 
 
 class ProjectView(APIView):
     @extend_schema(tags=TAG, operation_id="projects_read", responses=ProjectSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """One project, with its guidelines and what you may do in it."""
-        return Response(shown(request, project_for(person(request), slug)))
+        return Response(serialize_project(request, project_for(person(request), slug)))
 
     @extend_schema(
         tags=TAG, operation_id="projects_update", request=ProjectInput, responses=ProjectSerializer
@@ -188,9 +186,9 @@ class ProjectView(APIView):
         archived, version = changes.pop("archived", None), changes.pop("version", None)
         project = services.update_project(project=project, actor=user, changes=changes, version=version)
         if archived is not None:
-            act = services.archive_project if archived else services.restore_project
-            project = act(project=project_for(user, slug, Capability.MANAGE_MEMBERS), actor=user)
-        return Response(shown(request, project))
+            change = services.archive_project if archived else services.restore_project
+            project = change(project=project_for(user, slug, Capability.MANAGE_MEMBERS), actor=user)
+        return Response(serialize_project(request, project))
 
 
 class MembersView(APIView):
@@ -198,7 +196,7 @@ class MembersView(APIView):
 
     @extend_schema(tags=MEMBERS, operation_id="members_list", responses=MemberSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Who takes part, in which roles."""
+        """The members and their roles."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         return paginated_response(self, request, members_of(project), MemberSerializer)
 
@@ -209,11 +207,11 @@ class MembersView(APIView):
         responses={201: MemberSerializer, 200: MemberSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Give somebody who has an account these roles; 200 when they were a member before. Code: ambiguous_person."""
+        """Give a person with an account these roles; 200 if they were already a member. Code: ambiguous_person."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = validated_input(MemberInput, request)
+        fields = validated_input(MemberInput, request)
         change = services.set_member(
-            project=project, actor=person(request), user=find_person(sent["who"]), roles=sent["roles"]
+            project=project, actor=person(request), user=find_person(fields["who"]), roles=fields["roles"]
         )
         member = members_of(project).get(user=change.user)
         code = status.HTTP_201_CREATED if change.is_new else status.HTTP_200_OK
@@ -228,11 +226,14 @@ class InvitationsView(APIView):
         responses={201: InvitationSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Make an account with a one-time password. Codes: username_taken, email_taken, password_is_own."""
+        """Create an account with a one-time password.
+
+        Codes: username_taken, email_taken, password_is_own, id_in_use.
+        """
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = validated_input(InvitationInput, request)
+        fields = validated_input(InvitationInput, request)
         user, plain = services.invite_person(
-            project=project, actor=person(request), invitation_id=sent.pop("id"), **sent
+            project=project, actor=person(request), invitation_id=fields.pop("id"), **fields
         )
         member = members_of(project).get(user=user)
         body = InvitationSerializer({"member": member, "one_time_password": plain}).data
@@ -240,27 +241,29 @@ class InvitationsView(APIView):
 
 
 class MemberView(APIView):
-    @extend_schema(tags=MEMBERS, operation_id="members_set_roles", request=RolesInput, responses=RolesChange)
+    @extend_schema(
+        tags=MEMBERS, operation_id="members_set_roles", request=RolesInput, responses=RolesChangeSerializer
+    )
     def put(self, request: Request, slug: str, username: str) -> Response:
-        """Give somebody exactly these roles, adding them where they are no member. Code: last_manager."""
+        """Give a person exactly these roles; adds them if they are not a member. Code: last_manager."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
-        sent = validated_input(RolesInput, request)
+        fields = validated_input(RolesInput, request)
         change = services.set_member(
-            project=project, actor=person(request), user=find_person(username), roles=sent["roles"]
+            project=project, actor=person(request), user=find_person(username), roles=fields["roles"]
         )
-        return Response(RolesChange(described(change)).data)
+        return Response(RolesChangeSerializer(serialize_change(change)).data)
 
-    @extend_schema(tags=MEMBERS, operation_id="members_remove", responses={200: RolesChange})
+    @extend_schema(tags=MEMBERS, operation_id="members_remove", responses={200: RolesChangeSerializer})
     def delete(self, request: Request, slug: str, username: str) -> Response:
-        """End the membership; the person's work stays. Code: last_manager."""
+        """End the membership. The person's work stays. Code: last_manager."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         change = services.remove_member(
             project=project, actor=person(request), user=find_member(project, username)
         )
-        return Response(RolesChange(described(change)).data)
+        return Response(RolesChangeSerializer(serialize_change(change)).data)
 
 
-def described(change: services.Change) -> dict[str, Any]:
+def serialize_change(change: services.RolesChange) -> dict[str, Any]:
     return {"username": change.user.username, "before": change.before, "after": change.after}
 
 
@@ -274,7 +277,7 @@ class EventsView(APIView):
         responses=EventSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """What happened in the project and who did it, newest first."""
+        """The events of the project and who caused them, newest first."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         filters = validated_query(EventFilters, request)
         if "actor" in filters:

@@ -1,4 +1,4 @@
-"""Reading projects: permission is how you fetch."""
+"""Projects, members and events that a person may read."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from projects.roles import CAPABILITIES, Capability
 
 
 def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
-    """What `user` may do in `project`; superusers may do everything except others' annotation and review work."""
+    """What `user` may do in `project`. Superusers may do everything that managers may."""
     roles = (
         Membership.objects.filter(user=user, project=project).values_list("roles", flat=True).first() or []
     )
@@ -21,13 +21,13 @@ def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
 
 
 def capabilities_of_roles(user: User, roles: Iterable[str]) -> frozenset[Capability]:
-    """What `user` may do where these are the person's roles."""
+    """What `user` may do in a project in which they have these roles."""
     granted = frozenset[Capability]().union(*(CAPABILITIES.get(role, frozenset()) for role in roles))
     return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
 
 
 def projects_for(user: User) -> QuerySet[Project]:
-    """The projects that `user` sees, archived ones left out."""
+    """The projects that `user` sees, without archived ones."""
     live = Project.objects.filter(archived_at=None)
     return live if user.is_superuser else live.filter(memberships__user=user)
 
@@ -39,7 +39,7 @@ def memberships_by_project(user: User, projects: Iterable[Project]) -> dict[int,
 
 
 def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
-    """The members in the order in which they joined; search looks at names and e-mail addresses."""
+    """The members in the order in which they joined. search: part of a name or e-mail address."""
     rows = Membership.objects.filter(project=project).select_related("user")
     if search:
         rows = rows.filter(
@@ -51,33 +51,33 @@ def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
 
 
 def groups_of(project: Project) -> list[str]:
-    """The annotator groups that have a member, by name."""
+    """The names of the annotator groups that have members, sorted."""
     rows = Membership.objects.filter(project=project).exclude(group="").order_by("group")
     return list(rows.values_list("group", flat=True).distinct())
 
 
 def find_member(project: Project, username: str) -> User:
-    """A member by sign-in name."""
+    """The member with this sign-in name. Raises NotFound."""
     row = Membership.objects.filter(project=project, user__username=username).select_related("user").first()
     if row is None:
         raise NotFound(
-            _("“%(name)s” is no member of this project.") % {"name": username}, _("Add that person first.")
+            _("“%(name)s” is not a member of this project.") % {"name": username}, _("Add that person first.")
         )
     return row.user
 
 
 def events_of(project: Project, **filters: str) -> QuerySet[Event]:
-    """What happened in the project, newest first. filters: kind, subject_type, subject_id, actor__username."""
+    """The events of the project, newest first. filters: kind, subject_type, subject_id, actor__username."""
     return Event.objects.filter(project=project, **filters).select_related("actor")
 
 
 def may_create_projects(user: User) -> bool:
-    """Superusers, and whoever manages a project already."""
+    """Whether the user is a superuser or manages a project."""
     return user.is_superuser or Membership.objects.filter(user=user, roles__contains=[Role.MANAGER]).exists()
 
 
 def project_for(user: User, slug: str, capability: Capability = Capability.SEE) -> Project:
-    """The project, or NotFound when the person is no member, or NotAllowed when no role of theirs allows it."""
+    """The project. Raises NotFound if the user is not a member, NotAllowed if none of their roles allows it."""
     project = Project.objects.filter(slug=slug).first()
     granted = capabilities_of(user, project) if project else frozenset()
     if project is None or not granted:
@@ -86,10 +86,10 @@ def project_for(user: User, slug: str, capability: Capability = Capability.SEE) 
             _("Ask its manager to add you, or choose one of your projects."),
         )
     if capability not in granted:
-        raise NotAllowed(_needed(capability), _("Ask the project's manager for that role."))
+        raise NotAllowed(_roles_needed(capability), _("Ask the project's manager for that role."))
     return project
 
 
-def _needed(capability: Capability) -> str:
+def _roles_needed(capability: Capability) -> str:
     roles = [str(Role(role).label) for role, granted in CAPABILITIES.items() if capability in granted]
     return _("This needs one of the roles: %(roles)s.") % {"roles": pgettext("list", ", ").join(roles)}

@@ -1,4 +1,4 @@
-"""Changing projects and who takes part in them. Making a project is annotation's: it comes with settings."""
+"""Change projects and their members. annotation creates projects, because a project comes with settings."""
 
 import hashlib
 import json
@@ -15,9 +15,10 @@ from django.utils.translation import pgettext
 
 from accounts.models import User
 from accounts.services import create_user, renew_one_time_password
+from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Membership, Project, Role
-from projects.transitions import record
+from projects.transitions import record, record_request
 
 EDITABLE = ("title", "description", "language", "guidelines_en", "guidelines_zh")
 MAX_TEXT = 200_000
@@ -26,7 +27,7 @@ INVITATION = "projects.invitation"
 
 
 def project_version(project: Project) -> str:
-    """Changes with every edit: a form sends back the one it was filled with, and a stale one is refused."""
+    """A hash of the editable values. A form sends back the version it was filled from; a stale one is refused."""
     values = json.dumps([getattr(project, name) for name in EDITABLE], ensure_ascii=False)
     return hashlib.sha256(values.encode()).hexdigest()[:16]
 
@@ -35,9 +36,9 @@ def project_version(project: Project) -> str:
 def update_project(
     *, project: Project, actor: User | None, changes: Mapping[str, str], version: str | None = None
 ) -> Project:
-    """Change title, description, language or guidelines. The same changes again are no event.
+    """Change title, description, language or guidelines. The same changes again write no event.
 
-    version: of the values that the person saw; when somebody changed them since, "changed_meanwhile" is raised.
+    version: of the values that the person saw. Raises Invalid, and Refusal "changed_meanwhile" if they changed since.
     """
     if unknown := set(changes) - set(EDITABLE):
         raise TypeError(f"not editable: {', '.join(sorted(unknown))}")
@@ -49,20 +50,20 @@ def update_project(
         raise Refusal(
             "changed_meanwhile",
             _("Somebody else has changed this project since you opened it."),
-            _("Look at the present values, then send yours again."),
+            _("Look at the current values, then send yours again."),
             details={"version": project_version(stored)},
         )
     before = {name: getattr(stored, name) for name in changed}
     for name in changed:
         setattr(stored, name, changes[name])
-    _check(stored, changed)
+    _validate(stored, changed)
     stored.save(update_fields=changed)
     # The old texts are kept: guidelines are what submissions were written under.
     record(stored, kind="edited", project=stored, actor=actor, data={"before": before, "changed": changed})
     return stored
 
 
-def _check(project: Project, names: Collection[str]) -> None:
+def _validate(project: Project, names: Collection[str]) -> None:
     for name in names:
         value = getattr(project, name)
         if len(value) > MAX_TEXT or "\0" in value:
@@ -76,7 +77,7 @@ def _check(project: Project, names: Collection[str]) -> None:
 
 @transaction.atomic
 def archive_project(*, project: Project, actor: User | None) -> Project:
-    """Take the project out of everybody's list; nothing new can be claimed. Safe to repeat."""
+    """Remove the project from everybody's list; nothing new can be claimed. Safe to repeat."""
     return _set_archived(project, actor, is_archived=True)
 
 
@@ -96,8 +97,8 @@ def _set_archived(project: Project, actor: User | None, *, is_archived: bool) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What became of a membership: None before or after where there is none. Undo is setting `before` again."""
+class RolesChange:
+    """The roles of a person before and after a change; None if not a member. To undo, set `before` again."""
 
     user: User
     before: tuple[str, ...] | None
@@ -109,9 +110,12 @@ class Change:
 
 
 @transaction.atomic
-def set_member(*, project: Project, actor: User | None, user: User, roles: Collection[str]) -> Change:
-    """Give `user` exactly these roles, adding them where they are no member. The last manager stays one."""
-    wanted = _checked_roles(roles)
+def set_member(*, project: Project, actor: User | None, user: User, roles: Collection[str]) -> RolesChange:
+    """Give `user` exactly these roles; adds them if they are not a member.
+
+    Raises Invalid, Refusal "cannot_join", "last_manager".
+    """
+    after = _ordered_roles(roles)
     if user.imported or not user.is_active:
         raise Refusal(
             "cannot_join",
@@ -120,38 +124,38 @@ def set_member(*, project: Project, actor: User | None, user: User, roles: Colle
         )
     row = _locked_membership(project, user)
     before = tuple(row.roles) if row else None
-    if before == wanted:
-        return Change(user, before, wanted)
-    if row and Role.MANAGER not in wanted:
+    if before == after:
+        return RolesChange(user, before, after)
+    if row and Role.MANAGER not in after:
         _refuse_last_manager(row)
     if row is None:
-        row = Membership.objects.create(project=project, user=user, roles=list(wanted))
+        row = Membership.objects.create(project=project, user=user, roles=list(after))
     else:
-        row.roles = list(wanted)
+        row.roles = list(after)
         row.save(update_fields=["roles"])
-    _record_roles(project, actor, user, "member_joined" if before is None else "member_roles", before, wanted)
-    return Change(user, before, wanted)
+    _record_roles(project, actor, user, "member_joined" if before is None else "member_roles", before, after)
+    return RolesChange(user, before, after)
 
 
 @transaction.atomic
-def remove_member(*, project: Project, actor: User | None, user: User) -> Change:
-    """End the membership; the person's work stays, and so do their claims until they lapse. Safe to repeat."""
+def remove_member(*, project: Project, actor: User | None, user: User) -> RolesChange:
+    """End the membership. The person's work stays, and their claims until the leases expire. Safe to repeat."""
     row = _locked_membership(project, user)
     if row is None:
-        return Change(user, None, None)
+        return RolesChange(user, None, None)
     _refuse_last_manager(row)
     before = tuple(row.roles)
     row.delete()
     _record_roles(project, actor, user, "member_removed", before, None)
-    return Change(user, before, None)
+    return RolesChange(user, before, None)
 
 
 @transaction.atomic
 def set_group(*, project: Project, actor: User | None, user: User, group: str) -> Membership:
-    """Put a member into an annotator group; empty: into none. It holds from the next dialogue on. Safe to repeat."""
+    """Move a member into an annotator group; empty: no group. Applies from the next dialogue on. Safe to repeat."""
     row = _locked_membership(project, user)
     if row is None:
-        raise NotFound(_("%(name)s is no member of this project.") % {"name": user.shown_name})
+        raise NotFound(_("%(name)s is not a member of this project.") % {"name": user.shown_name})
     group = " ".join(group.split())
     if len(group) > LONGEST_GROUP or "\0" in group:
         raise Invalid(
@@ -167,7 +171,7 @@ def set_group(*, project: Project, actor: User | None, user: User, group: str) -
     return row
 
 
-def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
+def _ordered_roles(roles: Collection[str]) -> tuple[str, ...]:
     if not roles or set(roles) - set(Role.values):
         raise Invalid(
             _("A member needs at least one of the roles: %(roles)s.")
@@ -179,7 +183,7 @@ def _checked_roles(roles: Collection[str]) -> tuple[str, ...]:
 
 
 def _locked_membership(project: Project, user: User) -> Membership | None:
-    # The project's row, so that two managers cannot remove each other at the same instant.
+    # Locks the project, so that two managers cannot remove each other at the same time.
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     return Membership.objects.select_related("user").filter(project=project, user=user).first()
 
@@ -220,42 +224,44 @@ def invite_person(
     display_name: str = "",
     language: str = "",
 ) -> tuple[User, str]:
-    """Make an account that is a member of the project; returns it with its one-time password.
+    """Create an account that is a member of the project. Returns it with its one-time password.
 
-    invitation_id: the same again finds the first account and gives it a new one-time password, since nobody can have
-    used the first one; after the person's first sign-in it is refused.
+    invitation_id: the same request again returns the first account with a new one-time password, because the reply with
+    the first one may have been lost. Raises Refusal "id_in_use" for another request, "password_is_own" after the
+    person's first sign-in, and what create_user and set_member raise.
     """
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-    sent = Event.objects.filter(subject_type=INVITATION, subject_id=str(invitation_id)).first()
-    if sent is not None:
-        return _invited_again(project, actor, sent)
+    invitation = Event.objects.filter(subject_type=INVITATION, subject_id=str(invitation_id)).first()
+    if invitation is not None:
+        check_repeat(invitation, project_id=project.pk)
+        user = User.objects.get(pk=invitation.data["user"])
+        check_repeat(
+            user,
+            username=username.strip(),
+            email=email.strip(),
+            display_name=display_name.strip(),
+            language=language,
+        )
+        # Invitations of earlier releases do not have the roles.
+        check_repeat({"roles": sorted(roles), **invitation.data}, roles=sorted(roles))
+        return user, renew_invitation(project=project, actor=actor, user=user)
     user, plain = create_user(username=username, email=email, display_name=display_name, language=language)
     set_member(project=project, actor=actor, user=user, roles=roles)
-    Event.objects.create(
-        project=project,
-        subject_type=INVITATION,
-        subject_id=str(invitation_id),
-        kind="invited",
-        actor=actor,
-        data={"user": user.pk, "username": user.username},
-    )
+    data = {"user": user.pk, "username": user.username, "roles": sorted(roles)}
+    record_request(INVITATION, invitation_id, kind="invited", project=project, actor=actor, data=data)
     return user, plain
-
-
-def _invited_again(project: Project, actor: User | None, sent: Event) -> tuple[User, str]:
-    if sent.project_id != project.pk:
-        raise Refusal("id_in_use", _("This id belongs to another invitation."), _("Use a new one."))
-    user = User.objects.get(pk=sent.data["user"])
-    return user, renew_invitation(project=project, actor=actor, user=user)
 
 
 @transaction.atomic
 def renew_invitation(*, project: Project, actor: User | None, user: User) -> str:
-    """Another one-time password for a member of this project alone who has not chosen a password yet."""
+    """A new one-time password for a member of only this project who has not chosen a password yet.
+
+    Raises NotFound, Refusal "not_yours", "password_is_own".
+    """
     memberships = list(Membership.objects.filter(user=user).values_list("project_id", flat=True))
-    # Only an account that can do nothing outside this project: the password opens everything that is the person's.
+    # The password opens the whole account, so the account must not be able to do anything outside this project.
     if project.pk not in memberships:
-        raise NotFound(_("%(name)s is no member of this project.") % {"name": user.shown_name})
+        raise NotFound(_("%(name)s is not a member of this project.") % {"name": user.shown_name})
     if memberships != [project.pk] or user.is_superuser:
         raise Refusal(
             "not_yours",

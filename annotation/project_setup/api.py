@@ -46,7 +46,7 @@ class ProjectsView(projects_api.ProjectsView):
                 _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
             )
         project = create_project(actor=user, creation_id=sent.pop("id"), **sent)
-        return Response(projects_api.shown(request, project), status=status.HTTP_201_CREATED)
+        return Response(projects_api.serialize_project(request, project), status=status.HTTP_201_CREATED)
 
 
 urlpatterns = [

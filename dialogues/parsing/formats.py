@@ -1,4 +1,4 @@
-"""The formats that can be imported, by name, and the one function that reads any of them."""
+"""The formats that can be imported, by name, and the function that reads any of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import BinaryIO
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dialogues.parsing import blocks, dialeval, diamante, diqad, eou, messages, sharegpt, tabular
-from dialogues.parsing.records import Limits, ParsedDialogue, Reader, RowError
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, Reader
+from dialogues.parsing.readers import csv_tsv, dialeval, diamante, diqad, eou, messages, sharegpt, utterances
+from dialogues.parsing.row_errors import RowError
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,14 @@ _ALL = [
           "the rows of one dialogue below each other."),
         "csv",
         "dialogue_id,speaker,text,time\nd1,A,Hello,2024-05-01T10:00\nd1,B,\"Hello, you!\",2024-05-01T10:01\n",
-        tabular.read_csv,
+        csv_tsv.read_csv,
     ),
     Format(
         "tsv",
         _("As csv, with tabs between the columns."),
         "tsv",
         "dialogue_id\tspeaker\ttext\nd1\tA\tHello\nd1\tB\tHello, you!\n",
-        tabular.read_tsv,
+        csv_tsv.read_tsv,
     ),
     Format(
         "eou",
@@ -89,7 +90,7 @@ _ALL = [
         _("One utterance a line, a blank line between dialogues."),
         "txt",
         "Hello\nHello, you!\n\nHow was your day?\nLong.\n",
-        blocks.read,
+        utterances.read,
     ),
 ]  # fmt: skip
 FORMATS: Mapping[str, Format] = {each.name: each for each in _ALL}
@@ -98,13 +99,13 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in _ALL}
 def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterator[ParsedDialogue | RowError]:
     """Dialogues and refused rows of a file, in order, in memory that does not depend on its size.
 
-    Nothing in the bytes raises; a RowError with `fatal` ends the file. KeyError for an unknown format.
+    No input raises; a RowError with `fatal` ends the file. Raises KeyError for an unknown format.
     """
     limits = limits or Limits()
-    return _counted(FORMATS[format].read(stream, limits), limits)
+    return _limit_dialogues(FORMATS[format].read(stream, limits), limits)
 
 
-def _counted(
+def _limit_dialogues(
     results: Iterator[ParsedDialogue | RowError], limits: Limits
 ) -> Iterator[ParsedDialogue | RowError]:
     count = 0

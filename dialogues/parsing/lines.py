@@ -1,14 +1,15 @@
-"""Lines of a byte stream, one at a time: memory stays within one line however large the file is."""
+"""Lines of a byte stream, one at a time: memory stays within one line, however large the file is."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from dialogues.parsing.records import Limits, RowError
+from dialogues.parsing.parsed_dialogue import Limits
+from dialogues.parsing.row_errors import RowError
 
 BOM = b"\xef\xbb\xbf"
 SKIP_BYTES = 1024**2
-# First bytes that tell what a file is when it is not UTF-8 text; the longer ones first.
+# First bytes of files that are not UTF-8 text; longer signatures first.
 SIGNATURES = {
     b"\xff\xfe\x00\x00": ("wrong_encoding", "UTF-32"),
     b"\x00\x00\xfe\xff": ("wrong_encoding", "UTF-32"),
@@ -29,12 +30,12 @@ class Line:
 
 
 def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
-    """Every line of the stream, or why it cannot be read. A fatal error is the last thing yielded."""
+    """Every line of the stream, or why it cannot be read. Nothing follows a fatal error."""
     number = size = 0
     while raw := stream.readline(limits.line_bytes + 1):
         number += 1
         if number == 1:
-            if problem := foreign(raw):
+            if problem := detect_other_format(raw):
                 yield problem
                 return
             raw = raw.removeprefix(BOM)
@@ -50,8 +51,8 @@ def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
         )
 
 
-def foreign(raw: bytes) -> RowError | None:
-    """Why a file that begins so is no UTF-8 text."""
+def detect_other_format(raw: bytes) -> RowError | None:
+    """A fatal error if these first bytes belong to another encoding or to a binary file."""
     for signature, (code, what) in SIGNATURES.items():
         if raw.startswith(signature):
             return RowError(1, code, {"what": what}, fatal=True)

@@ -1,4 +1,4 @@
-"""Which ids a file has used already, in 11 to 32 bytes an id: a set of strings would take a hundred."""
+"""The ids that a file has used so far, in 11 to 32 bytes each; a set of strings would need about a hundred."""
 
 from array import array
 from hashlib import blake2b
@@ -14,7 +14,7 @@ class SeenIds:
         self._used = 0
 
     def add(self, name: str) -> bool:
-        """Remember the id; False when it was there."""
+        """Remember the id; False if it was already there."""
         if self._used * 4 > len(self._slots) * 3:
             self._grow()
         digest = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") or 1
@@ -24,12 +24,12 @@ class SeenIds:
 
     def _put(self, digest: int) -> bool:
         mask = len(self._slots) - 1
-        place = digest & mask
-        while held := self._slots[place]:
-            if held == digest:
+        slot = digest & mask
+        while stored := self._slots[slot]:
+            if stored == digest:
                 return False
-            place = (place + 1) & mask
-        self._slots[place] = digest
+            slot = (slot + 1) & mask
+        self._slots[slot] = digest
         return True
 
     def _grow(self) -> None:

@@ -1,15 +1,15 @@
-"""Importing a file: taken in whole, checked from end to end, then stored batch by batch.
+"""Import a file: save the upload, check all of it, then store it batch by batch.
 
-The file is read twice. Checking first is what makes "stop" mean that nothing at all is stored, without a transaction
-that stays open while a file streams; and a table whose dialogue begins again further down is known before its first
-half would be stored.
+The file is read twice. Because it is checked first, "stop" can mean that nothing at all is stored, without a
+transaction that stays open while the file streams. And a dialogue of a table that begins again further down is found
+before its first half is stored.
 """
 
 import gc
 import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -19,10 +19,13 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
-from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, identified, parse
+from dialogues.parsing.formats import FORMATS, parse
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.row_errors import RowError
+from dialogues.parsing.unique_ids import with_unique_ids
 from dialogues.services import uploads
-from dialogues.services.refused import RefusedRows
-from dialogues.services.storing import misfit, store_batch
+from dialogues.services.refused_rows import RefusedRowWriter
+from dialogues.services.storing import check_fits_project, store_batch
 from jobs.garbage_collection import manual_garbage_collection
 from jobs.models import Job, JobState
 from jobs.progress import Progress
@@ -30,10 +33,9 @@ from jobs.services import start_job
 from projects.models import Project
 
 KIND = "import"
-OnError = Literal["skip", "stop"]
 BATCH_DIALOGUES = 500
-BATCH_BYTES = 4 * 1024**2  # of the file, so that a batch of large dialogues needs no more memory
-ERRORS_KEPT = 200
+BATCH_BYTES = 4 * 1024**2  # of the file; limits the memory for large dialogues
+MAX_REPORTED_ERRORS = 200
 
 
 def start_import(
@@ -47,30 +49,22 @@ def start_import(
     on_error: str = "skip",
     enqueue: bool = True,
 ) -> Job:
-    """Take the file in and start its import; the same submission_id again returns the first job.
+    """Save the file and start its import. The same submission_id with the same request returns the first job.
 
-    source: anything that read(size) gives bytes of, an UploadedFile too. name: shown to people. on_error: "skip" the
-    rows that are refused, or "stop" and store nothing when there is one. enqueue=False leaves it to the caller to run.
-    Raises Invalid (format, on_error, empty file), Refusal "too_large", "archived", "disk_full", "submission_used".
+    source: a file, standard input or UploadedFile. name: shown to people. on_error: "skip" refused rows, or "stop" and
+    store nothing if there is one. enqueue=False: the caller runs the job. Raises Invalid (format, on_error, empty
+    file), Refusal "too_large", "archived", "disk_full", "id_in_use".
     """
-    if earlier := Job.objects.filter(pk=submission_id).first():
-        return _same_submission(earlier, project)
-    _check_request(project, format, on_error)
-    uploads.forget_old()
-    upload = uploads.keep(source, import_id=submission_id)
+    if Job.objects.filter(pk=submission_id).exists():
+        upload = uploads.measure_upload(source)
+    else:
+        _check_request(project, format, on_error)
+        uploads.delete_old_uploads()
+        upload = uploads.save_upload(source, import_id=submission_id)
     parameters = {"name": name[:200], "format": format, "on_error": on_error, **asdict(upload)}
-    job = start_job(
+    return start_job(
         id=submission_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
-    return _same_submission(job, project)
-
-
-def _same_submission(job: Job, project: Project) -> Job:
-    if job.kind != KIND or job.project_id != project.pk:
-        raise Refusal(
-            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
-        )
-    return job
 
 
 def _check_request(project: Project, format: str, on_error: str) -> None:
@@ -91,7 +85,7 @@ def _check_request(project: Project, format: str, on_error: str) -> None:
 
 @dataclass(slots=True)
 class Report:
-    """What an import has done so far; the job's result. errors: the first ERRORS_KEPT of `refused`."""
+    """Progress of an import, stored as the result of the job. errors: the first MAX_REPORTED_ERRORS refused rows."""
 
     dialogues: int = 0
     stored: int = 0
@@ -101,15 +95,15 @@ class Report:
     errors: list[dict[str, Any]] = field(default_factory=list)
     same_as: str | None = None
 
-    def refuse(self, error: RowError) -> None:
+    def add_error(self, error: RowError) -> None:
         self.refused += 1
-        if len(self.errors) < ERRORS_KEPT:
+        if len(self.errors) < MAX_REPORTED_ERRORS:
             self.errors.append({"line": error.line, "code": error.code, "params": dict(error.params)})
 
 
 @dataclass(slots=True)
-class _Reader:
-    """A file that knows how far it was read."""
+class _PositionReader:
+    """Counts the bytes that were read from a file."""
 
     stream: BinaryIO
     position: int = 0
@@ -126,57 +120,57 @@ class _Reader:
 
 
 def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
-    """The work of an import job: returns a Report as a dict, raises Refusal with one in its details.
+    """Run an import job. Returns a Report as a dict; a Refusal has one in its details.
 
-    Safe to run again after a kill: what is stored already is found by its external id.
+    Safe to run again after a kill: stored dialogues are found by their external ids.
     """
-    if earlier := _imported_before(job):
-        uploads.forget(job.pk)
+    if earlier := _find_same_import(job):
+        uploads.delete_upload(job.pk)
         return asdict(
             Report(dialogues=earlier.dialogues, already_there=earlier.stored, same_as=earlier.same_as)
         )
     progress.start(total=job.parameters["size"], unit="bytes")
-    if done := _stored_before(job):
+    if finished := _finished_report(job):
         progress.report(job.parameters["size"])
-        return asdict(done)
+        return asdict(finished)
     try:
         with manual_garbage_collection():
-            report, broken = _check(job, progress)
-            _store(job, progress, report, broken)
+            report, refused_ids = _check(job, progress)
+            _store(job, progress, report, refused_ids)
     except Refusal:
-        uploads.forget(job.pk)
+        uploads.delete_upload(job.pk)
         raise
-    # The whole result is kept before the file goes: who takes over after a kill here finds one of the two. Where
-    # another worker has taken over already, the file is its.
+    # The result is stored before the file is deleted, so a worker that takes over after a kill finds one of the two.
+    # If another worker has taken over already, it needs the file.
     if Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=asdict(report)):
-        uploads.forget(job.pk)
+        uploads.delete_upload(job.pk)
     return asdict(report)
 
 
-def _stored_before(job: Job) -> Report | None:
-    """The report of an attempt that was killed when all was stored and the file was gone."""
-    if not job.result or uploads.path_of(job.pk).exists():
+def _finished_report(job: Job) -> Report | None:
+    """The report of an attempt that was killed after everything was stored and the file was deleted."""
+    if not job.result or uploads.upload_path(job.pk).exists():
         return None
     report = Report(**job.result)
-    here = report.stored + report.already_there
-    return report if here and here == report.dialogues else None
+    present = report.stored + report.already_there
+    return report if present and present == report.dialogues else None
 
 
-def _imported_before(job: Job) -> Report | None:
-    """The report of an import of these very bytes, without a refused row, of which every dialogue is still there."""
+def _find_same_import(job: Job) -> Report | None:
+    """The report of an earlier import of the same bytes, if no row was refused and every dialogue still exists."""
     same = {f"parameters__{name}": job.parameters[name] for name in ("sha256", "format")}
     for earlier in Job.objects.filter(project=job.project, kind=KIND, state=JobState.DONE, **same):
         report = Report(**earlier.result)
-        here = Dialogue.objects.filter(import_job=earlier).count()
-        if not report.refused and here == report.stored == report.dialogues:
+        present = Dialogue.objects.filter(import_job=earlier).count()
+        if not report.refused and present == report.stored == report.dialogues:
             report.same_as = str(earlier.pk)
             return report
     return None
 
 
-def _results(reader: _Reader, job: Job) -> Iterator[ParsedDialogue | RowError]:
+def _results(reader: _PositionReader, job: Job) -> Iterator[ParsedDialogue | RowError]:
     limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
-    results = identified(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
+    results = with_unique_ids(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
     for count, result in enumerate(results):
         if count % BATCH_DIALOGUES == 0:
             gc.collect(1)
@@ -185,7 +179,7 @@ def _results(reader: _Reader, job: Job) -> Iterator[ParsedDialogue | RowError]:
 
 def _open(job: Job) -> io.BufferedReader:
     try:
-        return uploads.path_of(job.pk).open("rb")
+        return uploads.upload_path(job.pk).open("rb")
     except FileNotFoundError:
         raise Refusal(
             "file_gone", _("The file of this import is no longer there."), _("Send the file again.")
@@ -193,29 +187,29 @@ def _open(job: Job) -> io.BufferedReader:
 
 
 def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
-    """Read the whole file. Returns the report so far, and ids to leave out although a part of them can be read."""
+    """Read the whole file. Returns the report, and the ids of dialogues to leave out because a part is refused."""
     report, project = Report(), cast(Project, job.project)
-    broken = set()
-    with RefusedRows(job) as refused, _open(job) as stream:
-        reader = _Reader(stream)
+    refused_ids = set()
+    with RefusedRowWriter(job) as refused_rows, _open(job) as stream:
+        reader = _PositionReader(stream)
         for result in _results(reader, job):
-            error = misfit(project, result) if isinstance(result, ParsedDialogue) else result
+            error = check_fits_project(project, result) if isinstance(result, ParsedDialogue) else result
             if error is None:
                 report.dialogues += 1
             else:
-                report.refuse(error)
-                refused.add(error)
+                report.add_error(error)
+                refused_rows.add(error)
                 if error.fatal:
-                    raise _unreadable(error, report)
+                    raise _fatal_error(error, report)
                 if result.external_id:
-                    broken.add(result.external_id)
+                    refused_ids.add(result.external_id)
             progress.report(reader.position // 2)
     if (report.refused and job.parameters["on_error"] == "stop") or not report.dialogues:
-        raise _refused(report)
-    return report, frozenset(broken)
+        raise _nothing_imported(report)
+    return report, frozenset(refused_ids)
 
 
-def _unreadable(error: RowError, report: Report) -> Refusal:
+def _fatal_error(error: RowError, report: Report) -> Refusal:
     message = _("Nothing was imported. Line %(line)d: %(reason)s") % {
         "line": error.line,
         "reason": error.reason,
@@ -223,7 +217,7 @@ def _unreadable(error: RowError, report: Report) -> Refusal:
     return Refusal("import_refused", message, error.remedy, details=asdict(report))
 
 
-def _refused(report: Report) -> Refusal:
+def _nothing_imported(report: Report) -> Refusal:
     if not report.refused:
         message, remedy = _("The file holds no dialogue."), _("Look whether it is the right file and format.")
     else:
@@ -238,31 +232,33 @@ def _refused(report: Report) -> Refusal:
     return Refusal("import_refused", message, remedy, details=asdict(report))
 
 
-def _store(job: Job, progress: Progress, report: Report, broken: frozenset[str]) -> None:
-    """Read the file again and store it, saying after every batch how far it is."""
+def _store(job: Job, progress: Progress, report: Report, refused_ids: frozenset[str]) -> None:
+    """Read the file again and store it; reports progress after every batch."""
     project = cast(Project, job.project)
     with _open(job) as stream:
-        reader = _Reader(stream)
-        for batch in _batches(reader, job, broken):
-            stored = store_batch(project=project, job=job, batch=batch)
-            report.stored += stored.stored
-            report.already_there += stored.already_there
-            report.utterances += stored.utterances
+        reader = _PositionReader(stream)
+        for batch in _batches(reader, job, refused_ids):
+            counts = store_batch(project=project, job=job, batch=batch)
+            report.stored += counts.stored
+            report.already_there += counts.already_there
+            report.utterances += counts.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
             progress.report((job.parameters["size"] + reader.position) // 2)
     report.dialogues = report.stored + report.already_there
 
 
-def _batches(reader: _Reader, job: Job, broken: frozenset[str]) -> Iterator[list[ParsedDialogue]]:
+def _batches(
+    reader: _PositionReader, job: Job, refused_ids: frozenset[str]
+) -> Iterator[list[ParsedDialogue]]:
     batch: list[ParsedDialogue] = []
-    begun = 0
+    batch_start = 0
     for result in _results(reader, job):
-        if isinstance(result, RowError) or result.external_id in broken:
+        if isinstance(result, RowError) or result.external_id in refused_ids:
             continue
         batch.append(result)
-        if len(batch) == BATCH_DIALOGUES or reader.position - begun > BATCH_BYTES:
+        if len(batch) == BATCH_DIALOGUES or reader.position - batch_start > BATCH_BYTES:
             yield batch
-            batch, begun = [], reader.position
+            batch, batch_start = [], reader.position
     if batch:
         yield batch

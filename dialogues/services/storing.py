@@ -1,6 +1,6 @@
 """Writing parsed dialogues to the database, a batch in a transaction.
 
-Rows go in with COPY: `bulk_create` spent half of an import on quoting JSON inside arrays.
+Rows are written with COPY: `bulk_create` spent half of an import on quoting JSON inside arrays.
 """
 
 import json
@@ -14,7 +14,8 @@ from django.utils import timezone
 from psycopg import sql
 
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from dialogues.parsing import ParsedDialogue, ParsedUtterance, RowError
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.row_errors import RowError
 from dialogues.splits import split_for
 from jobs.models import Job
 from projects.models import Project
@@ -44,32 +45,33 @@ UTTERANCE_COLUMNS = [
     "source",
     "edit_distance",
 ]
-# OFFSET keeps the planner from looking the sequence up for every single id.
+# OFFSET keeps the planner from looking up the sequence for every id.
 NEXT_IDS = (
     "SELECT nextval(ids) FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS ids OFFSET 0) AS sequence,"
     " generate_series(1, %s)"
 )
 SPLITS = list(Split)
 json_text = json.JSONEncoder(ensure_ascii=False).encode
-UNKNOWN = {"seed": None, "tokens": None, "logprob": None, "score": None}
+UNKNOWN_SAMPLING = {"seed": None, "tokens": None, "logprob": None, "score": None}
 
-Place = tuple[int, int]  # dialogue id, position
-New = Sequence[tuple[Dialogue, ParsedDialogue]]
-# Apps above this one add theirs when they are ready: why a dialogue that can be read does not fit a project, asked
-# before anything is stored; and what else becomes of new dialogues, in the same transaction and before they are
-# written themselves (foreign keys are checked at its end): what it takes out of their metadata is not stored twice.
-CHECKS: list[Callable[[Project, ParsedDialogue], RowError | None]] = []
-STORED_WITH: list[Callable[[Project, New], None]] = []
+Position = tuple[int, int]  # dialogue id, position of the utterance
+NewDialogues = Sequence[tuple[Dialogue, ParsedDialogue]]
+# Higher apps add their own functions when they are ready.
+# PROJECT_CHECKS say, before anything is stored, why a parsed dialogue does not fit the project.
+PROJECT_CHECKS: list[Callable[[Project, ParsedDialogue], RowError | None]] = []
+# BEFORE_STORE functions store what belongs to new dialogues, in the same transaction. They run before the dialogues are
+# written (foreign keys are checked at commit): what they take out of the metadata is not stored twice.
+BEFORE_STORE: list[Callable[[Project, NewDialogues], None]] = []
 
 
-def misfit(project: Project, parsed: ParsedDialogue) -> RowError | None:
-    """Why the project cannot take this dialogue; None where it can."""
-    return next((error for check in CHECKS if (error := check(project, parsed))), None)
+def check_fits_project(project: Project, parsed: ParsedDialogue) -> RowError | None:
+    """Why the dialogue does not fit the project; None if it does."""
+    return next((error for check in PROJECT_CHECKS if (error := check(project, parsed))), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """Numbers of dialogues: here by this job (now, or before it was interrupted), and here before it."""
+class StoredCounts:
+    """stored: dialogues of this job, including those from before an interruption. already_there: of earlier jobs."""
 
     stored: int
     already_there: int
@@ -77,53 +79,61 @@ class Stored:
 
 
 @transaction.atomic
-def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) -> Stored:
-    """Store the dialogues whose external id the project does not have yet, whole or not at all. Safe to repeat."""
-    # Two imports into one project store one batch after the other: no id can slip in between look and write.
+def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) -> StoredCounts:
+    """Store the dialogues whose external id the project does not have yet, all or none. Safe to repeat."""
+    # Imports into one project store their batches one after the other, so no id appears between check and write.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    there = Dialogue.objects.filter(project=project, external_id__in=[parsed.external_id for parsed in batch])
-    known = dict(there.values_list("external_id", "import_job_id"))
+    stored = Dialogue.objects.filter(
+        project=project, external_id__in=[parsed.external_id for parsed in batch]
+    )
+    known = dict(stored.values_list("external_id", "import_job_id"))
     now = timezone.now()
     new = [parsed for parsed in batch if parsed.external_id not in known]
     ids = next_ids(Dialogue, len(new))
     rows = [_dialogue(id, project, job, parsed, now) for id, parsed in zip(ids, new, strict=True)]
-    for follow in STORED_WITH:
-        follow(project, list(zip(rows, new, strict=True)))
-    copy_rows(Dialogue, DIALOGUE_COLUMNS, map(_row, rows))
-    turns = {
+    for hook in BEFORE_STORE:
+        hook(project, list(zip(rows, new, strict=True)))
+    copy_rows(Dialogue, DIALOGUE_COLUMNS, map(_dialogue_row, rows))
+    utterances = {
         (row.pk, position): utterance
         for row, parsed in zip(rows, new, strict=True)
         for position, utterance in enumerate(parsed.utterances)
     }
-    _store_turns(turns, now)
+    _store_utterances(utterances, now)
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
-    return Stored(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
+    return StoredCounts(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
 
 
-def _store_turns(turns: Mapping[Place, ParsedUtterance], now: datetime) -> None:
-    chosen = [place for place, utterance in turns.items() if utterance.candidates]
-    set_ids = dict(zip(chosen, next_ids(CandidateSet, len(chosen)), strict=True))
+def _store_utterances(utterances: Mapping[Position, ParsedUtterance], now: datetime) -> None:
+    with_candidates = [position for position, utterance in utterances.items() if utterance.candidates]
+    set_ids = dict(zip(with_candidates, next_ids(CandidateSet, len(with_candidates)), strict=True))
     copy_rows(
         CandidateSet,
         CANDIDATE_SET_COLUMNS,
-        (_candidate_set(set_ids[place], place, turns[place], now) for place in chosen),
+        (
+            _candidate_set_row(set_ids[position], position, utterances[position], now)
+            for position in with_candidates
+        ),
     )
     copy_rows(
         Utterance,
         UTTERANCE_COLUMNS,
-        (_utterance(place, utterance, set_ids.get(place)) for place, utterance in turns.items()),
+        (
+            _utterance_row(position, utterance, set_ids.get(position))
+            for position, utterance in utterances.items()
+        ),
     )
 
 
 def next_ids(model: type[models.Model], count: int) -> list[int]:
-    """Ids for rows to come, since COPY returns none."""
+    """Ids for new rows, because COPY does not return any."""
     with connection.cursor() as cursor:
         cursor.execute(NEXT_IDS, [model._meta.db_table, count])
         return [row[0] for row in cursor.fetchall()]
 
 
 def copy_rows(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows with COPY; JSON as text. Columns that are not named get what the database itself puts there."""
+    """Write rows with COPY; JSON as text. Columns that are not named get the default of the database."""
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
@@ -133,7 +143,7 @@ def copy_rows(model: type[models.Model], columns: Sequence[str], rows: Iterable[
 
 def _dialogue(id: int, project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
     metadata, name = dict(parsed.metadata), str(parsed.external_id)
-    # A split that came with the data is kept, or its test dialogues would leak into training.
+    # The split of the file is kept, or its test dialogues would leak into training.
     split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(name)
     return Dialogue(
         id=id,
@@ -152,22 +162,24 @@ def _dialogue(id: int, project: Project, job: Job, parsed: ParsedDialogue, now: 
     )
 
 
-def _row(dialogue: Dialogue) -> tuple[Any, ...]:
+def _dialogue_row(dialogue: Dialogue) -> tuple[Any, ...]:
     plain = (getattr(dialogue, name) for name in DIALOGUE_COLUMNS[:-1])
     return (*plain, json_text(dialogue.metadata))
 
 
-def _candidate_set(id: int, place: Place, parsed: ParsedUtterance, now: datetime) -> tuple[Any, ...]:
-    candidates = json_text([{"text": text, **UNKNOWN} for text in parsed.candidates])
-    return (id, *place, candidates, parsed.model_version, "{}", now)
+def _candidate_set_row(
+    id: int, position: Position, parsed: ParsedUtterance, now: datetime
+) -> tuple[Any, ...]:
+    candidates = json_text([{"text": text, **UNKNOWN_SAMPLING} for text in parsed.candidates])
+    return (id, *position, candidates, parsed.model_version, "{}", now)
 
 
-def _utterance(place: Place, parsed: ParsedUtterance, candidate_set: int | None) -> tuple[Any, ...]:
+def _utterance_row(position: Position, parsed: ParsedUtterance, candidate_set: int | None) -> tuple[Any, ...]:
     metadata = dict(parsed.metadata)
     if parsed.model_version and candidate_set is None:
-        metadata["model_version"] = parsed.model_version  # without candidates there is no set to keep it
+        metadata["model_version"] = parsed.model_version  # without candidates there is no set for it
     return (
-        *place,
+        *position,
         parsed.speaker,
         parsed.text,
         parsed.time or "",

@@ -1,7 +1,8 @@
-"""Files that wait for their import, under FILES_ROOT/imports; web and workers must share that folder."""
+"""Uploaded files waiting for their import, under FILES_ROOT/imports; web and workers must share that folder."""
 
 import errno
 import hashlib
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from django.utils.translation import gettext as _
 from common.refusals import Invalid, Refusal
 
 CHUNK = 1024**2
-FORM_BYTES = 64 * 1024  # what the rest of a form may take beside the file
-FORGET_AFTER = 14 * 24 * 3600  # seconds; a cancelled or failed import can be taken up again until then
+FORM_BYTES = 64 * 1024  # for the other fields of the form
+DELETE_AFTER = 14 * 24 * 3600  # seconds; a cancelled or failed import can be started again until then
 
 
 class Readable(Protocol):
@@ -28,27 +29,27 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that was taken in whole. size in bytes."""
+    """A complete uploaded file. size in bytes."""
 
     sha256: str
     size: int
 
 
-def path_of(import_id: UUID) -> Path:
-    """Where the file of that import lies."""
+def upload_path(import_id: UUID) -> Path:
+    """The path of the import's file."""
     return Path(settings.FILES_ROOT) / "imports" / str(import_id)
 
 
-def keep(source: Readable, *, import_id: UUID) -> Upload:
-    """Copy the source to its place, in constant memory. Nothing is left there when it is refused.
+def save_upload(source: Readable, *, import_id: UUID) -> Upload:
+    """Copy the source to its path, in constant memory. Leaves nothing behind if it is refused.
 
     Raises Refusal "too_large" and "disk_full", Invalid for an empty file.
     """
-    path = path_of(import_id)
-    partial = path.with_suffix(f".{uuid4().hex}.part")  # the same submission may come twice at once
+    path = upload_path(import_id)
+    partial = path.with_suffix(f".{uuid4().hex}.part")  # the same import may be sent twice at once
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        upload = _copied(source, partial)
+        upload = _copy(source, partial)
         partial.replace(path)
     except OSError as error:
         if is_full_disk(error):
@@ -60,34 +61,39 @@ def keep(source: Readable, *, import_id: UUID) -> Upload:
 
 
 class DiskUploadHandler(TemporaryFileUploadHandler):
-    """Django's, which leaves its temporary file open and on the disk when that is full. Named in the settings."""
+    """Django's handler leaves its temporary file open, and on the disk, when the disk is full. Used by the settings."""
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
         try:
             return super().receive_data_chunk(raw_data, start)
         except OSError:
-            with suppress(OSError):  # closing writes what waits to be written, which fails once more
+            with suppress(OSError):  # closing flushes the buffer, which fails again
                 self.file.close()
             raise
 
 
-def forget(import_id: UUID) -> None:
-    """Remove the file; safe to repeat."""
-    path_of(import_id).unlink(missing_ok=True)
+def delete_upload(import_id: UUID) -> None:
+    """Delete the file. Safe to repeat."""
+    upload_path(import_id).unlink(missing_ok=True)
 
 
-def forget_old() -> None:
-    """Remove files that nobody came back for, and what a killed web process left."""
-    before = time.time() - FORGET_AFTER
-    for path in path_of(UUID(int=0)).parent.glob("*"):
+def delete_old_uploads() -> None:
+    """Delete files of abandoned imports and partial files of killed web processes."""
+    before = time.time() - DELETE_AFTER
+    for path in upload_path(UUID(int=0)).parent.glob("*"):
         try:
             if path.stat().st_mtime < before:
                 path.unlink()
-        except FileNotFoundError:  # another process removes them too
+        except FileNotFoundError:  # another process deletes them too
             continue
 
 
-def _copied(source: Readable, path: Path) -> Upload:
+def measure_upload(source: Readable) -> Upload:
+    """Read the source without storing it: a repeated upload is compared with the first. Raises like save_upload."""
+    return _copy(source, Path(os.devnull))
+
+
+def _copy(source: Readable, path: Path) -> Upload:
     digest, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         while chunk := source.read(CHUNK):
@@ -100,8 +106,8 @@ def _copied(source: Readable, path: Path) -> Upload:
     return Upload(digest.hexdigest(), size)
 
 
-def check_announced(length: str | None) -> None:
-    """Ask with the Content-Length of a request, before anything of it is read. Raises Refusal too_large."""
+def check_content_length(length: str | None) -> None:
+    """Check the Content-Length of a request before its body is read. Raises Refusal too_large."""
     if length and length.isdecimal():
         check_size(int(length) - FORM_BYTES)
 
@@ -120,12 +126,12 @@ def check_size(size: int) -> None:
 
 
 def is_full_disk(error: OSError) -> bool:
-    """EFBIG is what a limit on the size of files says."""
+    """Whether the disk, a quota or a limit on file sizes (EFBIG) stopped the write."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def disk_full() -> Refusal:
-    """While a file was taken in, by us or by Django's upload handler."""
+    """The refusal when the disk fills up during an upload."""
     return Refusal(
         "disk_full",
         _("There is no room left on the disk for this file. Nothing of it was kept."),

@@ -205,7 +205,7 @@ class ExportsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Start an export; follow its `state`, then fetch `file/`. Stop it, or start it again, as the job of its id.
 
-        Code: submission_used.
+        Code: id_in_use.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
         sent = validated_input(ExportInput, request)

@@ -157,7 +157,7 @@ class SnapshotsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Freeze dialogues; follow its `state`. Stop it, or start it again, as the job of its id.
 
-        Codes: nothing_to_take, wrong_protocol, submission_used.
+        Codes: nothing_to_take, wrong_protocol, id_in_use.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
         sent = validated_input(SnapshotInput, request)
@@ -206,7 +206,7 @@ class SnapshotPushView(APIView):
         responses={202: PushJobSerializer, **GONE},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Push it to a Hub with the worker's HF_TOKEN; follow the job. Codes: not_ready, file_gone, submission_used."""
+        """Push it to a Hub with the worker's HF_TOKEN; follow the job. Codes: not_ready, file_gone, id_in_use."""
         snapshot, sent = snapshot_for(person(request), pk), validated_input(PushInput, request)
         job = push_snapshot(push_id=sent.pop("id"), snapshot=snapshot, actor=person(request), **sent)
         return Response(PushJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

@@ -94,7 +94,7 @@ class EvaluationsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Evaluate a model on a snapshot; follow its `state`.
 
-        Codes: invalid (snapshot, split), not_found (model), no_base, not_ready, file_gone, files_gone, submission_used.
+        Codes: invalid (snapshot, split), not_found (model), no_base, not_ready, file_gone, files_gone, id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

@@ -18,7 +18,7 @@ from preference.registry.child_process import QUEUE
 from preference.registry.files import folder_of_model
 from preference.registry.models import RegisteredModel
 from preference.registry.selectors.bases import base_named
-from preference.registry.services.registry import submission_used
+from preference.registry.services.registry import id_in_use
 from projects.models import Project
 
 KIND = "evaluation"
@@ -38,12 +38,12 @@ def start_evaluation(
     """Evaluate a model on one split of a snapshot, in the background. The same id again returns the first evaluation.
 
     model: as in start_training. split empty: what the snapshot holds out. Raises Invalid (snapshot, split), NotFound
-    (model), Refusal files_gone, file_gone, not_ready, submission_used.
+    (model), Refusal files_gone, file_gone, not_ready, id_in_use.
     """
     found = Evaluation.objects.select_related("job", "project", "model").filter(pk=evaluation_id).first()
     if found:
         if found.project_id != project.pk:
-            raise submission_used()
+            raise id_in_use()
         return found
     if snapshot.project_id != project.pk:
         raise Invalid(
@@ -88,7 +88,7 @@ def _stored(
         enqueue=enqueue,
     )
     if (job.kind, job.project_id) != (KIND, project.pk):
-        raise submission_used()
+        raise id_in_use()
     row, _created = Evaluation.objects.get_or_create(
         id=evaluation_id,
         defaults={

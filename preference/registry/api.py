@@ -156,7 +156,7 @@ class PromotionsView(APIView):
         """Have the next candidates written by a trained model; turns that wait keep theirs.
 
         Codes: changed_meanwhile (somebody was first; `by` and `current` say who and what), still_loading (send it again
-        in a moment), cannot_load, files_gone, already_current, no_authoring, submission_used.
+        in a moment), cannot_load, files_gone, already_current, no_authoring, id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

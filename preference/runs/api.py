@@ -148,7 +148,7 @@ class TrainingsView(APIView):
         """Start a training; follow its `state` and `curve/`. Stop it as the job of its id, go on with `resume/`.
 
         Codes: invalid (recipe, changes, snapshot), not_found (model), no_authoring, no_base, not_ready, file_gone
-        (snapshot), submission_used.
+        (snapshot), id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

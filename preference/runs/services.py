@@ -19,7 +19,7 @@ from preference.registry.child_process import QUEUE
 from preference.registry.files import folder_of_model, folder_of_run
 from preference.registry.models import TrainingRun
 from preference.registry.selectors.bases import Base, base_named
-from preference.registry.services.registry import check_trainable, submission_used
+from preference.registry.services.registry import check_trainable, id_in_use
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from preference.training.joint.recipe import RECIPES, with_lora
@@ -48,7 +48,7 @@ def start_training(
 
     model: a registered model's name, a folder or a hub id; empty: the project's own. changes: settings that differ from
     the recipe's. actor None: the command line, which may name any model. Raises Invalid (recipe, changes), NotFound
-    (model), Refusal no_authoring, no_base, not_ready, file_gone, submission_used.
+    (model), Refusal no_authoring, no_base, not_ready, file_gone, id_in_use.
     """
     found = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
     if found:
@@ -70,7 +70,7 @@ def start_training(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
     )
     if (job.kind, job.project_id) != (KIND, project.pk):
-        raise submission_used()
+        raise id_in_use()
     asked = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
     return _stored(run_id, project, actor, snapshot, base, asked)
 
@@ -100,7 +100,7 @@ def _stored(
 
 def _same(run: TrainingRun, project: Project) -> TrainingRun:
     if run.project_id != project.pk:
-        raise submission_used()
+        raise id_in_use()
     return run
 
 

@@ -154,6 +154,31 @@ def test_a_token_that_is_used_keeps_its_value(ann: User) -> None:
     assert use_token(plain=plain) is not None
 
 
+@pytest.mark.parametrize(
+    "changes", [{"name": "other"}, {"scopes": ["read", "manage"]}, {"days": None}, {"days": 7}]
+)
+def test_the_id_of_another_token_request_is_refused(ann: User, changes: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"user": ann, "name": "export", "scopes": ["read"], "request_id": uuid4()}
+    _token, plain = create_token(**fields)
+    with pytest.raises(Refusal) as refused:
+        create_token(**fields | changes)
+    assert refused.value.code == "id_in_use"
+    assert use_token(plain=plain) is not None
+
+
+def test_a_token_cannot_replace_the_value_of_a_stronger_one(ann: User) -> None:
+    weak, _plain = create_token(user=ann, name="weak", scopes=["manage"])
+    fields: dict[str, Any] = {
+        "user": ann,
+        "name": "x",
+        "scopes": ["annotate", "manage"],
+        "request_id": uuid4(),
+    }
+    create_token(**fields)
+    with pytest.raises(NotAllowed):
+        create_token(**fields, by=weak)
+
+
 def test_two_people_may_use_the_same_request_id(ann: User) -> None:
     bob, _password = create_user(username="bob")
     request_id = uuid4()

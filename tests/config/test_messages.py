@@ -7,7 +7,7 @@ from babel.messages.catalog import Catalog
 from django.utils import translation
 
 from config import messages
-from dialogues.parsing.problems import explain
+from dialogues.parsing.row_errors import explain_row_error
 
 
 def test_no_message_lacks_its_chinese_and_the_compiled_file_is_fresh() -> None:
@@ -74,5 +74,5 @@ def test_a_missing_and_an_uncertain_translation_are_named_with_their_place() -> 
 
 def test_what_python_says_about_broken_json_is_chinese_too() -> None:
     with translation.override("zh-hans"):
-        cause, _remedy = explain("not_json", {"detail": "Extra data", "column": 3})
+        cause, _remedy = explain_row_error("not_json", {"detail": "Extra data", "column": 3})
     assert cause == "不是合法的 JSON：JSON 之后有多余内容（第 3 个字符）。"

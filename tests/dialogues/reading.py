@@ -4,7 +4,9 @@ import io
 import json
 from typing import Any
 
-from dialogues.parsing import Limits, ParsedDialogue, RowError, parse
+from dialogues.parsing.formats import parse
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.row_errors import RowError
 
 HEADER = "dialogue_id,speaker,text\n"
 

@@ -10,10 +10,11 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from dialogues.parsing import FORMATS, ParsedDialogue, ParsedUtterance
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from dialogues.selectors import import_errors, utterances_of
 from dialogues.services import uploads
-from dialogues.services.imports import ERRORS_KEPT, carry_out_import, start_import
+from dialogues.services.imports import MAX_REPORTED_ERRORS, carry_out_import, start_import
 from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState
 from jobs.progress import Progress
@@ -160,7 +161,7 @@ def test_a_file_of_blank_lines_fails(imported: Import) -> None:
 def test_errors_are_counted_in_full_and_kept_in_part(imported: Import) -> None:
     job = imported(chats("a") + BROKEN * 300)
     assert job.result["refused"] == 300
-    assert len(job.result["errors"]) == ERRORS_KEPT
+    assert len(job.result["errors"]) == MAX_REPORTED_ERRORS
 
 
 def test_neither_part_of_a_torn_dialogue_is_stored(imported: Import) -> None:
@@ -220,19 +221,28 @@ def test_equal_dialogues_without_ids_are_all_kept(imported: Import) -> None:
     assert texts() == ["Hi", "Hi", "Hi", "Ho"]
 
 
-def test_the_same_submission_is_taken_in_once(start: Import) -> None:
+def test_a_repeated_request_returns_the_first_import(start: Import) -> None:
     submission = uuid4()
-    first, second = start(chats("a"), submission_id=submission), start(chats("b"), submission_id=submission)
+    first, second = start(chats("a"), submission_id=submission), start(chats("a"), submission_id=submission)
     assert first.pk == second.pk
     run_job(job_id=first.pk)
     assert texts() == ["a"]
 
 
-def test_a_submission_of_another_project_is_not_shown(start: Import) -> None:
+def test_an_id_of_another_project_is_refused(start: Import) -> None:
     other = Project.objects.create(slug="other", title="Other", protocol="authoring")
     job = start(chats("a"))
-    with pytest.raises(Refusal, match="submission"):
+    with pytest.raises(Refusal) as refused:
         start(chats("a"), project=other, submission_id=job.pk)
+    assert refused.value.code == "id_in_use"
+
+
+def test_a_refused_repeat_leaves_the_file_of_the_first_import(start: Import) -> None:
+    job = start(chats("a"))
+    with pytest.raises(Refusal):
+        start(chats("b"), submission_id=job.pk)
+    run_job(job_id=job.pk)
+    assert texts() == ["a"]
 
 
 def test_the_split_follows_the_id(imported: Import) -> None:
@@ -292,7 +302,7 @@ def test_the_file_is_removed_when_the_import_ends(imported: Import, files_root: 
 
 def test_an_import_whose_file_is_gone_says_so(start: Import, files_root: Path) -> None:
     job = start(chats("a"))
-    uploads.forget(job.pk)
+    uploads.delete_upload(job.pk)
     assert run_job(job_id=job.pk).error == "The file of this import is no longer there."
 
 

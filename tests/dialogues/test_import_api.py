@@ -74,14 +74,29 @@ def test_the_body_can_be_the_file_itself(api: Client, chitchat: Project) -> None
 
 def test_the_same_id_again_is_the_same_import(send: Send) -> None:
     submission = uuid4()
-    first, second = send(chats("a"), id=submission), send(chats("b"), id=submission)
+    first, second = send(chats("a"), id=submission), send(chats("a"), id=submission)
     assert (second.status_code, first.json()["id"], Job.objects.count()) == (202, second.json()["id"], 1)
+
+
+@pytest.mark.parametrize("changes", [{"format": "eou"}, {"on_error": "stop"}, {"name": "other.jsonl"}])
+def test_an_id_of_an_import_with_other_fields_is_refused(send: Send, changes: dict[str, str]) -> None:
+    submission = uuid4()
+    send(chats("a"), id=submission)
+    answer = send(chats("a"), id=submission, **changes)
+    assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
+
+
+def test_an_id_of_an_import_of_another_file_is_refused(send: Send) -> None:
+    submission = uuid4()
+    send(chats("a"), id=submission)
+    answer = send(chats("b"), id=submission)
+    assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
 
 
 def test_an_id_of_another_project_is_refused_as_a_problem(send: Send, start: Import) -> None:
     other = Project.objects.create(slug="other", title="Other", protocol="authoring")
     answer = send(id=start(chats("a"), project=other).pk)
-    assert (answer.status_code, answer.json()["code"]) == (409, "submission_used")
+    assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
     assert answer["Content-Type"] == "application/problem+json"
 
 
@@ -230,9 +245,9 @@ def test_an_interrupted_attempt_leaves_no_row_twice(start: Import) -> None:
     job = start(chats("a") + BROKEN * 3)
     run_job(job_id=job.pk)
     Job.objects.update(state=JobState.QUEUED)
-    from dialogues.services.refused import RefusedRows
+    from dialogues.services.refused_rows import RefusedRowWriter
 
-    with RefusedRows(job):
+    with RefusedRowWriter(job):
         pass
     assert job.refused_rows.count() == 0
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from dialogues.management.commands.import_dialogues import Command
 from dialogues.models import Dialogue
-from dialogues.parsing import FORMATS
+from dialogues.parsing.formats import FORMATS
 from projects.models import Project
 from tests.dialogues.conftest import chats
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialogues.parsing import FORMATS, Limits, ParsedDialogue, RowError, parse
-from dialogues.parsing.checks import CONTROL, UNSTORABLE
+from dialogues.parsing.formats import FORMATS, parse
 from dialogues.parsing.lines import BOM
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.row_errors import RowError
+from dialogues.parsing.value_checks import CONTROL, UNSTORABLE
 
 LIMITS = Limits(utterance_chars=50, utterances=5, line_bytes=400)
 JSON_FORMATS = ["messages", "sharegpt", "diamante"]

@@ -2,7 +2,9 @@
 
 import pytest
 
-from dialogues.parsing import FORMATS, ParsedDialogue, RowError
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.row_errors import RowError
 from tests.dialogues.reading import HEADER, dialogue, error, messages, read, texts
 
 

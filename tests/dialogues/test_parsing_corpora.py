@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dialogues.parsing import ParsedDialogue, RowError, parse
+from dialogues.parsing.formats import parse
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.row_errors import RowError
 
 DATA = Path(os.environ.get("LAPIDARY_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "corpora"
 pytestmark = [

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from dialogues.parsing import ParsedDialogue, RowError
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.row_errors import RowError
 from tests.dialogues.reading import dialogue, error, read
 
 
@@ -42,6 +43,31 @@ def test_a_bad_entry_is_named_by_its_place_and_the_others_are_read(indent: int |
     assert second.params["path"] == "[1].turns[1].sender"
     assert third.params["path"] == "[2]"
     assert (second.line > 1) == (indent is not None)
+
+
+def test_an_entry_is_reported_with_the_line_on_which_it_begins() -> None:
+    data = '[\n{"id": "a",\n"turns": []},\n\n7, {"id": "c", "turns":\n[]}\n]'
+    assert [error.line for error in read(data, "dialeval")] == [2, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ('"x\\ud83d"', "half_character"),
+        ('"\\udc00"', "half_character"),
+        ('"\\u0000"', "control_character"),
+        ("1e999", "not_finite"),
+        ("NaN", "not_finite"),
+        ("9" * 5000, "number_too_long"),
+        ("[" * 100_000, "too_deep"),
+        ("[" * 50 + "]" * 50, "too_deep"),
+        ('"' + "x" * 3_000_000 + '"', "entry_too_long"),
+    ],
+)
+def test_values_that_cannot_be_stored_are_refused(value: str, code: str) -> None:
+    entry = json.dumps(helpdesk("a", "Hi"))[:-1] + f', "extra": {value}}}'
+    errors = read(f"[{entry}]", "dialeval", line_bytes=1024**2)
+    assert [error.code for error in errors if isinstance(error, RowError)] == [code]
 
 
 def test_nuggets_must_be_as_many_as_turns() -> None:

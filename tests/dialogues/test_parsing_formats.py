@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from dialogues.parsing import FORMATS, ParsedDialogue, ParsedUtterance, RowError
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.row_errors import RowError
 from tests.dialogues.reading import dialogue, error, messages, read, texts
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dialogues.parsing import ParsedDialogue, ParsedUtterance, RowError
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.seen_ids import SeenIds
 from tests.dialogues.reading import HEADER, dialogue, error, read, texts
 

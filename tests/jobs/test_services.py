@@ -24,6 +24,7 @@ from jobs.services import (
     start_job,
     take_over_lost_jobs,
 )
+from projects.models import Project
 from projects.roles import Capability
 from tests.candidate_requests import count_waiting_messages, flush_redis
 
@@ -64,6 +65,33 @@ def lost(**about: Any) -> Job:
 def state_of(one: Job) -> str:
     one.refresh_from_db()
     return one.state
+
+
+def test_the_same_id_with_the_same_request_returns_the_first_job(db: None) -> None:
+    fields: dict[str, Any] = {"id": uuid4(), "kind": KIND, "project": None, "actor": None, "enqueue": False}
+    first = start_job(**fields, parameters={"splits": ("train", "test"), "seed": 1})
+    second = start_job(**fields, parameters={"splits": ("train", "test"), "seed": 1})
+    assert first == second
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize("changes", [{"kind": "other"}, {"project": "other"}, {"parameters": {"seed": 2}}])
+def test_the_id_of_another_job_is_refused(db: None, changes: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {
+        "id": uuid4(),
+        "kind": KIND,
+        "project": None,
+        "actor": None,
+        "enqueue": False,
+        "parameters": {"seed": 1},
+    }
+    start_job(**fields)
+    if "project" in changes:
+        changes = {"project": Project.objects.create(slug="other", title="Other", protocol="authoring")}
+    with pytest.raises(Refusal) as refused:
+        start_job(**fields | changes)
+    assert refused.value.code == "id_in_use"
+    assert Job.objects.count() == 1
 
 
 def test_a_job_runs_once(works: dict[str, Any]) -> None:

@@ -206,6 +206,28 @@ def test_the_same_invitation_again_is_one_account_whose_last_password_works(
     assert not nora.check_password(lost)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"username": "norah"},
+        {"email": "nora@example.org"},
+        {"display_name": "Nora"},
+        {"language": "zh-hans"},
+        {"roles": ["annotator", "trainer"]},
+    ],
+)
+def test_the_id_of_another_invitation_is_refused(
+    project: Project, mara: User, changes: dict[str, Any]
+) -> None:
+    fields = invitation(project, mara)
+    nora, plain = invite_person(**fields)
+    with pytest.raises(Refusal) as refused:
+        invite_person(**{**fields, **changes})
+    assert refused.value.code == "id_in_use"
+    nora.refresh_from_db()
+    assert nora.check_password(plain)
+
+
 def test_an_invitation_that_is_refused_leaves_nothing(project: Project, mara: User, ann: User) -> None:
     mistakes: list[dict[str, Any]] = [
         {"roles": []},

@@ -18,9 +18,9 @@ from annotation.labelling.services.resolution import Outcome, resolve_answers
 from annotation.labelling.services.schemas import mark_used
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue
-from dialogues.parsing import ParsedDialogue, RowError
-from dialogues.parsing.dialeval import check_annotations
-from dialogues.parsing.records import BadRow
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.readers.dialeval import check_annotations
+from dialogues.parsing.row_errors import BadRow, RowError
 from dialogues.services.storing import copy_rows, json_text, next_ids
 from projects.models import Project
 

@@ -63,7 +63,7 @@ def store_statistics(*, project: Project, progress: Progress | None = None) -> L
 def start_statistics(*, job_id: UUID, project: Project, actor: User) -> Job:
     """Compute in the background. While a job of the project does, that one is returned; the same job_id again too.
 
-    Raises Refusal submission_used when the id is that of something else.
+    Raises Refusal id_in_use when the id is that of something else.
     """
     # The row is the lock: two people who ask at one instant get one job.
     LabelStatistics.objects.get_or_create(project=project)
@@ -74,7 +74,7 @@ def start_statistics(*, job_id: UUID, project: Project, actor: User) -> Job:
     job = start_job(id=job_id, kind=JOB_KIND, project=project, actor=actor, parameters={})
     if job.kind != JOB_KIND or job.project_id != project.pk:
         raise Refusal(
-            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
         )
     return job
 

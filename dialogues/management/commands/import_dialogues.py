@@ -12,9 +12,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from dialogues.parsing import FORMATS, Limits
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import import_errors, phase_of
-from dialogues.services.imports import ERRORS_KEPT, start_import
+from dialogues.services.imports import MAX_REPORTED_ERRORS, start_import
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from projects.models import Project
@@ -24,20 +25,21 @@ LOG_EVERY = 5.0  # seconds
 
 def _epilog() -> str:
     limits = Limits()
-    formats = "\n".join(f"  {each.name:<11}{each.description}" for each in FORMATS.values())
+    formats = "\n".join(f"  {format.name:<11}{format.description}" for format in FORMATS.values())
     examples = "\n".join(
-        f"  {each.name}:\n    " + each.example.strip().replace("\n", "\n    ") for each in FORMATS.values()
+        f"  {format.name}:\n    " + format.example.strip().replace("\n", "\n    ")
+        for format in FORMATS.values()
     )
     return f"""Formats (UTF-8; a byte order mark and Windows line breaks are tolerated):
 {formats}
 
-A dialogue whose id the project already has is left as it is and counted as "already there"; so is a dialogue without
+A dialogue whose id the project already has is not changed and counts as "already there"; so does a dialogue without
 an id whose content the project already has. Importing a file twice is therefore harmless.
-A key "split" with train, valid or test is kept; otherwise the split follows from the id, the same in every project.
-Refused, with its line: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
+A key "split" with train, valid or test is kept; otherwise the split depends on the id, the same in every project.
+Refused, with the line number: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
 {limits.utterances:,} utterances, a line of more than {limits.line_bytes // 1024**2} MB, an empty text, a control
 character, another encoding.
-The first {ERRORS_KEPT} refused rows are listed. Exit code: 0 imported (rows may have been skipped, see standard error),
+The first {MAX_REPORTED_ERRORS} refused rows are listed. Exit code: 0 imported (standard error lists skipped rows),
 1 nothing imported, 2 wrong arguments, 130 stopped with Ctrl-C.
 
 Examples of each format:
@@ -46,7 +48,7 @@ Examples of each format:
 
 
 class Command(BaseCommand):
-    _shown: float
+    _progress_written: float
     help = "Import dialogues from a file into a project."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -69,14 +71,14 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project “{options['project']}”.")
-        job = self._imported(project, options)
+        job = self._import(project, options)
         self._list_errors(job, options["file"])
         if job.state != JobState.DONE:
             raise CommandError(f"{job.error or _('The import was cancelled.')} {job.remedy}".strip())
         self.stdout.write(json.dumps(job.result, ensure_ascii=False) if options["json"] else _summary(job))
 
-    def _imported(self, project: Project, options: dict[str, Any]) -> Job:
-        stream = _opened(options["file"])
+    def _import(self, project: Project, options: dict[str, Any]) -> Job:
+        stream = _open(options["file"])
         try:
             job = start_import(
                 project=project,
@@ -92,7 +94,7 @@ class Command(BaseCommand):
             raise CommandError(str(refusal)) from refusal
         finally:
             stream.close()
-        self._shown = time.monotonic()
+        self._progress_written = time.monotonic()
         try:
             return run_job(job_id=job.pk, watch=self._show_progress)
         except KeyboardInterrupt:
@@ -102,11 +104,11 @@ class Command(BaseCommand):
             self._clear_progress()
 
     def _show_progress(self, job: Job) -> None:
-        """One line that is written over on a terminal; elsewhere, as in a log, a line every five seconds."""
+        """On a terminal, one line that is overwritten; otherwise, as in a log, a line every five seconds."""
         terminal = self.stderr.isatty()
-        if not job.total or (not terminal and time.monotonic() - self._shown < LOG_EVERY):
+        if not job.total or (not terminal and time.monotonic() - self._progress_written < LOG_EVERY):
             return
-        self._shown = time.monotonic()
+        self._progress_written = time.monotonic()
         phase = _("Checking") if phase_of(job) == "checking" else _("Storing")
         line = f"{phase} {100 * job.done // job.total:3d} %, " + _("%(n)d stored") % {
             "n": job.result.get("stored", 0)
@@ -126,7 +128,7 @@ class Command(BaseCommand):
             self.stderr.write(_("… and %(n)d more refused rows.") % {"n": more})
 
 
-def _opened(file: str) -> BinaryIO:
+def _open(file: str) -> BinaryIO:
     if file == "-":
         return sys.stdin.buffer
     try:

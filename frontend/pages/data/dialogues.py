@@ -30,16 +30,16 @@ from annotation.labelling.selectors.workbench import speakers_in
 from annotation.onboarding.models import Thread
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
-    SEARCHED_AT_ONCE,
-    actions_in,
-    containing,
+    SEARCH_WINDOW,
+    annotate_opening,
+    count_actions,
     dialogue_for,
+    dialogue_not_found,
     dialogues_of,
     history_of,
     import_for,
-    missing_dialogue,
+    search_dialogues,
     utterances_of,
-    with_opening,
 )
 from frontend.pages import signed_in
 from frontend.pages.authoring.authoring import lang_of
@@ -99,7 +99,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     if "label" in chosen:
         rows = filter_by_label_state(rows, chosen["label"])
     page, searched_to = _page(rows, words, request.GET.get("before"))
-    counts = {} if labels else actions_in(page.rows)
+    counts = {} if labels else count_actions(page.rows)
     context = {
         "project": project,
         "title": _("Dialogues"),
@@ -112,7 +112,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "words": words,
         "imported": imported,
         "searched_to": searched_to,
-        "searched_at_once": SEARCHED_AT_ONCE,
+        "searched_at_once": SEARCH_WINDOW,
         "total": rows[: COUNTED + 1].count() if not words else None,
         "counted": COUNTED,
         "may": {one.value for one in capabilities_of(user, project)},
@@ -142,8 +142,8 @@ def _page(
     key = number_in(before)
     floor = None
     if words:
-        rows, floor = containing(rows, words, key)
-    page = keyset_page(with_opening(rows), str(key) if key is not None else None)
+        rows, floor = search_dialogues(rows, words, key)
+    page = keyset_page(annotate_opening(rows), str(key) if key is not None else None)
     if floor is not None and not page.before:
         return replace(page, before=str(floor)), floor
     return page, None
@@ -171,7 +171,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     reads_all = Capability.READ_DIALOGUES in granted
     dialogue = dialogue_for(user, dialogue_id) if reads_all else own_labelled(user, project, dialogue_id)
     if dialogue.project_id != project.pk:
-        raise missing_dialogue()
+        raise dialogue_not_found()
     begin = _position(request.GET.get("from", ""))
     utterances = utterances_of(dialogue).filter(position__gte=begin)[:UTTERANCES_SHOWN]
     end = begin + UTTERANCES_SHOWN
@@ -205,7 +205,7 @@ def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
         project_for(user, project.slug, Capability.READ_DIALOGUES)  # refuses
     dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
     if dialogue is None or not has_labelled(user, dialogue):
-        raise missing_dialogue()
+        raise dialogue_not_found()
     return dialogue
 
 

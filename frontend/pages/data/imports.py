@@ -18,19 +18,21 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from common.refusals import Invalid
-from dialogues.parsing import FORMATS, Limits, guess, sample
+from dialogues.parsing.format_guess import guess_format, preview_dialogue
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import (
-    as_error,
     import_for,
+    import_not_found,
     imports_of,
-    missing_import,
     phase_of,
     refused_rows_of,
+    to_row_error,
 )
-from dialogues.serializers import errors_as_csv
+from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
-from dialogues.services.refused import ROWS_KEPT
+from dialogues.services.refused_rows import MAX_ROWS
 from frontend.pages import signed_in
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
@@ -77,7 +79,7 @@ class ImportForm(forms.Form):
 def import_list(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(signed_in(request), slug, Capability.IMPORT)
     if request.method == "POST":
-        uploads.check_announced(request.META.get("CONTENT_LENGTH"))
+        uploads.check_content_length(request.META.get("CONTENT_LENGTH"))
         try:
             return _start(request, project)
         except OSError as error:
@@ -130,7 +132,7 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
 def _format_of(file: Any, chosen: str) -> str:
     if chosen != GUESS:
         return chosen
-    guessed = guess(file.name or "", file.read(HEAD_BYTES))
+    guessed = guess_format(file.name or "", file.read(HEAD_BYTES))
     file.seek(0)
     if guessed is None:
         raise Invalid(_("The file is empty."), _("Choose a file that holds dialogues."), field="file")
@@ -147,9 +149,9 @@ def look(request: HttpRequest, slug: str) -> HttpResponse:
     project_for(signed_in(request), slug, Capability.IMPORT)
     head, name = request.body[:HEAD_BYTES], request.GET.get("name", "")
     chosen = request.GET.get("format", "")
-    format = chosen if chosen in FORMATS else guess(name, head)
+    format = chosen if chosen in FORMATS else guess_format(name, head)
     whole = request.GET.get("size") == str(len(head))
-    shown = sample(format, head, whole=whole) if format else None
+    shown = preview_dialogue(format, head, is_whole=whole) if format else None
     utterances = shown.dialogue.utterances if shown and shown.dialogue else ()
     context = {
         "format": FORMATS[format] if format else None,
@@ -177,11 +179,12 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
         "result": job.result,
         "is_checking": phase_of(job) == "checking",
         "format": FORMATS.get(job.parameters["format"]),
-        "errors": [as_error(row) for row in errors],
+        "errors": [to_row_error(row) for row in errors],
         "page": errors,
-        "not_kept": max(0, refused - ROWS_KEPT),
+        "not_kept": max(0, refused - MAX_ROWS),
         "worker_alive": live_workers(QUEUE).exists(),
-        "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED) and uploads.path_of(job.pk).is_file(),
+        "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED)
+        and uploads.upload_path(job.pk).is_file(),
     }
     return rendered(request, context, whole="data/imports/import.html", folder="data/imports")
 
@@ -203,14 +206,14 @@ def _import_in(user: User, slug: str, import_id: UUID) -> Job:
     project = project_for(user, slug, Capability.IMPORT)
     job = import_for(user, import_id)
     if job.project_id != project.pk:
-        raise missing_import()
+        raise import_not_found()
     return job
 
 
 @login_required
 @require_safe
 def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> StreamingHttpResponse:
-    return errors_as_csv(_import_in(signed_in(request), slug, import_id))
+    return stream_errors_csv(_import_in(signed_in(request), slug, import_id))
 
 
 @require_POST

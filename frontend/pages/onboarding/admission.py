@@ -48,7 +48,7 @@ from annotation.onboarding.services.gold import MAX_EXPLANATION, make_gold, reti
 from annotation.onboarding.services.tries import answer_item, start_try
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue
-from dialogues.selectors import with_opening
+from dialogues.selectors import annotate_opening
 from frontend.pages import signed_in
 from frontend.ui.labels import in_language, words_of
 from frontend.ui.paging import keyset_page, number_in
@@ -95,14 +95,14 @@ def training(request: HttpRequest, slug: str) -> HttpResponse:
         "test": admission_test_for(project),
         "gold": [(row, *counts.get(row.pk, (0, 0))) for row in gold],
         "openings": openings([row.dialogue for row in gold]),
-        "decided": with_opening(candidates_for_gold(project))[:CANDIDATES_SHOWN],
+        "decided": annotate_opening(candidates_for_gold(project))[:CANDIDATES_SHOWN],
         "page": keyset_page(admission_results(project), request.GET.get("before")),
     }
     return render(request, "onboarding/admission/training.html", context)
 
 
 def openings(dialogues: Sequence[Dialogue]) -> dict[int, str]:
-    rows = with_opening(Dialogue.objects.filter(pk__in=[one.pk for one in dialogues]))
+    rows = annotate_opening(Dialogue.objects.filter(pk__in=[one.pk for one in dialogues]))
     return {row.pk: row.opening or "" for row in rows}  # type: ignore[attr-defined]  # annotated
 
 

@@ -25,7 +25,7 @@ from projects.roles import Capability
 from projects.selectors import find_member, groups_of, members_of, project_for
 from projects.services import (
     LONGEST_GROUP,
-    Change,
+    RolesChange,
     invite_person,
     remove_member,
     renew_invitation,
@@ -133,7 +133,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
     return _render(request, project, add_form=form, status=422)
 
 
-def _told(change: Change) -> str:
+def _told(change: RolesChange) -> str:
     roles = pgettext("list", ", ").join(str(Role(role).label) for role in change.after or ())
     words = (
         _("%(name)s takes part as: %(roles)s.") if change.is_new else _("%(name)s has the roles: %(roles)s.")
@@ -205,7 +205,7 @@ def remove(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     return _changed(request, project, change)
 
 
-def _changed(request: HttpRequest, project: Project, change: Change) -> HttpResponse:
+def _changed(request: HttpRequest, project: Project, change: RolesChange) -> HttpResponse:
     """The line as it is now, with the way back in it."""
     if "HX-Request" not in request.headers:
         messages.success(request, _told(change) if change.after else _removed(change))
@@ -236,7 +236,7 @@ def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse
     return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
 
 
-def _removed(change: Change) -> str:
+def _removed(change: RolesChange) -> str:
     return _("%(name)s takes part no longer. The work stays.") % {"name": change.user.shown_name}
 
 

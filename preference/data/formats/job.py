@@ -27,7 +27,7 @@ def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
         target,
         FORMATS[export.format],
         source,
-        at=progress.at,
+        at=progress.report,
         file_type=export.file_type,
         draws=Draws.of(export.draws),
     )

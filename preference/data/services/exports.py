@@ -121,7 +121,7 @@ def start_export(
     """Export in the background. The same export_id again returns the first export.
 
     snapshot: make it from that frozen data set, not from the project as it is. seed, epoch, random: of what is drawn,
-    see Draws. Raises Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal submission_used when the id is
+    see Draws. Raises Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal id_in_use when the id is
     that of something else, not_ready or file_gone for the snapshot.
     """
     shape = checked_shape(project, format, of_snapshot=snapshot is not None)
@@ -138,7 +138,7 @@ def start_export(
     job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
     if job.kind != KIND or job.project_id != project.pk:
         raise Refusal(
-            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
         )
     about = {
         "project": project,

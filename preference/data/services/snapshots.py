@@ -42,7 +42,7 @@ def take_snapshot(
 ) -> Snapshot:
     """Freeze the dialogues of a project in the background. The same snapshot_id again returns the first snapshot.
 
-    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or submission_used when the id is
+    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or id_in_use when the id is
     that of something else.
     """
     if (known := Snapshot.objects.filter(pk=snapshot_id, project=project).first()) is not None:
@@ -87,7 +87,7 @@ def _checked_name(name: str, project: Project) -> str:
 def _check_job(job: Job, kind: str, project: Project) -> None:
     if job.kind != kind or job.project_id != project.pk:
         raise Refusal(
-            "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
         )
 
 
@@ -137,7 +137,7 @@ def push_snapshot(
     """Push a snapshot to a Hub in the background; the worker reads the token from its environment.
 
     The same push_id again returns the first job. Raises Invalid (repo_id), Refusal not_ready or file_gone, or
-    submission_used when the id is that of something else.
+    id_in_use when the id is that of something else.
     """
     if not REPOSITORY.fullmatch(repo_id) or "--" in repo_id or ".." in repo_id:
         raise Invalid(

@@ -23,7 +23,7 @@ from jobs.selectors import live_workers
 from preference.registry.files import folder_of_model
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.models import current_model, promotion_to_undo
-from preference.registry.services.registry import check_trainable, submission_used
+from preference.registry.services.registry import check_trainable, id_in_use
 from projects.models import Event, Project
 from projects.transitions import record
 
@@ -93,7 +93,7 @@ def roll_back(
 def _made(promotion_id: UUID, project: Project) -> Promotion | None:
     found = Promotion.objects.select_related("before", "after", "actor").filter(pk=promotion_id).first()
     if found and found.project_id != project.pk:
-        raise submission_used()
+        raise id_in_use()
     return found
 
 

@@ -186,9 +186,9 @@ def _refuse_in_use(model: RegisteredModel) -> None:
         )
 
 
-def submission_used() -> Refusal:
+def id_in_use() -> Refusal:
     return Refusal(
-        "submission_used", _("This submission was used for something else."), _("Reload and try again.")
+        "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
     )
 
 

@@ -20,7 +20,7 @@ from annotation.labelling.services.resolution import decide_dispute
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task, TaskState
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
-from dialogues.parsing import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from projects.models import Project, Role
 from tests.annotation.conftest import Joins, imported
 from tests.annotation.labelling.test_labelling import both, good, sends

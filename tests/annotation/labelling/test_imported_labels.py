@@ -19,7 +19,8 @@ from annotation.labelling.services import imported_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task, TaskState
 from dialogues.models import Dialogue, Utterance
-from dialogues.parsing import ParsedDialogue, parse
+from dialogues.parsing.formats import parse
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
 from dialogues.services.imports import start_import
 from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState

@@ -124,7 +124,7 @@ def test_words_and_ids_are_found(erics_browser: Client, project: Project) -> Non
 def test_a_search_is_bounded_and_goes_on_where_it_stopped(
     erics_browser: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selectors, "SEARCHED_AT_ONCE", 10)
+    monkeypatch.setattr(selectors, "SEARCH_WINDOW", 10)
     imported(project, [spoken("needle")] + [spoken(f"hay {number}") for number in range(25)])
     query, asked = "?q=needle", 0
     while not openings(page := listed(erics_browser, project, query)):

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from dialogues.models import Dialogue
-from dialogues.parsing import FORMATS
+from dialogues.parsing.formats import FORMATS
 from jobs.models import Job, JobState
 from jobs.services import record_heartbeat, run_job
 from projects.models import Project

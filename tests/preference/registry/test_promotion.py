@@ -91,7 +91,7 @@ def test_the_same_promotion_happens_once(project: Project, first: RegisteredMode
 def test_an_id_of_another_project_is_refused(project: Project, first: RegisteredModel) -> None:
     made = promote(first, None)
     other = create_project(slug="other", preset="diamante", actor=None)
-    with refused("submission_used"):
+    with refused("id_in_use"):
         promote(first, None, promotion_id=made.pk, project=other)
 
 

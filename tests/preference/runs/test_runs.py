@@ -114,7 +114,7 @@ def test_the_same_request_trains_once(project: Project, eric: User, local: Gener
 
 def test_an_id_of_another_thing_is_refused(project: Project, eric: User, local: Generator) -> None:
     snapshot = snapshot_of(project)
-    with refused("submission_used"):
+    with refused("id_in_use"):
         training(project, eric, snapshot, run_id=snapshot.job_id)
     assert not TrainingRun.objects.exists()
 

@@ -1,21 +1,22 @@
-"""Checks of single values. Each returns the value as it will be stored, or raises BadRow naming its path in the row."""
+"""Checks of single values. Each returns the value as it will be stored, or raises BadRow with its path in the row."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from dialogues.parsing.records import EXTERNAL_ID_CHARS, BadRow, Limits
+from dialogues.parsing.parsed_dialogue import EXTERNAL_ID_CHARS, Limits
+from dialogues.parsing.row_errors import BadRow
 
-# Tab and line breaks are text. The other C0 characters and DEL show as nothing and break XML, CSV and terminals;
-# PostgreSQL cannot store NUL at all. Refusing them beats dropping them: an import never changes what people wrote.
+# Tab and line breaks are text. The other C0 characters and DEL are invisible and break XML, CSV and terminals;
+# PostgreSQL cannot store NUL at all. They are refused, not dropped: an import never changes what people wrote.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 Json = Mapping[str, Any]
 
 
-def kind_of(value: Any) -> str:
-    """The name of a JSON value's type, a key of problems.KINDS."""
+def json_type(value: Any) -> str:
+    """The type of a JSON value, a key of row_errors.TYPE_NAMES."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -25,24 +26,24 @@ def kind_of(value: Any) -> str:
 
 
 def wrong_type(path: str, wanted: str, value: Any) -> BadRow:
-    """The refusal of a value of another type."""
-    return BadRow("wrong_type", path=path, wanted=wanted, found=kind_of(value))
+    """The error of a value that has another type than `wanted`."""
+    return BadRow("wrong_type", path=path, wanted=wanted, found=json_type(value))
 
 
-def require(row: Json, key: str, path: str, wanted: str) -> Any:
-    """row[key]; refused when absent. wanted: the kind to name then."""
+def require_key(row: Json, key: str, path: str, wanted: str) -> Any:
+    """row[key]. wanted: the type that the error names if the key is missing."""
     if key not in row:
         raise BadRow("wrong_type", path=path, wanted=wanted, found="missing")
     return row[key]
 
 
-def shown(value: str) -> str:
-    """Somebody's text inside an error: short, and without what cannot be shown or stored."""
+def printable(value: str) -> str:
+    """A part of the file inside an error: short, and without characters that cannot be shown or stored."""
     return UNSTORABLE.sub("�", CONTROL.sub("�", value if len(value) <= 80 else value[:80] + "…"))
 
 
-def text(value: Any, path: str, limits: Limits, *, may_be_empty: bool = False) -> str:
-    """An utterance, verbatim, except that line breaks become \\n: browsers send them back so, and compare as equal."""
+def check_text(value: Any, path: str, limits: Limits, *, may_be_empty: bool = False) -> str:
+    """An utterance, verbatim except that every line break becomes \\n, as browsers send it back."""
     if not isinstance(value, str):
         raise wrong_type(path, "text", value)
     if not may_be_empty and not value.strip():
@@ -53,8 +54,8 @@ def text(value: Any, path: str, limits: Limits, *, may_be_empty: bool = False) -
     return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
 
 
-def short_text(value: Any, path: str, limit: int) -> str:
-    """A name or label of 1 to `limit` characters, without the blanks around it."""
+def check_short_text(value: Any, path: str, limit: int) -> str:
+    """A name or label of 1 to `limit` characters, stripped."""
     if not isinstance(value, str):
         raise wrong_type(path, "text", value)
     label: str = value.strip()
@@ -66,14 +67,14 @@ def short_text(value: Any, path: str, limit: int) -> str:
     return label
 
 
-def optional_short_text(row: Json, key: str, path: str, limit: int) -> str | None:
-    """row[key] as a label; None when absent, null or empty."""
+def check_optional_short_text(row: Json, key: str, path: str, limit: int) -> str | None:
+    """row[key] as a label; None if missing, null or empty."""
     value = row.get(key)
-    return None if value is None or value == "" else short_text(value, path, limit)
+    return None if value is None or value == "" else check_short_text(value, path, limit)
 
 
-def external_id(row: Json) -> str | None:
-    """row["id"], whole numbers as text; None when absent."""
+def check_external_id(row: Json) -> str | None:
+    """row["id"], a whole number as text; None if missing or null."""
     value = row.get("id")
     if value is None:
         return None
@@ -81,11 +82,11 @@ def external_id(row: Json) -> str | None:
         value = str(value)
     if not isinstance(value, str):
         raise wrong_type("id", "id", value)
-    return short_text(value, "id", EXTERNAL_ID_CHARS)
+    return check_short_text(value, "id", EXTERNAL_ID_CHARS)
 
 
-def whole_number(row: Json, key: str, path: str) -> int | None:
-    """row[key] ≥ 0; None when absent or null."""
+def check_whole_number(row: Json, key: str, path: str) -> int | None:
+    """row[key] as a number ≥ 0; None if missing or null."""
     value = row.get(key)
     if value is None:
         return None
@@ -94,7 +95,7 @@ def whole_number(row: Json, key: str, path: str) -> int | None:
     return value
 
 
-def items(value: Any, path: str, limit: int) -> list[Any]:
+def check_list(value: Any, path: str, limit: int) -> list[Any]:
     """A list of 1 to `limit` entries."""
     if not isinstance(value, list):
         raise wrong_type(path, "list", value)
@@ -105,15 +106,15 @@ def items(value: Any, path: str, limit: int) -> list[Any]:
     return value
 
 
-def json_object(value: Any, path: str) -> dict[str, Any]:
+def check_object(value: Any, path: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
         raise wrong_type(path, "object", value)
     return value
 
 
-def metadata(row: Json, known: frozenset[str], limits: Limits) -> dict[str, Any]:
-    """The keys of the row that the format does not know, kept as they are."""
+def collect_metadata(row: Json, known: frozenset[str], limits: Limits) -> dict[str, Any]:
+    """The keys that the format does not know, unchanged."""
     extra = {key: value for key, value in row.items() if key not in known}
     if any(isinstance(value, (list, dict)) for value in extra.values()):
         check_depth(extra, limits.metadata_depth)
@@ -121,7 +122,7 @@ def metadata(row: Json, known: frozenset[str], limits: Limits) -> dict[str, Any]
 
 
 def check_depth(value: Any, limit: int) -> None:
-    """Refuse deep nesting. Level by level, since a recursive check would itself fail at the depth it looks for."""
+    """Refuse deep nesting. Goes level by level: a recursive check would fail at the depth it looks for."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -139,10 +140,10 @@ def check_storable(value: Any, path: str) -> None:
     elif isinstance(value, dict):
         for key, inner in value.items():
             check_storable(key, path or "key")
-            check_storable(inner, f"{path}.{shown(key)}" if path else shown(key))
+            check_storable(inner, f"{path}.{printable(key)}" if path else printable(key))
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            check_storable(inner, f"{path}[{place}]")
+        for index, inner in enumerate(value):
+            check_storable(inner, f"{path}[{index}]")
 
 
 def _check_characters(value: str, path: str) -> None:

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from dialogues.parsing import checks
 from dialogues.parsing.lines import Line, read_lines
-from dialogues.parsing.records import BadRow, Limits, ParsedDialogue, ParsedUtterance, RowError
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedUtterance
+from dialogues.parsing.row_errors import BadRow, RowError
+from dialogues.parsing.value_checks import check_text
 
 SEPARATOR = "__eou__"
 SPEAKERS = "AB"
 
 
 def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError]:
-    """The dialogues of the file, in order, each line by itself."""
+    """The dialogues of the file, one from each line, in order."""
     for line in read_lines(stream, limits):
         if isinstance(line, RowError):
             yield line
@@ -21,17 +22,19 @@ def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError
 
 
 def _dialogue(line: Line, limits: Limits) -> ParsedDialogue | RowError:
-    # DailyDialog ends every line with the separator; others put it between utterances only.
+    # DailyDialog also ends every line with the separator; other corpora only put it between utterances.
     texts = line.text.strip().removesuffix(SEPARATOR).split(SEPARATOR)
     try:
         if len(texts) > limits.utterances:
             raise BadRow("too_many", path="dialogue", limit=limits.utterances)
-        turns = tuple(turn(text, place, limits) for place, text in enumerate(texts))
+        utterances = tuple(
+            alternating_utterance(text, position, limits) for position, text in enumerate(texts)
+        )
     except BadRow as problem:
         return problem.at(line.number)
-    return ParsedDialogue(line.number, None, turns)
+    return ParsedDialogue(line.number, None, utterances)
 
 
-def turn(text: str, place: int, limits: Limits) -> ParsedUtterance:
-    """The utterance at that place, by A or B in turn, without the blanks around it; raises BadRow."""
-    return ParsedUtterance(SPEAKERS[place % 2], checks.text(text.strip(), f"utterance[{place}]", limits))
+def alternating_utterance(text: str, position: int, limits: Limits) -> ParsedUtterance:
+    """The utterance at this position, spoken by A and B in turn, stripped. Raises BadRow."""
+    return ParsedUtterance(SPEAKERS[position % 2], check_text(text.strip(), f"utterance[{position}]", limits))

@@ -1,20 +1,21 @@
-"""A name for every dialogue, so that importing a row twice stores it once."""
+"""An id for every dialogue, so that importing a row twice stores it once."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 
-from dialogues.parsing.records import ParsedDialogue, ParsedUtterance, RowError
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.seen_ids import SeenIds
 
 
-def identified(results: Iterator[ParsedDialogue | RowError]) -> Iterator[ParsedDialogue | RowError]:
-    """The same results, every dialogue with an external id that no other of the file has.
+def with_unique_ids(results: Iterator[ParsedDialogue | RowError]) -> Iterator[ParsedDialogue | RowError]:
+    """The same results, with an external id for every dialogue that is unique in the file.
 
-    A dialogue without an id is named by its content: a file that was extended and is imported again then adds only what
-    is new, wherever it stands in the file. Equal dialogues of one file are told apart by their number, since a corpus
-    may well hold the same short exchange twice. An id that the file gives twice is refused: which one is meant?
+    A dialogue without an id gets one from its content: when an extended file is imported again, only the new dialogues
+    are added, wherever they are in the file. Equal dialogues are numbered, because a corpus may contain the same short
+    exchange twice. A row with an id that an earlier row has is refused.
     """
     seen = SeenIds()
     repeats: dict[str, int] = {}
@@ -35,8 +36,8 @@ def identified(results: Iterator[ParsedDialogue | RowError]) -> Iterator[ParsedD
 
 def content_id(dialogue: ParsedDialogue) -> str:
     """`sha256:` and 32 hexadecimal digits of everything that would be stored. Changing this orphans earlier imports."""
-    turns = [_content(utterance) for utterance in dialogue.utterances]
-    content = [turns, dialogue.language, dialogue.domain, dialogue.metadata]
+    utterances = [_content(utterance) for utterance in dialogue.utterances]
+    content = [utterances, dialogue.language, dialogue.domain, dialogue.metadata]
     return f"sha256:{sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]}"
 
 

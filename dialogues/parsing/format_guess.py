@@ -1,4 +1,4 @@
-"""Which format a file is in, by its first bytes and its name, and how it would be read."""
+"""Guess the format of a file from its first bytes and its name, and preview its first dialogue."""
 
 import io
 import json
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dialogues.parsing.formats import FORMATS, parse
-from dialogues.parsing.records import ParsedDialogue, RowError
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.row_errors import RowError
 
 KEYS = {"messages": "messages", "conversations": "sharegpt", "conversation": "diamante", "dialogue": "diqad"}
 KEY = re.compile(r'"(messages|conversations|conversation|dialogue)"\s*:\s*\[')
@@ -16,8 +17,8 @@ TABLE = re.compile(r"\bdialogue_id\b", re.IGNORECASE)
 EXTENSIONS = {"jsonl": "messages", "ndjson": "messages", "json": "messages", "csv": "csv", "tsv": "tsv"}
 
 
-def guess(name: str, head: bytes) -> str | None:
-    """A key of FORMATS, or None when nothing tells. head: the first bytes of the file, a few KB are enough."""
+def guess_format(name: str, head: bytes) -> str | None:
+    """A key of FORMATS, or None for an empty file. head: its first bytes; a few KB are enough."""
     text = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip()
     if not text:
         return None
@@ -51,18 +52,18 @@ def _extension(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Preview:
     """The first dialogue of a file as it would be stored, or why its first row would be refused."""
 
     dialogue: ParsedDialogue | None = None
     error: RowError | None = None
 
 
-def sample(format: str, head: bytes, *, whole: bool) -> Sample:
-    """What the reader makes of the beginning. whole: head is all of the file, so that its last line is not torn."""
-    kept = head if whole else head[: head.rfind(b"\n") + 1]
-    results = list(islice(parse(io.BytesIO(kept), format), 2))
-    if not results or (not whole and len(results) == 1 and FORMATS[format].extension != "jsonl"):
-        return Sample()  # a dialogue of several lines may go on after the head
+def preview_dialogue(format: str, head: bytes, *, is_whole: bool) -> Preview:
+    """The first dialogue, read from the first bytes of a file. is_whole: head is all of the file."""
+    complete_lines = head if is_whole else head[: head.rfind(b"\n") + 1]
+    results = list(islice(parse(io.BytesIO(complete_lines), format), 2))
+    if not results or (not is_whole and len(results) == 1 and FORMATS[format].extension != "jsonl"):
+        return Preview()  # a dialogue of several lines may continue after the head
     first = results[0]
-    return Sample(error=first) if isinstance(first, RowError) else Sample(dialogue=first)
+    return Preview(error=first) if isinstance(first, RowError) else Preview(dialogue=first)

@@ -6,18 +6,19 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from dialogues.parsing.checks import check_depth, check_storable, json_object
 from dialogues.parsing.lines import Line, read_lines
-from dialogues.parsing.records import BadRow, Limits, ParsedDialogue, Reader, RowError
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, Reader
+from dialogues.parsing.row_errors import BadRow, RowError
+from dialogues.parsing.value_checks import check_depth, check_object, check_storable
 
-# Escapes that may stand for NUL or half a character; only rows that hold one are searched value by value.
-SUSPICIOUS = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+# Escapes that may stand for NUL or half a surrogate pair; only rows with one are searched value by value.
+ESCAPED_UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 Convert = Callable[[dict[str, Any], int, Limits], ParsedDialogue]
 
 
-def jsonl_reader(convert: Convert) -> Reader:
-    """A reader of JSON Lines that makes a dialogue of every row with convert(row, line, limits)."""
+def json_lines_reader(convert: Convert) -> Reader:
+    """A reader of JSON Lines that turns every row into a dialogue with convert(row, line, limits)."""
 
     def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError]:
         first = True
@@ -25,16 +26,16 @@ def jsonl_reader(convert: Convert) -> Reader:
             if isinstance(line, RowError):
                 yield line
             elif line.text.strip():
-                if first and (problem := _not_lines(line)):
+                if first and (problem := _detect_other_json(line)):
                     yield problem
                     return
-                yield _row(convert, line, limits)
+                yield _dialogue(convert, line, limits)
                 first = False
 
     return read
 
 
-def _row(convert: Convert, line: Line, limits: Limits) -> ParsedDialogue | RowError:
+def _dialogue(convert: Convert, line: Line, limits: Limits) -> ParsedDialogue | RowError:
     try:
         return convert(_object(line.text, limits), line.number, limits)
     except BadRow as problem:
@@ -42,9 +43,8 @@ def _row(convert: Convert, line: Line, limits: Limits) -> ParsedDialogue | RowEr
 
 
 def _object(text: str, limits: Limits) -> dict[str, Any]:
-    value = _decode(text, limits)
-    row = json_object(value, "row")
-    if SUSPICIOUS.search(text):
+    row = check_object(_decode(text, limits), "row")
+    if ESCAPED_UNSTORABLE.search(text):
         check_depth(row, limits.metadata_depth)
         check_storable(row, "")
     return row
@@ -52,7 +52,7 @@ def _object(text: str, limits: Limits) -> dict[str, Any]:
 
 def _decode(text: str, limits: Limits) -> Any:
     try:
-        return json.loads(text, parse_constant=finite, parse_float=finite)
+        return json.loads(text, parse_constant=finite_number, parse_float=finite_number)
     except json.JSONDecodeError as error:
         raise BadRow("not_json", detail=error.msg, column=error.pos + 1) from None
     except RecursionError:
@@ -61,17 +61,17 @@ def _decode(text: str, limits: Limits) -> Any:
         raise BadRow("number_too_long") from None
 
 
-def finite(literal: str) -> float:
-    """NaN, Infinity and 1e999 are no JSON, and no database value."""
+def finite_number(literal: str) -> float:
+    """The number of a JSON literal. Raises BadRow for NaN, Infinity and 1e999: neither JSON nor PostgreSQL has them."""
     number = float(literal)
     if not math.isfinite(number):
         raise BadRow("not_finite", number=literal[:20])
     return number
 
 
-def _not_lines(line: Line) -> RowError | None:
-    """Tell a JSON array or a pretty-printed object by the first line, rather than refuse every line after it."""
-    text = line.text.strip()
+def _detect_other_json(first: Line) -> RowError | None:
+    """Report a JSON array or a pretty-printed object once, at its first line, instead of refusing every line."""
+    text = first.text.strip()
     if text[0] not in "[{":
         return None
     try:
@@ -80,4 +80,4 @@ def _not_lines(line: Line) -> RowError | None:
         code = "json_array" if text[0] == "[" else "json_spread" if text == "{" else ""
     else:
         code = "json_array" if isinstance(value, list) and value and isinstance(value[0], dict) else ""
-    return RowError(line.number, code, fatal=True) if code else None
+    return RowError(first.number, code, fatal=True) if code else None

@@ -1,12 +1,13 @@
-"""The sentences for everything that can be wrong with a row: code → (cause, remedy), translated when shown."""
+"""Line errors of an import: the error itself, and the sentences for every code, translated when they are read."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-KINDS = {
+TYPE_NAMES = {
     "text": _("text"),
     "number": _("a number"),
     "integer": _("a whole number, 0 or more"),
@@ -26,7 +27,7 @@ _CONTIGUOUS = _(
     "Put all rows of one dialogue below each other, for example by sorting the file by dialogue_id."
 )
 
-PROBLEMS = {
+ROW_ERRORS = {
     # the file
     "not_text": (_("This is a %(what)s file, not text."), _("Unpack it, or save it as text in UTF-8.")),
     "wrong_encoding": (_("The file is encoded in %(what)s, not in UTF-8."), _UTF8),
@@ -131,12 +132,53 @@ PROBLEMS = {
 }
 
 
-def explain(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
-    """Cause and remedy in the active language; KeyError for a code that is not in the table."""
-    cause, remedy = PROBLEMS[code]
+def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
+    """Cause and remedy in the active language. Raises KeyError for an unknown code."""
+    cause, remedy = ROW_ERRORS[code]
     words = dict(params)
     if code == "wrong_type":
-        words |= {name: KINDS[words[name]] for name in ("wanted", "found")}
+        words |= {name: TYPE_NAMES[words[name]] for name in ("wanted", "found")}
     if detail := words.get("detail"):
-        words["detail"] = gettext(str(detail))  # what Python's json or csv says
+        words["detail"] = gettext(str(detail))  # the message of Python's json or csv module
     return str(cause) % words, str(remedy) % words
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """Why a row is refused: a code and its parameters, so that everybody reads it in their own language.
+
+    fatal: nothing after it was read. external_id: set if the whole dialogue with that id is refused, including the
+    part of it that was read before.
+    """
+
+    line: int
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    fatal: bool = False
+    external_id: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """The cause, one sentence in the active language."""
+        return explain_row_error(self.code, self.params)[0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, in the active language."""
+        return explain_row_error(self.code, self.params)[1]
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.reason} {self.remedy}"
+
+
+class BadRow(Exception):
+    """Raised inside a reader; `at` turns it into the RowError of the current row."""
+
+    def __init__(self, code: str, **params: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.params = params
+
+    def at(self, line: int, *, external_id: str | None = None) -> RowError:
+        """The error of that line."""
+        return RowError(line, self.code, self.params, external_id=external_id)
