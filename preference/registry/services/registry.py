@@ -187,9 +187,7 @@ def _refuse_in_use(model: RegisteredModel) -> None:
 
 
 def id_in_use() -> Refusal:
-    return Refusal(
-        "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
-    )
+    return Refusal("id_in_use", _("This submission was used for something else."), _("Reload and try again."))
 
 
 def check_trainable(project: Project) -> None:

@@ -266,7 +266,7 @@ def test_stopping_it_leaves_nothing(
     def stopped(*_: Any) -> None:
         raise JobCancelled
 
-    monkeypatch.setattr("jobs.progress.Progress.check", stopped)
+    monkeypatch.setattr("jobs.progress.Progress.heartbeat", stopped)
     assert run_job(job_id=made.job_id).state == JobState.CANCELLED
     assert list(snapshots_root().iterdir()) == []
 
