@@ -152,7 +152,7 @@ def _sampled(people: dict[str, Any]) -> str:
     """A batch of 120 dialogues that ann labelled; carlos has judged forty of its sample, two against the label."""
     from annotation.batch_review.models import SampleItem
     from annotation.batch_review.services.judgements import SentJudgement, judge
-    from tests.annotation.batch_review.conftest import says
+    from tests.annotation.batch_review.conftest import diqad_answers
     from tests.browser.test_sample_review import drawn
 
     scores = [(2, 1, 2, 2, 0, 1)[n % 6] for n in range(120)]
@@ -161,7 +161,9 @@ def _sampled(people: dict[str, Any]) -> str:
     )
     for item in SampleItem.objects.filter(sample=sample, place__lt=40):
         given = int(item.label) if item.place not in (11, 30) else 0
-        judge(controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=says(given)))
+        judge(
+            controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(given))
+        )
     return sample.round.project.slug
 
 

@@ -20,7 +20,7 @@ from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
-from tests.annotation.batch_review.conftest import says
+from tests.annotation.batch_review.conftest import diqad_answers
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_sample_review import controller
@@ -46,7 +46,7 @@ def people(mara: User) -> dict[str, User]:
     Membership.objects.filter(project=project, user=tina).update(roles=[Role.TRAINER])
     for n in range(12):
         held = claim_next_task(annotator=anna, project=project, claim_id=uuid4())
-        sent = SentLabels(id=uuid4(), schema=1, answers=says(n % 3))
+        sent = SentLabels(id=uuid4(), schema=1, answers=diqad_answers(n % 3))
         submit_labels(annotator=anna, assignment_id=held.pk, sent=sent)
     first, second, third = Round.objects.filter(project=project).order_by("batch__number")
     for row in (first, second, third):
@@ -63,7 +63,7 @@ def people(mara: User) -> dict[str, User]:
 def judged_wrong(project: Project, row: Round, by: User, count: int) -> None:
     sample: Sample = draw_sample(controller=by, round_id=row.pk, sample_id=uuid4())
     for item in SampleItem.objects.filter(sample=sample).order_by("place")[:count]:
-        answers = says(2 if item.label != "2" else 0)
+        answers = diqad_answers(2 if item.label != "2" else 0)
         sent = SentJudgement(id=uuid4(), answers=answers, reason="The second question has no answer.")
         judge(controller=by, item_id=item.pk, sent=sent)
 

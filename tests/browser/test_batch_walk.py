@@ -20,7 +20,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from preference.data.selectors.selection import Filters, select
 from projects.models import Project
-from tests.annotation.batch_review.conftest import says
+from tests.annotation.batch_review.conftest import diqad_answers
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
 from tests.browser.test_sample_review import KEYS, agrees, controller, press
@@ -57,7 +57,7 @@ def labels_the_rest(project: Project, person: User, quality: int) -> None:
             held = held or claim_next_task(annotator=person, project=project, claim_id=uuid4())
         except Refusal:
             return
-        sent = SentLabels(id=uuid4(), schema=1, answers=says(quality))
+        sent = SentLabels(id=uuid4(), schema=1, answers=diqad_answers(quality))
         submit_labels(annotator=person, assignment_id=held.pk, sent=sent)
 
 

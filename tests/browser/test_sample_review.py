@@ -20,7 +20,7 @@ from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
-from tests.annotation.batch_review.conftest import says
+from tests.annotation.batch_review.conftest import diqad_answers
 from tests.browser.conftest import ROUTED, SignedIn, take_over
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
@@ -60,7 +60,7 @@ def drawn(
     anna, carla = annotator(names[0], project), controller(names[1], project)
     for score in scores:
         held = claim_next_task(annotator=anna, project=project, claim_id=uuid4())
-        sent = SentLabels(id=uuid4(), schema=1, answers=says(score))
+        sent = SentLabels(id=uuid4(), schema=1, answers=diqad_answers(score))
         submit_labels(annotator=anna, assignment_id=held.pk, sent=sent)
     row = Round.objects.get(project=project)
     seal_when_complete(round_id=row.pk)
@@ -263,7 +263,7 @@ def test_what_somebody_else_judged_meanwhile_is_said_and_passed_by(mara: User, s
     chris = controller("chris", sample.round.project)
     page = opened(signs_in(carla), sample)
     first, *_rest = SampleItem.objects.filter(sample=sample).order_by("place")
-    judge(controller=chris, item_id=first.pk, sent=SentJudgement(id=uuid4(), answers=says(2)))
+    judge(controller=chris, item_id=first.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(2)))
     press(page, "n", KEYS[2], "Control+Enter")
     expect(page.locator("#notices")).to_contain_text("Another controller has judged this dialogue.")
     expect(page.locator("#place")).to_have_text("2 of 4")

@@ -1,4 +1,4 @@
-"""Races about a batch: cut while people work, sealed while labels are revised, samples drawn twice, two verdicts."""
+"""Races on a batch: cut while people work, sealed while labels are revised, two samples, two verdicts."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ from annotation.tasks.services.assignment import subtract_withdrawn
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from projects.models import Membership, Project, Role
-from tests.annotation.batch_review.conftest import says
+from tests.annotation.batch_review.conftest import diqad_answers
 from tests.annotation.conftest import imported
 from tests.concurrency.test_labels import at_once, is_waited_for
 from tests.processes import database_url, wait_until
@@ -51,15 +51,15 @@ def project(transactional_db: None) -> Project:
     return made
 
 
-def person(project: Project, name: str, role: str) -> User:
+def member(project: Project, name: str, role: str) -> User:
     made, _new = User.objects.get_or_create(username=name)
     Membership.objects.get_or_create(project=project, user=made, defaults={"roles": [role]})
     return made
 
 
-def labelled(project: Project, dialogues: int = 4) -> tuple[Round, list[int]]:
-    """A new batch with every dialogue labelled, open; and the assignments."""
-    anna = person(project, "anna", Role.ANNOTATOR)
+def labelled_round(project: Project, dialogues: int = 4) -> tuple[Round, list[int]]:
+    """The open round of a new batch whose dialogues are all labelled, and the assignments."""
+    anna = member(project, "anna", Role.ANNOTATOR)
     imported(project, dialogues)
     plan_labelling(project=project, actor=None, plan_id=uuid4())
     [batch] = cut_batches(project=project, actor=None, cut_id=uuid4())
@@ -68,83 +68,81 @@ def labelled(project: Project, dialogues: int = 4) -> tuple[Round, list[int]]:
         held.append(claim_next_task(annotator=anna, project=project, claim_id=uuid4()).pk)
         send(anna, held[-1], 2)
     row = Round.objects.get(batch=batch)
-    Round.objects.filter(pk=row.pk).update(
-        state=RoundState.OPEN, sealed_at=None
-    )  # as if it had just become whole
+    # As if the last label had just been stored.
+    Round.objects.filter(pk=row.pk).update(state=RoundState.OPEN, sealed_at=None)
     return row, held
 
 
 def send(anna: User, assignment: int, quality: int) -> None:
-    sent = SentLabels(id=uuid4(), schema=1, answers=says(quality))
+    sent = SentLabels(id=uuid4(), schema=1, answers=diqad_answers(quality))
     submit_labels(annotator=anna, assignment_id=assignment, sent=sent)
 
 
-def codes(results: list[Any]) -> set[str]:
-    assert all(one is None or isinstance(one, Refusal | Round | Sample | Judgement) for one in results), (
-        results
-    )
-    return {one.code for one in results if isinstance(one, Refusal)}
+def refusal_codes(results: list[Any]) -> set[str]:
+    expected = Refusal | Round | Sample | Judgement | None
+    assert all(isinstance(result, expected) for result in results), results
+    return {result.code for result in results if isinstance(result, Refusal)}
 
 
-def meanwhile(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
-    """`second` begins when `first` has done all but commit, which it does when `second` waits for it."""
+def run_during(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
+    """Run `second` when `first` has done everything but commit; `first` commits once `second` waits for it."""
     done = Event()
 
-    def not_committed() -> Any:
+    def run_first() -> Any:
         with transaction.atomic():
-            made = first()
+            result = first()
             done.set()
-            wait_until(is_waited_for, 30, "the other one's wait")
-            return made
+            wait_until(is_waited_for, 30, "the second one to wait")
+            return result
 
-    def then() -> Any:
+    def run_second() -> Any:
         assert done.wait(30)
         return second()
 
-    return at_once(not_committed, then)
+    return at_once(run_first, run_second)
 
 
-def planned(project: Project, dialogues: int) -> User:
-    """Dialogues to be labelled that are in no batch; Anna."""
+def plan_dialogues(project: Project, dialogues: int) -> User:
+    """Plan dialogues that are in no batch; returns Anna, who may label them."""
     imported(project, dialogues)
     plan_labelling(project=project, actor=None, plan_id=uuid4())
-    return person(project, "anna", Role.ANNOTATOR)
+    return member(project, "anna", Role.ANNOTATOR)
 
 
-def claims(anna: User, project: Project) -> Assignment:
+def claim(anna: User, project: Project) -> Assignment:
     return claim_next_task(annotator=anna, project=project, claim_id=uuid4())
 
 
 @pytest.mark.parametrize("submits", [False, True])
 def test_batches_are_cut_while_people_work(project: Project, submits: bool) -> None:
-    """At its commit a claim or a submission refers to the project, whose row the cut has locked."""
-    anna = planned(project, 3)
-    works = partial(send, anna, claims(anna, project).pk, 2) if submits else partial(claims, anna, project)
-    worked, made = meanwhile(works, partial(cut_batches, project=project, actor=None, cut_id=uuid4()))
+    """When it commits, a claim or a submission refers to the project, whose row the cut has locked."""
+    anna = plan_dialogues(project, 3)
+    works = partial(send, anna, claim(anna, project).pk, 2) if submits else partial(claim, anna, project)
+    worked, made = run_during(works, partial(cut_batches, project=project, actor=None, cut_id=uuid4()))
     assert worked is None or isinstance(worked, Assignment), worked
     assert isinstance(made, list), made
     [batch] = made
     assert (batch.size, Task.objects.filter(round__batch=batch).count()) == (3, 3)
 
 
-def makes_gold(project: Project, dialogue: int) -> Callable[[], Any]:
-    tina = person(project, "tina", Role.TRAINER)
+def gold_maker(project: Project, dialogue: int) -> Callable[[], Any]:
+    tina = member(project, "tina", Role.TRAINER)
     return partial(
         make_gold,
         trainer=tina,
         project=project,
         dialogue_id=dialogue,
-        answers=says(2),
+        answers=diqad_answers(2),
         explanation="",
     )
 
 
-def test_what_becomes_gold_while_batches_are_cut_is_in_none(project: Project) -> None:
-    planned(project, 3)
+def test_a_dialogue_that_becomes_gold_during_a_cut_is_in_no_batch(project: Project) -> None:
+    plan_dialogues(project, 3)
     task = Task.objects.order_by("rank")[0]
     assert task.dialogue_id
     cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
-    gold, made = meanwhile(makes_gold(project, task.dialogue_id), cuts)
+    gold, made = run_during(gold_maker(project, task.dialogue_id), cuts)
     assert not isinstance(gold, Exception), gold
     assert isinstance(made, list), made
     assert [one.size for one in made] == [2]
@@ -152,36 +150,36 @@ def test_what_becomes_gold_while_batches_are_cut_is_in_none(project: Project) ->
     assert (task.round_id, task.open_slots) == (None, 0)
 
 
-def test_what_is_cut_while_it_becomes_gold_leaves_its_batch(project: Project) -> None:
-    planned(project, 3)
+def test_a_dialogue_that_becomes_gold_after_a_cut_leaves_its_batch(project: Project) -> None:
+    plan_dialogues(project, 3)
     task = Task.objects.order_by("rank")[0]
     assert task.dialogue_id
     cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
-    made, gold = meanwhile(cuts, makes_gold(project, task.dialogue_id))
+    made, gold = run_during(cuts, gold_maker(project, task.dialogue_id))
     assert isinstance(made, list), made
     assert not isinstance(gold, Exception), gold
     task.refresh_from_db()
     assert (task.round_id, Batch.objects.get().size) == (None, 2)
 
 
-def test_what_somebody_claims_at_this_instant_becomes_no_gold(project: Project) -> None:
-    """At its commit the claim refers to the dialogue, whose row is locked where it becomes gold."""
-    anna = planned(project, 1)
+def test_a_dialogue_that_is_being_claimed_does_not_become_gold(project: Project) -> None:
+    """When it commits, the claim refers to the dialogue, whose row is locked to become gold."""
+    anna = plan_dialogues(project, 1)
     [dialogue] = Task.objects.values_list("dialogue_id", flat=True)
     assert dialogue
-    claimed, gold = meanwhile(partial(claims, anna, project), makes_gold(project, dialogue))
+    claimed, gold = run_during(partial(claim, anna, project), gold_maker(project, dialogue))
     assert isinstance(claimed, Assignment), claimed
     assert isinstance(gold, Refusal), gold
     assert gold.code == "in_work"
 
 
 def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
-    """Who has the first row gets the second one too: whoever waits for the first holds none, wherever the rows lie."""
-    anna, bela = (person(project, name, Role.ANNOTATOR) for name in ("anna", "bela"))
-    row, held = labelled(project, 2)
+    """A transaction that holds the first row also gets the second: others wait for the first and hold none."""
+    anna, bela = (member(project, name, Role.ANNOTATOR) for name in ("anna", "bela"))
+    row, held = labelled_round(project, 2)
     Assignment.objects.filter(pk=held[1]).update(annotator=bela)
     Workload.objects.all().delete()
-    # The second lies first, in the table and in the index of people.
+    # The second is stored first, in the table and in the index by person.
     second = Workload.objects.create(pk=1002, project=project, annotator=anna)
     first = Workload.objects.create(pk=1001, project=project, annotator=bela)
     taken = Event()
@@ -203,13 +201,13 @@ def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
 
 
 def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> None:
-    anna = person(project, "anna", Role.ANNOTATOR)
-    for _go in range(RACES):
-        row, held = labelled(project)
+    anna = member(project, "anna", Role.ANNOTATOR)
+    for _race in range(RACES):
+        row, held = labelled_round(project)
         done = at_once(
             partial(seal_round, actor=None, round_id=row.pk), *(partial(send, anna, one, 1) for one in held)
         )
-        assert codes(done) <= {"sealed"}
+        assert refusal_codes(done) <= {"sealed"}
         row.refresh_from_db()
         assert row.state == RoundState.SEALED
         assert Task.objects.filter(round=row, state=TaskState.FINAL).count() == 4
@@ -218,9 +216,9 @@ def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> N
 
 
 def test_two_controllers_draw_one_sample(project: Project) -> None:
-    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
-    for _go in range(RACES):
-        row, _held = labelled(project)
+    carla, chris = (member(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    for _race in range(RACES):
+        row, _held = labelled_round(project)
         seal_round(actor=None, round_id=row.pk)
         done = at_once(
             *(
@@ -228,50 +226,51 @@ def test_two_controllers_draw_one_sample(project: Project) -> None:
                 for one in (carla, chris)
             )
         )
-        assert codes(done) == {"already_drawn"}
+        assert refusal_codes(done) == {"already_drawn"}
         assert Sample.objects.filter(round=row).count() == 1
 
 
 def test_two_controllers_judge_one_dialogue_once(project: Project) -> None:
-    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
-    row, _held = labelled(project)
+    carla, chris = (member(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    row, _held = labelled_round(project)
     seal_round(actor=None, round_id=row.pk)
     sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
     for item in SampleItem.objects.filter(sample=sample):
-        sent = [SentJudgement(id=uuid4(), answers=says(quality)) for quality in (2, 1)]
+        sent = [SentJudgement(id=uuid4(), answers=diqad_answers(quality)) for quality in (2, 1)]
         done = at_once(
             partial(judge, controller=carla, item_id=item.pk, sent=sent[0]),
             partial(judge, controller=chris, item_id=item.pk, sent=sent[1]),
         )
-        assert codes(done) == {"judged_already"}
+        assert refusal_codes(done) == {"judged_already"}
         assert Judgement.objects.filter(item=item).count() == 1
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool) -> None:
-    carla, chris = (person(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
-    for _go in range(RACES):
-        row, _held = labelled(project)
+    carla, chris = (member(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    for _race in range(RACES):
+        row, _held = labelled_round(project)
         seal_round(actor=None, round_id=row.pk)
         sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
         items = list(SampleItem.objects.filter(sample=sample).order_by("place"))
         for item in items[:-1]:
-            sent = SentJudgement(id=uuid4(), answers=says(2 if right else 1))
+            sent = SentJudgement(id=uuid4(), answers=diqad_answers(2 if right else 1))
             judge(controller=carla, item_id=item.pk, sent=sent)
-        last = SentJudgement(id=uuid4(), answers=says(2 if right else 1))
+        last = SentJudgement(id=uuid4(), answers=diqad_answers(2 if right else 1))
         done = at_once(
             partial(judge, controller=carla, item_id=items[-1].pk, sent=last),
             partial(accept_round, controller=carla, round_id=row.pk, decision_id=uuid4()),
             partial(return_round, controller=chris, round_id=row.pk, decision_id=uuid4(), reason="No."),
             partial(return_round, controller=carla, round_id=row.pk, decision_id=uuid4(), reason="No."),
         )
-        assert codes(done) <= {"not_in_review", "passes", "fails", "not_decided"}
+        assert refusal_codes(done) <= {"not_in_review", "passes", "fails", "not_decided"}
         row.refresh_from_db()
         assert row.state == (RoundState.ACCEPTED if right else RoundState.RETURNED)
         rounds = Round.objects.filter(batch=row.batch)
         live = FinalLabel.objects.filter(task__round__batch=row.batch, superseded_at=None)
         assert (rounds.count(), live.count()) == ((1, 4) if right else (2, 0))
-        Task.objects.filter(round__batch=row.batch).update(open_slots=0)  # out of the next go's way
+        # The next race must not claim them.
+        Task.objects.filter(round__batch=row.batch).update(open_slots=0)
 
 
 KILLED = """
@@ -281,11 +280,11 @@ django.setup()
 from uuid import UUID
 from accounts.models import User
 from annotation.batch_review.services import verdicts
-does = getattr(verdicts, sys.argv[1])
-def killed(*given):
-    does(*given)
+step = getattr(verdicts, sys.argv[1])
+def step_then_die(*arguments):
+    step(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(verdicts, sys.argv[1], killed)
+setattr(verdicts, sys.argv[1], step_then_die)
 carla = User.objects.get(username="carla")
 verdicts.return_round(
     controller=carla, round_id=int(sys.argv[2]), decision_id=UUID(sys.argv[3]), reason="No."
@@ -294,14 +293,14 @@ verdicts.return_round(
 
 
 @pytest.mark.parametrize("after", ["_give_verdict", "withdraw_labels", "open_next_round"])
-def test_a_process_killed_inside_a_verdict_leaves_nothing_of_it(project: Project, after: str) -> None:
-    """kill -9 between the verdict and the withdrawal, and behind each of the steps that come then."""
-    carla = person(project, "carla", Role.CONTROLLER)
-    row, _held = labelled(project)
+def test_a_process_killed_inside_a_verdict_undoes_all_of_it(project: Project, after: str) -> None:
+    """kill -9 after the verdict, after the withdrawal and after the next round was opened."""
+    carla = member(project, "carla", Role.CONTROLLER)
+    row, _held = labelled_round(project)
     seal_round(actor=None, round_id=row.pk)
     sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
     for item in SampleItem.objects.filter(sample=sample):
-        judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=says(1)))
+        judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(1)))
     decision = uuid4()
     environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
     command = [sys.executable, "-c", KILLED, after, str(row.pk), str(decision)]

@@ -49,16 +49,16 @@ def judged_answers(annotator: User, items: Sequence[SampleItem]) -> list[JudgedA
     sent = Submission.objects.filter(annotator=annotator, task__in=[item.task_id for item in items])
     own: dict[int, dict[str, Any]] = dict(sent.order_by("revision").values_list("task", "answers"))
     answers = []
-    for one in attach_judgements(items):
-        item, judgement = one.item, one.deciding
+    for entry in attach_judgements(items):
+        item, judgement = entry.item, entry.deciding
         if judgement is None or item.task_id not in own:
             continue
-        right = item.final.answers if one.is_upheld else judgement.answers
+        right = item.final.answers if entry.is_upheld else judgement.answers
         schema, mine = load_schema(item.final.schema), own[item.task_id]
         was_right = answers_match(schema, item.sample.question, mine, right)
         answers.append(
             JudgedAnswer(
-                item, mine, right, judgement.reason, was_right, label_was_wrong=one.is_right is False
+                item, mine, right, judgement.reason, was_right, label_was_wrong=entry.is_right is False
             )
         )
     return answers

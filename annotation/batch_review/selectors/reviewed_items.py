@@ -91,18 +91,18 @@ def confusion_matrix(reviewed: Sequence[ReviewedItem], question: str) -> dict[tu
     return dict(
         Counter(
             (
-                one.item.label,
-                one.item.label if one.is_right else label_class(one.deciding.answers, question),
+                entry.item.label,
+                entry.item.label if entry.is_right else label_class(entry.deciding.answers, question),
             )
-            for one in reviewed
-            if one.deciding
+            for entry in reviewed
+            if entry.deciding
         )
     )
 
 
 def controller_agreement(reviewed: Sequence[ReviewedItem]) -> Proportion:
     """Of the dialogues that two controllers judged, the share on which they agree."""
-    twice = [(one.item, one.judgements) for one in reviewed if len(one.judgements) == 2]
+    twice = [(entry.item, entry.judgements) for entry in reviewed if len(entry.judgements) == 2]
     agreed = [
         answers_match(load_schema(item.final.schema), item.sample.question, first.answers, second.answers)
         for item, (first, second) in twice

@@ -101,10 +101,10 @@ def sample_progress(sample: Sample, reviewed: Sequence[ReviewedItem] | None = No
 def tally_classes(sample: Sample, reviewed: Sequence[ReviewedItem]) -> list[ClassTally]:
     """Counts by the class of the label, in the order of the class names."""
     drawn, judged, right = Counter[str](), Counter[str](), Counter[str]()
-    for one in reviewed:
-        drawn[one.item.label] += 1
-        judged[one.item.label] += one.is_right is not None
-        right[one.item.label] += bool(one.is_right)
+    for entry in reviewed:
+        drawn[entry.item.label] += 1
+        judged[entry.item.label] += entry.is_right is not None
+        right[entry.item.label] += bool(entry.is_right)
     names = sorted(sample.classes, key=str)
     return [ClassTally(name, drawn[name], judged[name], right[name], sample.classes[name]) for name in names]
 
@@ -191,19 +191,19 @@ def _cells(controller: User, sample: Sample, reviewed: Sequence[ReviewedItem]) -
     labelled = Task.objects.filter(labelled_by(controller), drawn__sample=sample)
     own_work = set(labelled.values_list("pk", flat=True))
     return "".join(
-        _cell(one, controller, sample, is_own_work=one.item.task_id in own_work) for one in reviewed
+        _cell(entry, controller, sample, is_own_work=entry.item.task_id in own_work) for entry in reviewed
     )
 
 
-def _cell(one: ReviewedItem, controller: User, sample: Sample, *, is_own_work: bool) -> str:
-    own = one.only_by(controller).deciding
+def _cell(entry: ReviewedItem, controller: User, sample: Sample, *, is_own_work: bool) -> str:
+    own = entry.only_by(controller).deciding
     if own:
         return RIGHT if own.is_right else WRONG
     if is_own_work:
         return OWN
-    if len(one.judgements) < (2 if sample.is_double else 1):
+    if len(entry.judgements) < (2 if sample.is_double else 1):
         return OPEN
-    return THEIRS_RIGHT if one.is_right else THEIRS_WRONG
+    return THEIRS_RIGHT if entry.is_right else THEIRS_WRONG
 
 
 def _spare(progress: SampleProgress, thresholds: Thresholds) -> int:

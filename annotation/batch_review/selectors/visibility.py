@@ -54,4 +54,4 @@ def visible_items(controller: User, sample: Sample, reviewed: Sequence[ReviewedI
     is_controller = Capability.REVIEW in capabilities_of(controller, sample.round.project)
     if not is_controller or not items_left_for(controller, sample).exists():
         return list(reviewed)
-    return [one.only_by(controller) for one in reviewed]
+    return [entry.only_by(controller) for entry in reviewed]

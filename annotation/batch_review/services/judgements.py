@@ -27,7 +27,7 @@ MAX_PROBLEMS = 50
 
 @dataclass(frozen=True, slots=True)
 class SentJudgement:
-    """id: made by the browser. answers: the right ones; None: the label is right. active_ms: time spent judging."""
+    """id: made by the client. answers: the right ones; None: the label is right. active_ms: time spent judging."""
 
     id: UUID
     answers: Mapping[str, Any] | None = None

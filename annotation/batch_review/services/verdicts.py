@@ -1,5 +1,6 @@
 """The verdict on a batch, which its sample decides: accepted, or returned as a whole (DiQAD §4.2)."""
 
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -31,14 +32,16 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
     reason = clean_reason(reason)
     if _is_repeat(row, RoundState.ACCEPTED, controller, decision_id, reason):
         return row
-    progress = _decided_progress(row)
+    sample = _sample_in_review(row)
+    progress = _decided_progress(sample)
     if progress.decision is Decision.RETURN:
         raise Refusal(
             "fails",
             _("The sample does not pass, so the batch cannot be accepted."),
             _("Return it, or let a trainer settle an appeal against a correction."),
         )
-    _give_verdict(row, RoundState.ACCEPTED, controller, decision_id, reason, progress)
+    figures = verdict_figures(progress, sample)
+    _give_verdict(row, RoundState.ACCEPTED, controller, decision_id, reason, figures)
     return row
 
 
@@ -58,14 +61,16 @@ def return_round(
         return Round.objects.select_related("batch", "project").get(batch=row.batch, number=row.number + 1)
     if not reason:
         raise Invalid(_("Say why the batch goes back: its annotators read it."), field="reason")
-    progress = _decided_progress(row)
+    sample = _sample_in_review(row)
+    progress = _decided_progress(sample)
     if progress.decision is Decision.ACCEPT:
         raise Refusal(
             "passes",
             _("The sample passes, so the batch cannot be returned."),
             _("Accept it; single mistakes are corrected in the dialogues themselves."),
         )
-    _give_verdict(row, RoundState.RETURNED, controller, decision_id, reason, progress)
+    figures = verdict_figures(progress, sample)
+    _give_verdict(row, RoundState.RETURNED, controller, decision_id, reason, figures)
     withdraw_labels(row)
     return open_next_round(row, group)
 
@@ -79,10 +84,20 @@ def _is_repeat(row: Round, verdict: RoundState, controller: User, decision_id: U
     return True
 
 
-def _decided_progress(row: Round) -> SampleProgress:
+def _sample_in_review(row: Round) -> Sample:
+    if row.state == RoundState.IN_REVIEW:
+        return Sample.objects.get(round=row)
+    if row.ended_at:
+        raise verdict_given()
+    raise Refusal(
+        "not_in_review",
+        _("No sample of this batch was drawn yet."),
+        _("Draw one and judge it first."),
+    )
+
+
+def _decided_progress(sample: Sample) -> SampleProgress:
     """What the sample says, provided that it decides the verdict."""
-    _check_in_review(row)
-    sample = Sample.objects.get(round=row)
     if Appeal.objects.filter(item__sample=sample, state=AppealState.OPEN).exists():
         raise Refusal(
             "open_appeals",
@@ -101,27 +116,14 @@ def _decided_progress(row: Round) -> SampleProgress:
     return progress
 
 
-def _check_in_review(row: Round) -> None:
-    if row.state == RoundState.IN_REVIEW:
-        return
-    if row.ended_at:
-        raise verdict_given()
-    raise Refusal(
-        "not_in_review",
-        _("No sample of this batch was drawn yet."),
-        _("Draw one and judge it first."),
-    )
-
-
 def _give_verdict(
     row: Round,
     verdict: RoundState,
     controller: User,
     decision_id: UUID,
     reason: str,
-    progress: SampleProgress,
+    figures: dict[str, Any],
 ) -> None:
-    figures = verdict_figures(progress, Sample.objects.get(round=row))
     move(
         row,
         to=verdict,

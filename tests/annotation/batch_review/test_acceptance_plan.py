@@ -1,4 +1,4 @@
-"""`manage.py acceptance_plan`: what it prints, against scipy."""
+"""`manage.py acceptance_plan`: what it prints, compared with scipy."""
 
 import json
 from io import StringIO
@@ -11,14 +11,14 @@ from scipy.stats import hypergeom
 PAPER = ("--population", "2000", "--sample", "100", "--threshold", "0.92")
 
 
-def told(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     out = StringIO()
     call_command("acceptance_plan", *arguments, stdout=out)
     return out.getvalue()
 
 
 def test_the_curve_has_every_percent_from_80_to_100() -> None:
-    found = json.loads(told(*PAPER, "--json"))
+    found = json.loads(output_of(*PAPER, "--json"))
     assert list(found) == ["acceptance_number", "curve"]
     assert found["acceptance_number"] == 92
     assert [point["accuracy"] for point in found["curve"]] == [percent / 100 for percent in range(80, 101)]
@@ -28,8 +28,8 @@ def test_the_curve_has_every_percent_from_80_to_100() -> None:
 
 
 @pytest.mark.parametrize(("correct", "accepted"), [(92, True), (91, False)])
-def test_the_interval_is_what_enumeration_finds(correct: int, accepted: bool) -> None:
-    found = json.loads(told(*PAPER, "--json", "--correct", str(correct)))
+def test_the_interval_equals_enumeration(correct: int, accepted: bool) -> None:
+    found = json.loads(output_of(*PAPER, "--json", "--correct", str(correct)))
     batches = np.arange(2001)
     fits = (hypergeom.sf(correct - 1, 2000, batches, 100) > 0.025) & (
         hypergeom.cdf(correct, 2000, batches, 100) > 0.025
@@ -39,13 +39,15 @@ def test_the_interval_is_what_enumeration_finds(correct: int, accepted: bool) ->
 
 
 def test_thresholds_are_exact() -> None:
-    assert json.loads(told(*PAPER[:4], "--threshold", "0.9200000001", "--json"))["acceptance_number"] == 93
+    assert (
+        json.loads(output_of(*PAPER[:4], "--threshold", "0.9200000001", "--json"))["acceptance_number"] == 93
+    )
 
 
-def test_people_read_it_too() -> None:
-    said = told(*PAPER, "--correct", "92").splitlines()
-    assert said[:2] == ["acceptance number: 92 of 100", "92 right: accepted; 95 % interval 0.8505 to 0.9635"]
-    assert len(said) == 23
+def test_the_plain_output_is_readable() -> None:
+    lines = output_of(*PAPER, "--correct", "92").splitlines()
+    assert lines[:2] == ["acceptance number: 92 of 100", "92 right: accepted; 95 % interval 0.8505 to 0.9635"]
+    assert len(lines) == 23
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,6 @@ def test_people_read_it_too() -> None:
         ("--threshold", "x"),
     ],
 )
-def test_what_cannot_be_drawn_is_named(wrong: tuple[str, str]) -> None:
+def test_impossible_arguments_are_named(wrong: tuple[str, str]) -> None:
     with pytest.raises(CommandError, match=r"drawn|impossible|threshold"):
-        told(*wrong)
+        output_of(*wrong)

@@ -15,30 +15,30 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.tasks.models.rounds import Round
 from projects.models import Project, Role
 from projects.services import set_member
-from tests.annotation.batch_review.conftest import items, judges, judges_all, says
+from tests.annotation.batch_review.conftest import diqad_answers, judge_all, judge_item, sample_items
 from tests.annotation.conftest import Joins, imported
 
 JSON = "application/json"
-RIGHT_OF = {"2": says(2), "1": says(1)}
+ANSWERS = {"2": diqad_answers(2), "1": diqad_answers(1)}
 
 
 @pytest.fixture(autouse=True)
-def _nobody_holds_anything() -> None:
+def _no_reservations() -> None:
     cache.clear()
 
 
 def post(client: Client, address: str, expected: int = 200, **sent: object) -> dict[str, Any]:
-    answer = client.post(f"/api/v1/{address}", sent, JSON)
-    assert answer.status_code == expected, answer.content
-    said: dict[str, Any] = answer.json()
-    return said
+    response = client.post(f"/api/v1/{address}", sent, JSON)
+    assert response.status_code == expected, response.content
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def get(client: Client, address: str, expected: int = 200) -> dict[str, Any]:
-    answer = client.get(f"/api/v1/{address}")
-    assert answer.status_code == expected, answer.content
-    said: dict[str, Any] = answer.json()
-    return said
+    response = client.get(f"/api/v1/{address}")
+    assert response.status_code == expected, response.content
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
@@ -61,7 +61,7 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
     assert "page_size" in get(client, "projects/quality/rounds/?page_size=x", 400)["field"]
 
 
-def test_the_list_costs_the_same_for_more_rounds(
+def test_more_rounds_take_no_more_queries(
     client: Client, quality: Project, carla: User, django_assert_max_num_queries: Any
 ) -> None:
     imported(quality, 40)
@@ -106,7 +106,7 @@ def test_a_sample_is_drawn_once(client: Client, sealed: Round, carla: User) -> N
     assert get(client, f"rounds/{sealed.pk}/")["sample"] == first["id"]
 
 
-def test_a_blind_sample_tells_the_label_only_after_the_judgement(
+def test_a_blind_sample_shows_the_label_after_the_judgement(
     client: Client, drawn: Sample, carla: User
 ) -> None:
     client.force_login(carla)
@@ -120,7 +120,7 @@ def test_a_blind_sample_tells_the_label_only_after_the_judgement(
     row = SampleItem.objects.get(pk=item["id"])
     sent: dict[str, Any] = {
         "id": str(uuid4()),
-        "answers": RIGHT_OF[row.label],
+        "answers": ANSWERS[row.label],
         "next": 2,
         "held": [item["id"]],
     }
@@ -135,7 +135,7 @@ def test_a_blind_sample_tells_the_label_only_after_the_judgement(
     assert get(client, f"sample-items/{item['id']}/")["judgement"]["is_right"]
 
 
-def test_an_open_sample_shows_the_label_and_is_agreed_to(client: Client, sealed: Round, carla: User) -> None:
+def test_an_open_sample_shows_the_label(client: Client, sealed: Round, carla: User) -> None:
     BatchPlan.objects.update(is_blind=False)
     client.force_login(carla)
     drawn = post(client, f"rounds/{sealed.pk}/sample/", 201, id=str(uuid4()))
@@ -147,16 +147,16 @@ def test_an_open_sample_shows_the_label_and_is_agreed_to(client: Client, sealed:
 
 def test_a_judgement_is_corrected(client: Client, drawn: Sample, carla: User) -> None:
     client.force_login(carla)
-    one = items(drawn)[0]
-    judges(carla, one, right=False)
+    one = sample_items(drawn)[0]
+    judge_item(carla, one, right=False)
     address = f"sample-items/{one.pk}/judgements/"
-    judged = post(client, address, 201, id=str(uuid4()), answers=RIGHT_OF[one.label], reason="Read it again.")
+    judged = post(client, address, 201, id=str(uuid4()), answers=ANSWERS[one.label], reason="Read it again.")
     assert (judged["cells"], judged["standing"]["right"]) == ("r...", 1)
 
 
-def test_answers_that_are_none_are_named(client: Client, drawn: Sample, carla: User) -> None:
+def test_invalid_answers_are_named(client: Client, drawn: Sample, carla: User) -> None:
     client.force_login(carla)
-    address = f"sample-items/{items(drawn)[0].pk}/judgements/"
+    address = f"sample-items/{sample_items(drawn)[0].pk}/judgements/"
     wrong = {"dialogue": {"quality": 77}, "utterances": {}}
     refused = post(client, address, 400, id=str(uuid4()), answers=wrong)
     assert refused["code"] == "invalid"
@@ -173,39 +173,41 @@ def test_two_controllers_are_given_different_dialogues(
     second = {one["id"] for one in get(client, address)["items"]}
     assert len(first | second) == 4
     client.force_login(carla)
-    judges(carla, SampleItem.objects.get(pk=min(first)), right=True)
-    judges(carla, SampleItem.objects.get(pk=max(first)), right=True)
+    judge_item(carla, SampleItem.objects.get(pk=min(first)), right=True)
+    judge_item(carla, SampleItem.objects.get(pk=max(first)), right=True)
     assert get(client, address)["items"] == []
-    cache.clear()  # the other one stays away
+    cache.clear()  # the reservations expire
     assert {one["id"] for one in get(client, address)["items"]} == second
 
 
-def test_of_a_shared_sample_everybody_sees_how_far_it_is(
+def test_everybody_sees_the_progress_of_a_shared_sample(
     client: Client, drawn: Sample, carla: User, chris: User
 ) -> None:
-    first, second, *_rest = items(drawn)
-    judges(carla, first, right=False)
-    judges(chris, second, right=True)
+    first, second, *_rest = sample_items(drawn)
+    judge_item(carla, first, right=False)
+    judge_item(chris, second, right=True)
     client.force_login(chris)
-    said = get(client, f"rounds/{drawn.round_id}/sample/")
-    assert (said["cells"], said["left"], said["standing"]["spare"]) == ("Wr..", 2, 0)
-    refused = post(client, f"sample-items/{first.pk}/judgements/", 409, id=str(uuid4()), answers=says(2))
+    body = get(client, f"rounds/{drawn.round_id}/sample/")
+    assert (body["cells"], body["left"], body["standing"]["spare"]) == ("Wr..", 2, 0)
+    refused = post(
+        client, f"sample-items/{first.pk}/judgements/", 409, id=str(uuid4()), answers=diqad_answers(2)
+    )
     assert refused["code"] == "judged_already"
 
 
-def test_a_second_controller_is_told_nothing_of_the_first(
+def test_a_second_controller_sees_nothing_of_the_first(
     client: Client, drawn: Sample, carla: User, chris: User
 ) -> None:
     Sample.objects.update(is_double=True)
-    judges_all(carla, drawn, wrong=1)
+    judge_all(carla, drawn, wrong=1)
     client.force_login(chris)
-    said = get(client, f"rounds/{drawn.round_id}/sample/")
-    assert (said["cells"], said["left"]) == ("....", 4)
+    body = get(client, f"rounds/{drawn.round_id}/sample/")
+    assert (body["cells"], body["left"]) == ("....", 4)
     [item] = get(client, f"rounds/{drawn.round_id}/sample/next/")["items"]
     assert (item["place"], item["label"]) == (0, None)
 
 
-def test_ones_own_work_is_marked_and_never_given(
+def test_own_work_is_marked_and_not_given_out(
     client: Client, drawn: Sample, anna: User, quality: Project
 ) -> None:
     set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
@@ -214,61 +216,61 @@ def test_ones_own_work_is_marked_and_never_given(
     assert get(client, f"rounds/{drawn.round_id}/sample/next/")["items"] == []
 
 
-def test_the_verdict_stands_before_all_is_judged(client: Client, drawn: Sample, carla: User) -> None:
-    first, second, *_rest = items(drawn)
+def test_a_verdict_may_be_certain_before_all_is_judged(client: Client, drawn: Sample, carla: User) -> None:
+    first, second, *_rest = sample_items(drawn)
     client.force_login(carla)
-    judges(carla, first, right=False)
+    judge_item(carla, first, right=False)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "not_decided"
-    judges(carla, second, right=False)
+    judge_item(carla, second, right=False)
     standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
     assert (standing["decision"], standing["is_early"], standing["spare"]) == ("return", True, -1)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "fails"
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Two of two are wrong."}
     for _send in range(2):
-        said = post(client, f"rounds/{drawn.round_id}/return/", **sent)
-        assert (said["round"]["state"], said["next"]["round"], said["next"]["state"]) == (
+        body = post(client, f"rounds/{drawn.round_id}/return/", **sent)
+        assert (body["round"]["state"], body["next"]["round"], body["next"]["state"]) == (
             "returned",
             2,
             "open",
         )
-    assert said["round"]["figures"]["early"]
+    assert body["round"]["figures"]["early"]
     assert Round.objects.count() == 2
 
 
 def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla: User) -> None:
     Sample.objects.update(class_percent=90, overall_percent=10)
-    wrong = items(drawn)[0]
-    judges(carla, wrong, right=False)
+    wrong = sample_items(drawn)[0]
+    judge_item(carla, wrong, right=False)
     client.force_login(carla)
     standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
     assert (standing["failing"], standing["decision"]) == ([wrong.label], "return")
 
 
 def test_a_passing_batch_is_accepted_once(client: Client, drawn: Sample, carla: User) -> None:
-    judges_all(carla, drawn, wrong=1)
+    judge_all(carla, drawn, wrong=1)
     client.force_login(carla)
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Good work."}
     for _send in range(2):
-        said = post(client, f"rounds/{drawn.round_id}/accept/", **sent)
-    assert (said["state"], said["ended_by"], said["reason"]) == ("accepted", "carla", "Good work.")
+        body = post(client, f"rounds/{drawn.round_id}/accept/", **sent)
+    assert (body["state"], body["ended_by"], body["reason"]) == ("accepted", "carla", "Good work.")
     assert post(client, f"rounds/{drawn.round_id}/return/", 409, id=str(uuid4()), reason="No.")["code"] == (
         "not_in_review"
     )
 
 
-def ended(sample: Sample, controller: User) -> SampleItem:
-    """The batch is accepted with one correction; returns what was corrected."""
-    judges_all(controller, sample, wrong=1)
+def accept_with_one_correction(sample: Sample, controller: User) -> SampleItem:
+    """Returns the corrected item."""
+    judge_all(controller, sample, wrong=1)
     accept_round(controller=controller, round_id=sample.round_id, decision_id=uuid4())
-    return items(sample)[0]
+    return sample_items(sample)[0]
 
 
-def test_annotators_learn_from_ended_rounds_and_name_nobody(
+def test_annotators_learn_from_ended_rounds_without_names(
     client: Client, drawn: Sample, anna: User, carla: User
 ) -> None:
     client.force_login(anna)
     assert get(client, "projects/quality/judged/")["results"] == []
-    wrong = ended(drawn, carla)
+    wrong = accept_with_one_correction(drawn, carla)
     page = client.get("/api/v1/projects/quality/judged/")
     assert "carla" not in page.content.decode()
     rows = {row["item"]: row for row in page.json()["results"]}
@@ -279,7 +281,7 @@ def test_annotators_learn_from_ended_rounds_and_name_nobody(
 def test_an_appeal_is_raised_once_and_settled_by_a_trainer(
     client: Client, drawn: Sample, anna: User, carla: User, tina: User
 ) -> None:
-    wrong = ended(drawn, carla)
+    wrong = accept_with_one_correction(drawn, carla)
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "The question was answered."}
     client.force_login(anna)
     for _send in range(2):
@@ -296,10 +298,10 @@ def test_an_appeal_is_raised_once_and_settled_by_a_trainer(
     assert get(client, "projects/quality/appeals/?state=open")["results"] == []
 
 
-def test_others_work_is_not_theirs_to_dispute(
+def test_people_dispute_only_corrections_of_their_own_work(
     client: Client, drawn: Sample, carla: User, quality: Project, joins: Joins
 ) -> None:
-    wrong = ended(drawn, carla)
+    wrong = accept_with_one_correction(drawn, carla)
     client.force_login(joins("bela", quality, Role.ANNOTATOR))
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "No."}
     assert post(client, f"sample-items/{wrong.pk}/appeals/", 403, **sent)["code"] == "not_allowed"
@@ -307,7 +309,7 @@ def test_others_work_is_not_theirs_to_dispute(
     assert post(client, f"sample-items/{wrong.pk}/appeals/", 404, **sent)["code"] == "not_found"
 
 
-def test_a_round_without_a_sample_says_so(client: Client, sealed: Round, carla: User) -> None:
+def test_a_round_without_a_sample_is_not_found(client: Client, sealed: Round, carla: User) -> None:
     client.force_login(carla)
     assert get(client, f"rounds/{sealed.pk}/sample/", 404)["code"] == "not_found"
 
@@ -326,15 +328,15 @@ def test_a_manager_reads_and_changes_the_plan(
         "0.00",
     )
     for wrong in ({"question": "nonsense"}, {"sample_size": 0}, {"overall_percent": 101}, {"sampel_size": 5}):
-        answer = client.patch(address, wrong, JSON)
-        assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/problem+json")
+        response = client.patch(address, wrong, JSON)
+        assert (response.status_code, response.headers["Content-Type"]) == (400, "application/problem+json")
     client.force_login(carla)
     assert get(client, "projects/quality/batches/plan/")["sample_size"] == 50
     assert client.patch(address, {"sample_size": 1}, JSON).status_code == 403
     assert BatchPlan.objects.get().sample_size == 50
 
 
-def test_a_group_that_is_none_is_refused(client: Client, quality: Project, mara: User) -> None:
+def test_an_unknown_group_is_refused(client: Client, quality: Project, mara: User) -> None:
     imported(quality, 2)
     plan_labelling(project=quality, actor=None, plan_id=uuid4())
     client.force_login(mara)
@@ -343,15 +345,15 @@ def test_a_group_that_is_none_is_refused(client: Client, quality: Project, mara:
 
 
 def test_boards_in_numbers(client: Client, drawn: Sample, carla: User, mara: User) -> None:
-    judges_all(carla, drawn, wrong=1)
+    judge_all(carla, drawn, wrong=1)
     accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
     client.force_login(mara)
-    told = get(client, "projects/quality/batches/boards/")
-    assert told["states"] == {"open": 0, "sealed": 0, "in_review": 0, "accepted": 1}
-    assert (told["rounds_needed"], told["more_than_one"]) == ({"1": 1}, 0)
-    [group] = told["groups"]
+    boards = get(client, "projects/quality/batches/boards/")
+    assert boards["states"] == {"open": 0, "sealed": 0, "in_review": 0, "accepted": 1}
+    assert (boards["rounds_needed"], boards["more_than_one"]) == ({"1": 1}, 0)
+    [group] = boards["groups"]
     assert (group["group"], group["accepted"], group["rounds"]) == ("", 1, 1)
-    [load] = told["controllers"]
+    [load] = boards["controllers"]
     assert (load["controller"], load["samples"], load["judged"], load["corrected"]) == ("carla", 1, 4, 0.25)
     client.force_login(carla)
     get(client, "projects/quality/batches/boards/", 403)

@@ -1,4 +1,4 @@
-"""What goes wrong around a batch, and that nothing of it is half-done."""
+"""Bad input and crashes around a batch: nothing may be left half-done."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,11 +27,18 @@ from common.refusals import Refusal
 from measures.verdict import Decision
 from projects.models import Event, Project, Role
 from projects.services import set_group
-from tests.annotation.batch_review.conftest import cut, items, judges_all, label, round_of, says
+from tests.annotation.batch_review.conftest import (
+    cut_one_batch,
+    diqad_answers,
+    judge_all,
+    label_next,
+    latest_round,
+    sample_items,
+)
 from tests.annotation.conftest import Joins, imported
 
 
-def test_a_group_that_is_none_is_named(quality: Project) -> None:
+def test_cutting_for_an_unknown_group_changes_nothing(quality: Project) -> None:
     imported(quality, 4)
     plan_labelling(project=quality, actor=None, plan_id=uuid4())
     with pytest.raises(Refusal, match="no group “nowhere”"):
@@ -40,8 +47,8 @@ def test_a_group_that_is_none_is_named(quality: Project) -> None:
     assert not Task.objects.exclude(round=None).exists()
 
 
-def test_a_batch_does_not_go_back_to_a_group_that_is_none(drawn: Sample, carla: User) -> None:
-    judges_all(carla, drawn, wrong=4)
+def test_a_batch_is_not_returned_to_an_unknown_group(drawn: Sample, carla: User) -> None:
+    judge_all(carla, drawn, wrong=4)
     with pytest.raises(Refusal, match="no group “nowhere”"):
         return_round(
             controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Wrong.", group="nowhere"
@@ -50,8 +57,8 @@ def test_a_batch_does_not_go_back_to_a_group_that_is_none(drawn: Sample, carla: 
     assert set(Task.objects.values_list("state", flat=True)) == {TaskState.FINAL}
 
 
-def test_a_changed_plan_leaves_a_drawn_sample_its_own(quality: Project, drawn: Sample, carla: User) -> None:
-    judges_all(carla, drawn, wrong=2)
+def test_a_drawn_sample_keeps_its_plan(quality: Project, drawn: Sample, carla: User) -> None:
+    judge_all(carla, drawn, wrong=2)
     update_batch_plan(project=quality, actor=carla, changes={"overall_percent": 50, "sample_size": 2})
     assert sample_progress(drawn).decision is Decision.RETURN
     with pytest.raises(Refusal) as refused:
@@ -59,24 +66,24 @@ def test_a_changed_plan_leaves_a_drawn_sample_its_own(quality: Project, drawn: S
     assert refused.value.code == "fails"
 
 
-def test_a_class_with_one_right_sample_passes(quality: Project, anna: User, carla: User) -> None:
+def test_a_class_with_a_single_right_item_passes(quality: Project, anna: User, carla: User) -> None:
     BatchPlan.objects.update(class_percent=90)
-    batch = cut(quality, 4)
-    label(quality, anna, [2, 2, 2, 1])
-    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
-    judges_all(carla, sample)
+    batch = cut_one_batch(quality, 4)
+    label_next(quality, anna, [2, 2, 2, 1])
+    sample = draw_sample(controller=carla, round_id=latest_round(batch).pk, sample_id=uuid4())
+    judge_all(carla, sample)
     assert sample_progress(sample).by_class["1"].n == 1
     accept_round(controller=carla, round_id=sample.round_id, decision_id=uuid4())
 
 
-def test_nobody_left_to_label_is_said_and_another_group_takes_over(
+def test_another_group_takes_over_when_nobody_is_left(
     client: Client, quality: Project, anna: User, carla: User, mara: User, joins: Joins
 ) -> None:
     set_group(project=quality, actor=None, user=anna, group="east")
-    batch = cut(quality, 2)
-    label(quality, anna, [2, 2])
-    sample = draw_sample(controller=carla, round_id=round_of(batch).pk, sample_id=uuid4())
-    judges_all(carla, sample, wrong=2)
+    batch = cut_one_batch(quality, 2)
+    label_next(quality, anna, [2, 2])
+    sample = draw_sample(controller=carla, round_id=latest_round(batch).pk, sample_id=uuid4())
+    judge_all(carla, sample, wrong=2)
     anna.is_active = False
     anna.save()
     following = return_round(
@@ -87,13 +94,13 @@ def test_nobody_left_to_label_is_said_and_another_group_takes_over(
     bela = joins("bela", quality, Role.ANNOTATOR)
     set_group(project=quality, actor=None, user=bela, group="west")
     client.post(f"/p/quality/rounds/{following.pk}/group/", {"group": "west"})
-    label(quality, bela, [2, 2])
+    label_next(quality, bela, [2, 2])
     following.refresh_from_db()
     assert following.state == RoundState.SEALED
 
 
 @pytest.mark.parametrize("at", ["withdraw_labels", "open_next_round"])
-def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
+def test_a_crash_inside_a_verdict_undoes_all_of_it(
     drawn: Sample, carla: User, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     steps: dict[str, Callable[..., object]] = {
@@ -101,11 +108,11 @@ def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
         "open_next_round": open_next_round,
     }
 
-    def crash(*given: Any) -> None:
-        steps[at](*given)
+    def crash(*arguments: Any) -> None:
+        steps[at](*arguments)
         raise OSError("the plug was pulled")
 
-    judges_all(carla, drawn, wrong=4)
+    judge_all(carla, drawn, wrong=4)
     events = Event.objects.count()
     monkeypatch.setattr(f"annotation.batch_review.services.verdicts.{at}", crash)
     verdict: dict[str, Any] = {
@@ -127,30 +134,30 @@ def test_a_crash_inside_a_verdict_leaves_nothing_of_it(
 # ---- what a large batch costs ----------------------------------------------------------------------------------------
 
 
-def costs(quality: Project, anna: User, carla: User, size: int, sample: int) -> dict[str, int]:
-    """Queries of every step of a batch of this size, and of its page, all of the sample wrong."""
+def count_queries(quality: Project, anna: User, carla: User, size: int, sample: int) -> dict[str, int]:
+    """Queries of every step of a batch of this size and of its page. All of the sample is judged wrong."""
     BatchPlan.objects.update(sample_size=sample, is_blind=False)
-    batch = cut(quality, size)
-    label(quality, anna, [2] * size)
-    row = round_of(batch)
+    batch = cut_one_batch(quality, size)
+    label_next(quality, anna, [2] * size)
+    row = latest_round(batch)
     Round.objects.filter(pk=row.pk).update(state=RoundState.OPEN)
-    client, found, drawn = Client(), {}, uuid4()
+    client, counts, drawn = Client(), {}, uuid4()
     client.force_login(carla)
     address = f"/p/quality/batches/{batch.number}/"
     client.get(address)
 
     def step(name: str, act: Any) -> None:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             act()
-        found[name] = len(asked)
+        counts[name] = len(queries)
 
     step("seal", lambda: seal_round(actor=carla, round_id=row.pk))
     step("draw", lambda: draw_sample(controller=carla, round_id=row.pk, sample_id=drawn))
-    first, *others = items(Sample.objects.get(pk=drawn))
-    sent = SentJudgement(uuid4(), says(0), "Empty.")
+    first, *others = sample_items(Sample.objects.get(pk=drawn))
+    sent = SentJudgement(uuid4(), diqad_answers(0), "Empty.")
     step("judge", lambda: judge(controller=carla, item_id=first.pk, sent=sent))
     for item in others:
-        judge(controller=carla, item_id=item.pk, sent=SentJudgement(uuid4(), says(0), "Empty."))
+        judge(controller=carla, item_id=item.pk, sent=SentJudgement(uuid4(), diqad_answers(0), "Empty."))
     step("page", lambda: client.get(address))
     step("next", lambda: client.get(f"/api/v1/rounds/{row.pk}/sample/next/"))
     step(
@@ -161,12 +168,12 @@ def costs(quality: Project, anna: User, carla: User, size: int, sample: int) -> 
     client.force_login(anna)
     step("accuracy", lambda: client.get("/p/quality/accuracy/"))
     Task.objects.filter(round__batch=batch).update(open_slots=0)  # out of the next one's way
-    return found
+    return counts
 
 
 def test_a_larger_batch_and_sample_take_as_many_queries(quality: Project, anna: User, carla: User) -> None:
-    costs(quality, anna, carla, 2, 1)  # what is asked once
-    small, large = costs(quality, anna, carla, 4, 3), costs(quality, anna, carla, 24, 20)
+    count_queries(quality, anna, carla, 2, 1)  # fills caches
+    small, large = count_queries(quality, anna, carla, 4, 3), count_queries(quality, anna, carla, 24, 20)
     assert large == small
     assert large["draw"] <= 12
     assert large["return"] <= 25

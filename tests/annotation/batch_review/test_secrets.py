@@ -1,4 +1,4 @@
-"""What a controller must not learn before judging: labels of a blind sample, and what the first controller found."""
+"""What a controller must not learn before judging: labels of a blind sample, and the first controller's results."""
 
 from typing import Any
 from uuid import uuid4
@@ -17,7 +17,7 @@ from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task
 from projects.models import Project, Role
 from projects.services import set_member
-from tests.annotation.batch_review.conftest import items, judges, judges_all, says
+from tests.annotation.batch_review.conftest import diqad_answers, judge_all, judge_item, sample_items
 
 BATCH = "/p/quality/batches/1/"
 HIDDEN = "You may be the one who judges it"
@@ -35,98 +35,106 @@ def batch_page(client: Client, reader: User) -> str:
     return client.get(BATCH).content.decode()
 
 
-def is_told(page: str) -> bool:
-    """Whether the final label or somebody's answers are on the page of a dialogue."""
+def shows_label(page: str) -> bool:
+    """Whether the page of a dialogue shows its final label and people's answers."""
     assert ("Final label" in page) == ("Answers, person by person" in page) == (HIDDEN not in page)
     return HIDDEN not in page
 
 
-def test_a_dialogue_of_a_blind_sample_tells_no_label(client: Client, drawn: Sample, carla: User) -> None:
-    first, second, *_rest = items(drawn)
-    assert not is_told(dialogue(client, carla, first))
-    judges(carla, first, right=True)
-    assert is_told(dialogue(client, carla, first))
-    assert not is_told(dialogue(client, carla, second))
+def test_a_dialogue_of_a_blind_sample_shows_no_label(client: Client, drawn: Sample, carla: User) -> None:
+    first, second, *_rest = sample_items(drawn)
+    assert not shows_label(dialogue(client, carla, first))
+    judge_item(carla, first, right=True)
+    assert shows_label(dialogue(client, carla, first))
+    assert not shows_label(dialogue(client, carla, second))
 
 
-def test_what_was_not_drawn_is_read_as_before(client: Client, drawn: Sample, carla: User) -> None:
+def test_dialogues_outside_the_sample_show_their_labels(client: Client, drawn: Sample, carla: User) -> None:
     others = drawn.round.tasks.exclude(drawn__sample=drawn)
     for task in others:
         client.force_login(carla)
-        assert is_told(client.get(f"/p/quality/dialogues/{task.dialogue_id}/").content.decode())
+        assert shows_label(client.get(f"/p/quality/dialogues/{task.dialogue_id}/").content.decode())
 
 
-def test_who_judges_nothing_reads_labels(
+def test_people_who_cannot_judge_read_labels(
     client: Client, drawn: Sample, mara: User, anna: User, quality: Project
 ) -> None:
-    first = items(drawn)[0]
-    assert is_told(dialogue(client, mara, first))
+    first = sample_items(drawn)[0]
+    assert shows_label(dialogue(client, mara, first))
     set_member(project=quality, actor=None, user=anna, roles=[Role.ANNOTATOR, Role.CONTROLLER])
-    assert is_told(dialogue(client, anna, first))  # her own work, which she cannot judge
+    assert shows_label(dialogue(client, anna, first))  # her own work, which she cannot judge
 
 
-def test_of_a_shared_sample_what_another_judged_is_read(
+def test_a_label_that_another_controller_judged_is_shown(
     client: Client, drawn: Sample, carla: User, chris: User
 ) -> None:
-    first = items(drawn)[0]
-    judges(carla, first, right=True)
-    assert is_told(dialogue(client, chris, first))
+    first = sample_items(drawn)[0]
+    judge_item(carla, first, right=True)
+    assert shows_label(dialogue(client, chris, first))
     Sample.objects.update(is_double=True)
-    assert not is_told(dialogue(client, chris, first))
+    assert not shows_label(dialogue(client, chris, first))
 
 
-def test_after_the_verdict_everything_is_read(
+def test_after_the_verdict_every_label_is_shown(
     client: Client, drawn: Sample, carla: User, chris: User
 ) -> None:
-    judges_all(carla, drawn)
+    judge_all(carla, drawn)
     accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
-    assert is_told(dialogue(client, chris, items(drawn)[0]))
+    assert shows_label(dialogue(client, chris, sample_items(drawn)[0]))
 
 
 def test_an_open_sample_hides_nothing(client: Client, sealed: Round, carla: User) -> None:
     BatchPlan.objects.update(is_blind=False)
     sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
-    assert is_told(dialogue(client, carla, items(sample)[0]))
+    assert shows_label(dialogue(client, carla, sample_items(sample)[0]))
 
 
 @pytest.fixture
 def doubled(drawn: Sample, carla: User) -> Sample:
-    """Carla has judged all of it, half of it wrong."""
+    """A sample that two controllers judge. Carla has judged all of it, half of it wrong."""
     Sample.objects.update(is_double=True)
     drawn.refresh_from_db()
-    judges_all(carla, drawn, wrong=2)
+    judge_all(carla, drawn, wrong=2)
     return drawn
 
 
-def test_the_second_controller_counts_alone(client: Client, doubled: Sample, chris: User) -> None:
-    judges(chris, items(doubled)[3], right=True)
+def test_the_second_controller_sees_only_their_own_judgements(
+    client: Client, doubled: Sample, chris: User
+) -> None:
+    judge_item(chris, sample_items(doubled)[3], right=True)
     client.force_login(chris)
-    said = client.get(f"/api/v1/rounds/{doubled.round_id}/sample/").json()
-    assert (said["standing"]["judged"], said["standing"]["right"]) == (1, 1)
-    assert (said["standing"]["decision"], said["standing"]["spare"], said["cells"]) == ("open", 1, "...r")
+    sample = client.get(f"/api/v1/rounds/{doubled.round_id}/sample/").json()
+    assert (sample["standing"]["judged"], sample["standing"]["right"]) == (1, 1)
+    assert (sample["standing"]["decision"], sample["standing"]["spare"], sample["cells"]) == (
+        "open",
+        1,
+        "...r",
+    )
     shown = batch_page(client, chris)
-    for told in ("Look again.", "mistaken", "The sample fails", "2 / 4"):
-        assert told not in shown
+    for hidden in ("Look again.", "mistaken", "The sample fails", "2 / 4"):
+        assert hidden not in shown
     assert "1 / 4" in shown
 
 
-def test_who_has_ended_sees_both(client: Client, doubled: Sample, carla: User, chris: User) -> None:
+def test_controllers_who_have_finished_see_both(
+    client: Client, doubled: Sample, carla: User, chris: User
+) -> None:
     assert "The sample fails" in batch_page(client, carla)
-    judges_all(chris, doubled, wrong=1)
+    judge_all(chris, doubled, wrong=1)
     shown = batch_page(client, chris)
     assert "Two controllers judged 4 dialogues; they agree on 3" in shown
     assert "The sample fails" in shown  # the first one's judgements count
 
 
-def test_managers_see_how_far_it_is(client: Client, doubled: Sample, mara: User) -> None:
+def test_managers_see_the_progress(client: Client, doubled: Sample, mara: User) -> None:
     assert "4 / 4" in batch_page(client, mara)
 
 
-def test_what_people_disagreed_on_stays_hidden_from_who_may_judge_it(
+def test_disagreements_are_hidden_from_people_who_may_judge_them(
     client: Client, drawn: Sample, quality: Project, tina: User, mara: User
 ) -> None:
-    """A trainer may judge samples, too."""
-    first = items(drawn)[0]
+    """A trainer may judge samples as well."""
+    first = sample_items(drawn)[0]
     Task.objects.filter(pk=first.task_id).update(disagreement=0.5)
     for reader, expected in ((tina, []), (mara, [first.task])):
         assert [case.task for case in most_disagreed(quality, reader=reader).cases] == expected
@@ -134,10 +142,10 @@ def test_what_people_disagreed_on_stays_hidden_from_who_may_judge_it(
     assert [case.task for case in most_disagreed(quality, reader=tina).cases] == [first.task]
 
 
-def test_a_decided_dispute_tells_no_label_either(
+def test_a_decided_dispute_shows_no_label_either(
     client: Client, drawn: Sample, tina: User, mara: User
 ) -> None:
-    address = f"disputes/{items(drawn)[0].task_id}/"
+    address = f"disputes/{sample_items(drawn)[0].task_id}/"
     client.force_login(tina)
     page, api = client.get(f"/p/quality/{address}?anew=1"), client.get(f"/api/v1/{address}")
     assert (page.status_code, api.status_code) == (403, 403)
@@ -145,54 +153,54 @@ def test_a_decided_dispute_tells_no_label_either(
     assert HIDDEN in api.json()["detail"]
 
 
-def proposed(client: Client, trainer: User, item: SampleItem) -> Any:
-    """The answers with which the page that makes a gold dialogue begins."""
+def proposed_gold(client: Client, trainer: User, item: SampleItem) -> Any:
+    """The answers that the page of a gold dialogue proposes."""
     client.force_login(trainer)
     answer = client.get(f"/p/quality/training/gold/{item.task.dialogue_id}/")
     assert answer.status_code == 200
     return answer.context["data"]["answers"]
 
 
-def test_right_answers_of_a_gold_dialogue_begin_empty_for_who_may_judge_it(
+def test_no_gold_answers_are_proposed_to_people_who_may_judge_the_label(
     client: Client, drawn: Sample, tina: User
 ) -> None:
-    first, second, *_rest = items(drawn)
-    assert proposed(client, tina, first) is None
-    judges(tina, first, right=True)
-    assert proposed(client, tina, first) == says(int(first.label))
-    assert proposed(client, tina, second) is None
+    first, second, *_rest = sample_items(drawn)
+    assert proposed_gold(client, tina, first) is None
+    judge_item(tina, first, right=True)
+    assert proposed_gold(client, tina, first) == diqad_answers(int(first.label))
+    assert proposed_gold(client, tina, second) is None
     Round.objects.filter(pk=drawn.round_id).update(state="accepted", ended_at=timezone.now())
-    assert proposed(client, tina, second) == says(int(second.label))
+    assert proposed_gold(client, tina, second) == diqad_answers(int(second.label))
 
 
-def listed(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = client.get("/api/v1/projects/quality/appeals/").json()["results"]
-    return found
+def list_appeals(client: Client) -> list[dict[str, Any]]:
+    appeals: list[dict[str, Any]] = client.get("/api/v1/projects/quality/appeals/").json()["results"]
+    return appeals
 
 
 @pytest.mark.parametrize("is_blind", [True, False])
-def test_who_may_be_the_second_to_judge_reads_no_appeal(
+def test_a_possible_second_controller_reads_no_appeal(
     client: Client, doubled: Sample, anna: User, tina: User, is_blind: bool
 ) -> None:
     Sample.objects.update(is_blind=is_blind)
-    wrong = items(doubled)[0]
-    made = raise_appeal(by=anna, item_id=wrong.pk, appeal_id=uuid4(), reason="It was fine.")
+    wrong = sample_items(doubled)[0]
+    appeal = raise_appeal(by=anna, item_id=wrong.pk, appeal_id=uuid4(), reason="It was fine.")
     client.force_login(tina)
-    assert listed(client) == []
+    assert list_appeals(client) == []
     assert "It was fine." not in client.get("/p/quality/appeals/").content.decode()
-    settles: dict[str, Any] = {"upheld": True, "settlement": "It was."}
-    address = f"/api/v1/appeals/{made.pk}/settlement/"
-    assert client.post(address, settles, "application/json").status_code == 404
-    judges(tina, wrong, right=True)
-    assert [one["reason"] for one in listed(client)] == ["It was fine."]
+    settlement: dict[str, Any] = {"upheld": True, "settlement": "It was."}
+    address = f"/api/v1/appeals/{appeal.pk}/settlement/"
+    assert client.post(address, settlement, "application/json").status_code == 404
+    judge_item(tina, wrong, right=True)
+    assert [appeal["reason"] for appeal in list_appeals(client)] == ["It was fine."]
 
 
-def test_who_may_be_the_second_to_judge_disputes_nothing(client: Client, doubled: Sample, tina: User) -> None:
-    wrong, sent = items(doubled)[0], {"id": str(uuid4()), "reason": "Why?"}
+def test_a_possible_second_controller_disputes_nothing(client: Client, doubled: Sample, tina: User) -> None:
+    wrong, sent = sample_items(doubled)[0], {"id": str(uuid4()), "reason": "Why?"}
     client.force_login(tina)
     address = f"/api/v1/sample-items/{wrong.pk}/appeals/"
     refused = client.post(address, sent, "application/json")
     assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
     assert HIDDEN in refused.json()["detail"]
-    judges(tina, wrong, right=True)
+    judge_item(tina, wrong, right=True)
     assert client.post(address, sent, "application/json").status_code == 201

@@ -31,7 +31,7 @@ from common.refusals import Refusal
 from dialogues.models import Dialogue, Split
 from preference.data.selectors.selection import Filters, select
 from projects.models import Project
-from tests.annotation.batch_review.conftest import label, says
+from tests.annotation.batch_review.conftest import diqad_answers, label_next
 from tests.annotation.conftest import imported
 
 SEQUENCES = settings().max_examples  # of each start
@@ -109,7 +109,7 @@ class Simulation:
             self.send(self.dice.choice(own))
 
     def send(self, assignment: int) -> None:
-        answers = says(self.dice.choice([1, 2, 2]))
+        answers = diqad_answers(self.dice.choice([1, 2, 2]))
         submit_labels(
             annotator=self.people["anna"],
             assignment_id=assignment,
@@ -131,7 +131,7 @@ class Simulation:
             return
         for item in SampleItem.objects.filter(sample=sample):
             if self.dice.random() < 0.7:
-                answers = says(self.dice.choice([int(item.label), int(item.label), 2, 1]))
+                answers = diqad_answers(self.dice.choice([int(item.label), int(item.label), 2, 1]))
                 with suppress(Refusal), transaction.atomic():
                     sent = SentJudgement(id=uuid4(), answers=answers)
                     judge(controller=self.controller, item_id=item.pk, sent=sent)
@@ -232,7 +232,7 @@ def test_a_batch_stays_consistent_whatever_people_do(
 ) -> None:
     """Each sequence starts from the same batch and is rolled back."""
     if start == "sealed":
-        label(batch.project, anna, [2, 1])
+        label_next(batch.project, anna, [2, 1])
     people = {"anna": anna, "carla": carla, "chris": chris, "tina": tina}
     reached = set[str]()
     for seed in range(SEQUENCES):

@@ -10,7 +10,7 @@ from annotation.onboarding.selectors.guidelines import (
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
 from projects.models import Project
 from projects.services import update_project
-from tests.annotation.onboarding.conftest import RIGHT, SLIP, labels
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, label_next
 
 BAD = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
 
@@ -19,7 +19,7 @@ def test_the_most_disagreed_comes_first_with_its_answers(
     mara: User, anna: User, bela: User, quality: Project
 ) -> None:
     for theirs in (SLIP, BAD, RIGHT):
-        first, second = labels(anna, quality, RIGHT), labels(bela, quality, theirs)
+        first, second = label_next(anna, quality, RIGHT), label_next(bela, quality, theirs)
         assert first.task_id == second.task_id
     cases = most_disagreed(quality, reader=mara, names=True).cases
     assert [len(case.differing) for case in cases] == [2, 1]
@@ -30,16 +30,16 @@ def test_names_are_left_out_and_one_question_asked_for(
     mara: User, anna: User, bela: User, quality: Project
 ) -> None:
     for theirs in (SLIP, BAD):
-        labels(anna, quality, RIGHT)
-        labels(bela, quality, theirs)
+        label_next(anna, quality, RIGHT)
+        label_next(bela, quality, theirs)
     (case,) = most_disagreed(quality, reader=mara, question="quality").cases
     assert all(not names for one in case.differing for _value, _n, names in one.spread)
 
 
 def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: User, quality: Project) -> None:
     for theirs in (SLIP, BAD):
-        labels(anna, quality, RIGHT)
-        labels(bela, quality, theirs)
+        label_next(anna, quality, RIGHT)
+        label_next(bela, quality, theirs)
     first, second = most_disagreed(quality, reader=mara).cases
     after = f"{first.task.disagreement!r}_{first.task.pk}"
     assert [case.task for case in most_disagreed(quality, reader=mara, after=after).cases] == [second.task]

@@ -1,4 +1,4 @@
-"""A project of two people per dialogue, with its trainer and a gold dialogue or two."""
+"""A labelling project with two people per dialogue, its trainer, and an admission test."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ SLIP: dict[str, Any] = {"dialogue": {"verify": 1, "quality": 2}, "utterances": {
 
 @pytest.fixture
 def quality(mara: User) -> Project:
-    """A DiQAD project without time floor, with six dialogues in the order of import."""
+    """A DiQAD project without a minimum reading time, with six dialogues in the order of import."""
     project = create_project(slug="quality", preset="diqad", actor=mara)
     project.labelling.min_seconds, project.labelling.order = 0, "given"
     project.labelling.save()
@@ -58,15 +58,15 @@ def tina(joins: Joins, quality: Project) -> User:
     return joins("tina", quality, Role.TRAINER)
 
 
-def dialogue(project: Project, n: int) -> Dialogue:
+def nth_dialogue(project: Project, n: int) -> Dialogue:
     return Dialogue.objects.filter(project=project).order_by("id")[n]
 
 
-def gold(trainer: User, project: Project, n: int, answers: Mapping[str, Any] = RIGHT) -> GoldDialogue:
+def store_gold(trainer: User, project: Project, n: int, answers: Mapping[str, Any] = RIGHT) -> GoldDialogue:
     return make_gold(
         trainer=trainer,
         project=project,
-        dialogue_id=dialogue(project, n).pk,
+        dialogue_id=nth_dialogue(project, n).pk,
         answers=answers,
         explanation=f"Secret reason {n}",
         remarks={"quality": f"Because of {n}"},
@@ -75,30 +75,32 @@ def gold(trainer: User, project: Project, n: int, answers: Mapping[str, Any] = R
 
 @pytest.fixture
 def tested(quality: Project, tina: User) -> Project:
-    """The project with a test of two gold dialogues, two tries, 80 % of the answers."""
+    """The project with a test: two gold dialogues, two tries, 80 % of the answers must be right."""
     for n in range(2):
-        gold(tina, quality, n)
+        store_gold(tina, quality, n)
     update_admission_test(trainer=tina, project=quality, changes={"is_on": True, "tries": 2})
     return quality
 
 
-def begins(person: User, project: Project) -> AdmissionTry:
+def begin_try(person: User, project: Project) -> AdmissionTry:
     return start_try(annotator=person, project=project, try_id=uuid4())
 
 
-def answers_item(attempt: AdmissionTry, place: int, answers: Mapping[str, Any]) -> AdmissionItem:
+def answer_place(attempt: AdmissionTry, place: int, answers: Mapping[str, Any]) -> AdmissionItem:
     return answer_item(annotator=attempt.annotator, try_id=attempt.pk, place=place, answers=answers)
 
 
-def takes(person: User, project: Project, *answers: Mapping[str, Any]) -> AdmissionTry:
-    attempt = begins(person, project)
+def take_test(person: User, project: Project, *answers: Mapping[str, Any]) -> AdmissionTry:
+    attempt = begin_try(person, project)
     for place, given in enumerate(answers):
-        answers_item(attempt, place, given)
+        answer_place(attempt, place, given)
     attempt.refresh_from_db()
     return attempt
 
 
-def labels(person: User, project: Project, answers: Mapping[str, Any], id: UUID | None = None) -> Assignment:
+def label_next(
+    person: User, project: Project, answers: Mapping[str, Any], id: UUID | None = None
+) -> Assignment:
     held = claim_next_task(annotator=person, project=project, claim_id=uuid4())
     sent = SentLabels(id=id or uuid4(), schema=1, answers=answers)
     submit_labels(annotator=person, assignment_id=held.pk, sent=sent)

@@ -1,4 +1,4 @@
-"""The admission test: who needs it, taking it, what comes of it."""
+"""The admission test: who needs it, taking it, being admitted."""
 
 from uuid import uuid4
 
@@ -26,8 +26,16 @@ from annotation.project_setup.presets.registry import PRESETS
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
-from projects.models import Event, Project
-from tests.annotation.onboarding.conftest import RIGHT, SLIP, answers_item, begins, dialogue, gold, takes
+from projects.models import Event, Membership, Project, Role
+from tests.annotation.onboarding.conftest import (
+    RIGHT,
+    SLIP,
+    answer_place,
+    begin_try,
+    nth_dialogue,
+    store_gold,
+    take_test,
+)
 
 WRONG = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
 
@@ -42,21 +50,21 @@ def test_nobody_claims_before_the_test(anna: User, tested: Project) -> None:
     assert code_of(claim_next_task, annotator=anna, project=tested, claim_id=uuid4()) == "admission_needed"
 
 
-def test_who_passed_claims(anna: User, tested: Project) -> None:
-    assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
+def test_people_who_passed_claim(anna: User, tested: Project) -> None:
+    assert take_test(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
     claimed = claim_next_task(annotator=anna, project=tested, claim_id=uuid4())
     assert claimed.annotator == anna
 
 
-def test_a_project_without_a_test_asks_one_query(
+def test_a_project_without_a_test_takes_one_query(
     anna: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_num_queries(1):
         assert admission_needed(anna, quality) is None
 
 
-def test_slips_under_the_mark_fail(anna: User, tested: Project) -> None:
-    attempt = takes(anna, tested, SLIP, SLIP)
+def test_too_many_slips_fail(anna: User, tested: Project) -> None:
+    attempt = take_test(anna, tested, SLIP, SLIP)
     assert attempt.state == TryState.FAILED
     assert attempt.percent == 50
     assert admission_status(anna, tested).left == 1
@@ -64,12 +72,12 @@ def test_slips_under_the_mark_fail(anna: User, tested: Project) -> None:
 
 def test_tries_run_out_and_a_trainer_grants_another(anna: User, tina: User, tested: Project) -> None:
     for _n in range(2):
-        takes(anna, tested, WRONG, WRONG)
+        take_test(anna, tested, WRONG, WRONG)
     assert code_of(start_try, annotator=anna, project=tested, try_id=uuid4()) == "no_tries"
     for _click in range(2):
         grant_try(trainer=tina, project=tested, annotator=anna, granted=0)
     assert admission_status(anna, tested).left == 1
-    assert takes(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
+    assert take_test(anna, tested, RIGHT, RIGHT).state == TryState.PASSED
 
 
 def test_a_trainer_admits_with_a_reason(anna: User, tina: User, tested: Project) -> None:
@@ -85,12 +93,10 @@ def test_an_annotator_admits_nobody(anna: User, tested: Project) -> None:
     assert not Admission.objects.exists()
 
 
-def test_a_changed_test_takes_nothing_away_but_a_new_edition_does(
-    anna: User, tina: User, tested: Project
-) -> None:
-    takes(anna, tested, RIGHT, RIGHT)
+def test_only_a_new_edition_takes_admissions_away(anna: User, tina: User, tested: Project) -> None:
+    take_test(anna, tested, RIGHT, RIGHT)
     update_admission_test(trainer=tina, project=tested, changes={"pass_percent": 100})
-    gold(tina, tested, 2)
+    store_gold(tina, tested, 2)
     assert admission_needed(anna, tested) is None
     for _click in range(2):
         start_new_edition(trainer=tina, project=tested, edition=1)
@@ -99,8 +105,8 @@ def test_a_changed_test_takes_nothing_away_but_a_new_edition_does(
     assert admission_status(anna, tested).left == 2
 
 
-def test_gold_is_given_out_to_nobody_until_it_retires(anna: User, tina: User, quality: Project) -> None:
-    first = gold(tina, quality, 0)
+def test_gold_is_not_given_out_until_it_retires(anna: User, tina: User, quality: Project) -> None:
+    first = store_gold(tina, quality, 0)
     assert claim_next_task(annotator=anna, project=quality, claim_id=uuid4()).dialogue_id != first.dialogue_id
     retire_gold(trainer=tina, project=quality, dialogue_id=first.dialogue_id)
     retire_gold(trainer=tina, project=quality, dialogue_id=first.dialogue_id)
@@ -116,20 +122,20 @@ def other_questions(project: Project) -> Schema:
     return save_schema(project=project, actor=None, content=content, save_id=uuid4()).row
 
 
-def test_a_gold_dialogue_freezes_the_questions_that_it_answers(tina: User, quality: Project) -> None:
-    made = gold(tina, quality, 0)
-    assert other_questions(quality).version == made.schema.version + 1
-    made.refresh_from_db()
-    assert "verify" in load_schema(made.schema).by_key
+def test_a_gold_dialogue_freezes_its_schema(tina: User, quality: Project) -> None:
+    gold = store_gold(tina, quality, 0)
+    assert other_questions(quality).version == gold.schema.version + 1
+    gold.refresh_from_db()
+    assert "verify" in load_schema(gold.schema).by_key
 
 
-def test_gold_of_before_keeps_its_questions_too(tina: User, quality: Project) -> None:
-    made = gold(tina, quality, 0)
-    Schema.objects.update(used_at=None)  # as it was when gold froze nothing
-    assert other_questions(quality).version == made.schema.version + 1
+def test_gold_from_before_the_freeze_keeps_its_schema(tina: User, quality: Project) -> None:
+    gold = store_gold(tina, quality, 0)
+    Schema.objects.update(used_at=None)  # gold did not always mark its schema as used
+    assert other_questions(quality).version == gold.schema.version + 1
 
 
-def test_a_dialogue_in_work_becomes_no_gold(anna: User, tina: User, quality: Project) -> None:
+def test_a_dialogue_in_work_cannot_become_gold(anna: User, tina: User, quality: Project) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
     assert (
         code_of(
@@ -145,8 +151,8 @@ def test_a_dialogue_in_work_becomes_no_gold(anna: User, tina: User, quality: Pro
 
 
 def test_a_test_that_is_on_keeps_its_last_gold(tina: User, tested: Project) -> None:
-    retire_gold(trainer=tina, project=tested, dialogue_id=dialogue(tested, 0).pk)
-    last = dialogue(tested, 1).pk
+    retire_gold(trainer=tina, project=tested, dialogue_id=nth_dialogue(tested, 0).pk)
+    last = nth_dialogue(tested, 1).pk
     assert code_of(retire_gold, trainer=tina, project=tested, dialogue_id=last) == "last_gold"
 
 
@@ -167,7 +173,7 @@ def test_incomplete_right_answers_are_refused(tina: User, quality: Project) -> N
             make_gold,
             trainer=tina,
             project=quality,
-            dialogue_id=dialogue(quality, 0).pk,
+            dialogue_id=nth_dialogue(quality, 0).pk,
             answers={"dialogue": {"verify": 0}, "utterances": {}},
             explanation="",
         )
@@ -175,42 +181,49 @@ def test_incomplete_right_answers_are_refused(tina: User, quality: Project) -> N
     )
 
 
-def test_answers_of_a_test_are_no_submissions(anna: User, tested: Project) -> None:
-    takes(anna, tested, RIGHT, RIGHT)
+def test_answers_in_a_test_are_not_submissions(anna: User, tested: Project) -> None:
+    take_test(anna, tested, RIGHT, RIGHT)
     assert not Submission.objects.exists()
 
 
 def test_the_first_answers_stay(anna: User, tested: Project) -> None:
-    attempt = begins(anna, tested)
-    answers_item(attempt, 0, WRONG)
-    assert answers_item(attempt, 0, RIGHT).answers == WRONG
+    attempt = begin_try(anna, tested)
+    answer_place(attempt, 0, WRONG)
+    assert answer_place(attempt, 0, RIGHT).answers == WRONG
 
 
-def test_a_try_is_made_once(anna: User, tested: Project) -> None:
-    attempt = begins(anna, tested)
+def test_a_try_is_started_once(anna: User, tested: Project) -> None:
+    attempt = begin_try(anna, tested)
     assert start_try(annotator=anna, project=tested, try_id=attempt.pk) == attempt
-    assert begins(anna, tested) == attempt
+    assert begin_try(anna, tested) == attempt
 
 
-def test_right_answers_come_after_ones_own(anna: User, tina: User, tested: Project) -> None:
-    attempt, test = begins(anna, tested), admission_test_for(tested)
+def test_an_id_belongs_to_one_try(anna: User, bela: User, tested: Project, project: Project) -> None:
+    attempt = begin_try(anna, tested)
+    Membership.objects.create(project=project, user=anna, roles=[Role.ANNOTATOR])
+    for person, other in ((bela, tested), (anna, project)):
+        assert code_of(start_try, annotator=person, project=other, try_id=attempt.pk) == "id_in_use"
+
+
+def test_right_answers_are_shown_after_ones_own(anna: User, tina: User, tested: Project) -> None:
+    attempt, test = begin_try(anna, tested), admission_test_for(tested)
     item = try_items(attempt)[0]
     assert not may_see_right_answers(attempt, item, test)
-    assert may_see_right_answers(attempt, answers_item(attempt, 0, RIGHT), test)
+    assert may_see_right_answers(attempt, answer_place(attempt, 0, RIGHT), test)
     test.feedback = "end"
     assert not may_see_right_answers(attempt, try_items(attempt)[0], test)
-    answers_item(attempt, 1, RIGHT)
+    answer_place(attempt, 1, RIGHT)
     attempt.refresh_from_db()
     assert may_see_right_answers(attempt, try_items(attempt)[0], test)
 
 
 def test_a_draw_is_repeatable(tina: User, quality: Project) -> None:
     for n in range(5):
-        gold(tina, quality, n)
+        store_gold(tina, quality, n)
     rows = list(live_gold(quality))
     assert len(draw_gold(rows, 3, 7)) == 3
     assert draw_gold(rows, 3, 7) == draw_gold(rows, 3, 7)
-    assert {one.pk for one in draw_gold(rows, None, 7)} == {one.pk for one in rows}
+    assert set(draw_gold(rows, None, 7)) == set(rows)
 
 
 def test_the_mark_counts_answers_or_whole_dialogues() -> None:

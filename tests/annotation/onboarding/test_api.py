@@ -10,12 +10,12 @@ from annotation.onboarding.services.threads import ask_question, reply_to_thread
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Project
 from projects.services import remove_member
-from tests.annotation.onboarding.conftest import RIGHT, SLIP, begins, gold
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, begin_try, store_gold
 
 JSON = "application/json"
 
 
-def test_a_test_is_taken_and_tells_only_after_the_answer(client: Client, anna: User, tested: Project) -> None:
+def test_a_test_shows_right_answers_after_ones_own(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
     begun = client.post(f"/api/v1/projects/{tested.slug}/admission/", {"id": str(uuid4())}, JSON)
     assert begun.status_code == 201
@@ -29,7 +29,7 @@ def test_a_test_is_taken_and_tells_only_after_the_answer(client: Client, anna: U
     assert refused.status_code == 404
 
 
-def test_one_try_id_is_one_persons(client: Client, anna: User, bela: User, tested: Project) -> None:
+def test_a_try_id_belongs_to_one_person(client: Client, anna: User, bela: User, tested: Project) -> None:
     address, sent = f"/api/v1/projects/{tested.slug}/admission/", {"id": str(uuid4())}
     client.force_login(anna)
     assert client.post(address, sent, JSON).status_code == 201
@@ -38,12 +38,12 @@ def test_one_try_id_is_one_persons(client: Client, anna: User, bela: User, teste
     assert (refused.status_code, refused.json()["code"]) == (409, "id_in_use")
 
 
-def test_a_try_costs_the_same_queries_with_more_dialogues(
+def test_more_dialogues_take_no_more_queries(
     client: Client, anna: User, tina: User, tested: Project, django_assert_max_num_queries: Any
 ) -> None:
     for n in range(2, 6):
-        gold(tina, tested, n)
-    attempt = begins(anna, tested)
+        store_gold(tina, tested, n)
+    attempt = begin_try(anna, tested)
     client.force_login(anna)
     with django_assert_max_num_queries(10):
         items = client.get(f"/api/v1/admission/{attempt.pk}/").json()["items"]
@@ -56,7 +56,7 @@ def test_a_try_costs_the_same_queries_with_more_dialogues(
     assert len({item["utterances"][0]["text"] for item in items}) == 6
 
 
-def test_claims_are_refused_with_a_code(client: Client, anna: User, tested: Project) -> None:
+def test_claims_before_the_test_are_refused(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
     address = f"/api/v1/projects/{tested.slug}/labelling/claim/"
     refused = client.post(address, {"claim_id": str(uuid4())}, JSON)
@@ -79,10 +79,10 @@ def test_threads_are_asked_once_and_answered(
     assert (answered.status_code, answered.json()["state"]) == (201, "decided")
     client.force_login(anna)
     (thread,) = client.get(f"{address}?state=decided").json()["results"]
-    assert [said["by"] for said in thread["messages"]] == ["You", "Trainer"]
+    assert [message["by"] for message in thread["messages"]] == ["You", "Trainer"]
 
 
-def test_who_has_left_the_project_writes_into_no_thread(
+def test_people_who_left_the_project_cannot_write(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())

@@ -1,4 +1,4 @@
-"""The pages of training, as each role is shown them."""
+"""The pages of onboarding as each role sees them."""
 
 import json
 from uuid import uuid4
@@ -13,7 +13,7 @@ from annotation.onboarding.services.threads import ask_question, reply_to_thread
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Project
 from projects.services import update_project
-from tests.annotation.onboarding.conftest import RIGHT, SLIP, begins, dialogue, labels, takes
+from tests.annotation.onboarding.conftest import RIGHT, SLIP, begin_try, label_next, nth_dialogue, take_test
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,17 @@ def test_trainers_open_every_page(
 
 
 @pytest.mark.parametrize("page", ["training/", "disagreed/", "training/gold/{n}/"])
-def test_annotators_open_no_trainers_page(client: Client, anna: User, tested: Project, page: str) -> None:
+def test_annotators_cannot_open_trainers_pages(
+    client: Client, anna: User, tested: Project, page: str
+) -> None:
     client.force_login(anna)
-    n = dialogue(tested, 0).pk
+    n = nth_dialogue(tested, 0).pk
     assert client.get(f"/p/{tested.slug}/{page.format(n=n)}").status_code == 403
 
 
-def test_right_answers_come_to_no_page_before_ones_own(client: Client, anna: User, tested: Project) -> None:
+def test_no_page_has_right_answers_before_ones_own(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
-    attempt = begins(anna, tested)
+    attempt = begin_try(anna, tested)
     address = f"/p/{tested.slug}/admission/{attempt.pk}/"
     before = client.get(address).content.decode()
     assert "Secret reason" not in before
@@ -60,22 +62,22 @@ def test_a_test_is_taken_page_by_page(client: Client, anna: User, tested: Projec
 
 def test_incomplete_answers_are_shown_again(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
-    attempt = begins(anna, tested)
+    attempt = begin_try(anna, tested)
     sent = {"answers": json.dumps({"dialogue": {"verify": 0}, "utterances": {}})}
     answer = client.post(f"/p/{tested.slug}/admission/{attempt.pk}/0/", sent)
     assert answer.status_code == 400
     assert '"verify": 0' in answer.content.decode()
 
 
-def test_bela_does_not_open_annas_try(client: Client, anna: User, bela: User, tested: Project) -> None:
-    attempt = takes(anna, tested, RIGHT, RIGHT)
+def test_bela_cannot_open_annas_try(client: Client, anna: User, bela: User, tested: Project) -> None:
+    attempt = take_test(anna, tested, RIGHT, RIGHT)
     client.force_login(bela)
     assert client.get(f"/p/{tested.slug}/admission/{attempt.pk}/").status_code == 404
 
 
 def test_a_trainer_makes_gold_in_the_page(client: Client, tina: User, quality: Project) -> None:
     client.force_login(tina)
-    address = f"/p/{quality.slug}/training/gold/{dialogue(quality, 3).pk}/"
+    address = f"/p/{quality.slug}/training/gold/{nth_dialogue(quality, 3).pk}/"
     assert client.get(address).status_code == 200
     sent = {"answers": json.dumps(RIGHT), "explanation": "So.", "remark-quality": "Both answered."}
     assert client.post(address, sent).status_code == 302
@@ -84,10 +86,10 @@ def test_a_trainer_makes_gold_in_the_page(client: Client, tina: User, quality: P
     assert client.post(f"{address}retire/").status_code == 302
 
 
-def test_a_trainer_grants_admits_and_begins_anew(
+def test_a_trainer_grants_a_try_admits_and_starts_an_edition(
     client: Client, anna: User, tina: User, tested: Project
 ) -> None:
-    takes(anna, tested, SLIP, SLIP)
+    take_test(anna, tested, SLIP, SLIP)
     client.force_login(tina)
     person = f"/p/{tested.slug}/training/people/anna/"
     assert client.post(person, {"granted": "0"}).status_code == 302
@@ -106,7 +108,7 @@ def test_the_test_is_set_in_the_page(client: Client, tina: User, tested: Project
     assert client.post(f"/p/{tested.slug}/training/", sent | {"tries": "0"}).status_code == 200
 
 
-def test_asking_answering_deciding_in_the_page(
+def test_a_question_is_asked_and_decided_in_the_page(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
@@ -135,9 +137,7 @@ def test_asking_answering_deciding_in_the_page(
     assert "tina" not in page
 
 
-def test_a_refused_decision_stays_as_it_was_written(
-    client: Client, anna: User, tina: User, quality: Project
-) -> None:
+def test_a_refused_decision_keeps_its_text(client: Client, anna: User, tina: User, quality: Project) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
     thread = ask_question(
         asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?"
@@ -157,7 +157,7 @@ def test_a_refused_decision_stays_as_it_was_written(
     assert '<input type="checkbox" name="faq" checked>' in page
 
 
-def test_changed_guidelines_are_said_and_acknowledged(
+def test_changed_guidelines_are_announced_and_acknowledged(
     client: Client, anna: User, tina: User, quality: Project
 ) -> None:
     update_project(project=quality, actor=tina, changes={"guidelines_en": "Read twice."})
@@ -169,11 +169,11 @@ def test_changed_guidelines_are_said_and_acknowledged(
     assert "tina" not in client.get(f"{address}versions/").content.decode()
 
 
-def test_the_most_disagreed_are_shown(
+def test_the_most_disagreed_dialogues_are_shown(
     client: Client, anna: User, bela: User, tina: User, quality: Project
 ) -> None:
-    labels(anna, quality, RIGHT)
-    labels(bela, quality, SLIP)
+    label_next(anna, quality, RIGHT)
+    label_next(bela, quality, SLIP)
     client.force_login(tina)
     page = client.get(f"/p/{quality.slug}/disagreed/?question=verify").content.decode()
     assert "anna" in page
@@ -181,7 +181,7 @@ def test_the_most_disagreed_are_shown(
     assert AdmissionTry.objects.count() == 0
 
 
-def test_words_of_others_are_in_no_list_of_an_annotator(
+def test_annotators_do_not_see_threads_of_others(
     client: Client, anna: User, bela: User, quality: Project
 ) -> None:
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())

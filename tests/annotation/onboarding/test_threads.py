@@ -1,5 +1,6 @@
-"""Threads: who may ask and read, what the states say, nameless towards annotators."""
+"""Threads: who may ask and read, their states, and no names for annotators."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -33,16 +34,16 @@ def question(anna: User, quality: Project) -> Thread:
     )
 
 
-def says(author: User, thread: Thread, kind: str, text: str = "Yes.", **more: bool) -> Thread:
+def reply(author: User, thread: Thread, kind: str, text: str = "Yes.", **more: bool) -> Thread:
     return reply_to_thread(
         author=author, thread_id=thread.pk, message_id=uuid4(), kind=kind, text=text, **more
     )
 
 
-def test_question_answer_decision_and_again(anna: User, tina: User, question: Thread) -> None:
-    assert says(tina, question, "answer").state == ThreadState.ANSWERED
-    assert says(tina, question, "decision").state == ThreadState.DECIDED
-    assert says(anna, question, "question", "And 2?").state == ThreadState.OPEN
+def test_a_question_is_answered_decided_and_reopened(anna: User, tina: User, question: Thread) -> None:
+    assert reply(tina, question, "answer").state == ThreadState.ANSWERED
+    assert reply(tina, question, "decision").state == ThreadState.DECIDED
+    assert reply(anna, question, "question", "And 2?").state == ThreadState.OPEN
 
 
 def test_a_message_is_stored_once(tina: User, question: Thread) -> None:
@@ -60,36 +61,38 @@ def test_a_message_is_stored_once(tina: User, question: Thread) -> None:
     assert Thread.objects.count() == 1
 
 
-def test_other_words_under_a_used_id_are_refused_not_swallowed(
-    anna: User, tina: User, question: Thread, quality: Project
-) -> None:
-    id_ = uuid4()
-    reply_to_thread(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="Yes.")
-    with pytest.raises(Refusal) as refused:
-        reply_to_thread(author=tina, thread_id=question.pk, message_id=id_, kind="answer", text="No.")
-    assert refused.value.code == "id_in_use"
-    with pytest.raises(Refusal) as refused:
-        ask_question(
-            asker=anna,
-            project=quality,
-            dialogue_id=question.dialogue_id,
-            thread_id=question.pk,
-            text="Is this a 2?",
-        )
-    assert refused.value.code == "id_in_use"
+def test_an_id_belongs_to_one_message(tina: User, question: Thread) -> None:
+    sent: dict[str, Any] = {"thread_id": question.pk, "message_id": uuid4(), "kind": "answer", "text": "Yes."}
+    reply_to_thread(author=tina, **sent)
+    for other in ({"text": "No."}, {"kind": "decision"}):
+        with pytest.raises(Refusal) as refused:
+            reply_to_thread(author=tina, **(sent | other))
+        assert refused.value.code == "id_in_use"
+
+
+def test_an_id_belongs_to_one_thread(anna: User, tina: User, question: Thread, quality: Project) -> None:
+    sent: dict[str, Any] = {
+        "dialogue_id": question.dialogue_id,
+        "thread_id": question.pk,
+        "text": "Is this a 1?",
+    }
+    for asker, other in ((anna, {"text": "Is this a 2?"}), (anna, {"position": 1}), (tina, {})):
+        with pytest.raises(Refusal) as refused:
+            ask_question(asker=asker, project=quality, **(sent | other))
+        assert refused.value.code == "id_in_use"
 
 
 def test_annotators_do_not_decide(anna: User, question: Thread) -> None:
     with pytest.raises(Refusal, match="Only trainers decide"):
-        says(anna, question, "decision")
+        reply(anna, question, "decision")
 
 
-def test_bela_reads_nothing_about_a_dialogue_that_she_does_not_hold(
+def test_bela_sees_no_threads_on_a_dialogue_that_she_does_not_hold(
     bela: User, quality: Project, question: Thread
 ) -> None:
     assert not visible_threads(bela, quality).exists()
     with pytest.raises(Refusal) as refused:
-        says(bela, question, "answer")
+        reply(bela, question, "answer")
     assert refused.value.status == 404
 
 
@@ -97,33 +100,34 @@ def test_annotators_read_roles_and_trainers_read_names(
     anna: User, bela: User, tina: User, quality: Project, question: Thread
 ) -> None:
     claim_next_task(annotator=bela, project=quality, claim_id=uuid4())
-    says(tina, question, "answer")
+    reply(tina, question, "answer")
     threads = list(visible_threads(bela, quality))
-    assert [said.by for said in messages_by_thread(bela, threads, names=False)[question.pk]] == [
+    assert [message.by for message in messages_by_thread(bela, threads, names=False)[question.pk]] == [
         "Annotator",
         "Trainer",
     ]
-    assert [said.by for said in messages_by_thread(anna, threads, names=False)[question.pk]] == [
+    assert [message.by for message in messages_by_thread(anna, threads, names=False)[question.pk]] == [
         "You",
         "Trainer",
     ]
-    assert [said.by for said in messages_by_thread(tina, threads, names=True)[question.pk]] == ["anna", "You"]
+    assert [message.by for message in messages_by_thread(tina, threads, names=True)[question.pk]] == [
+        "anna",
+        "You",
+    ]
 
 
-def test_what_is_new_is_counted_until_it_is_read(
+def test_new_messages_are_counted_until_they_are_read(
     anna: User, tina: User, quality: Project, question: Thread
 ) -> None:
     assert (count_open_threads(quality), count_unread_answers(anna, quality)) == (1, 0)
-    says(tina, question, "answer")
+    reply(tina, question, "answer")
     assert (count_open_threads(quality), count_unread_answers(anna, quality)) == (0, 1)
     mark_seen(user=anna, threads=[question])
     assert count_unread_answers(anna, quality) == 0
 
 
-def test_a_decision_is_shown_in_the_guidelines_when_the_trainer_says_so(
-    tina: User, quality: Project, question: Thread
-) -> None:
-    says(tina, question, "decision", "It is a 1.")
+def test_a_trainer_shows_a_decision_in_the_guidelines(tina: User, quality: Project, question: Thread) -> None:
+    reply(tina, question, "decision", "It is a 1.")
     assert faq_entries(quality) == []
     show_in_guidelines(trainer=tina, thread_id=question.pk, faq=True)
     assert [(one["question"], one["decision"]) for one in faq_entries(quality)] == [
@@ -134,11 +138,11 @@ def test_a_decision_is_shown_in_the_guidelines_when_the_trainer_says_so(
 @pytest.mark.parametrize("text", ["", "  \n", "\0", "x" * (MAX_TEXT + 1)])
 def test_bad_text_is_refused(tina: User, question: Thread, text: str) -> None:
     with pytest.raises(Refusal) as refused:
-        says(tina, question, "answer", text)
+        reply(tina, question, "answer", text)
     assert refused.value.details["field"] == "text"
 
 
-def test_an_utterance_that_is_none_is_refused(tina: User, question: Thread, quality: Project) -> None:
+def test_an_unknown_utterance_is_refused(tina: User, question: Thread, quality: Project) -> None:
     with pytest.raises(Refusal, match="no utterance 10"):
         ask_question(
             asker=tina,

@@ -19,7 +19,7 @@ from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export
 from preference.data.selectors.selection import Filters, preview, select
 from projects.models import Project, Role
-from tests.annotation.batch_review.conftest import judges_all, label
+from tests.annotation.batch_review.conftest import judge_all, label_next
 from tests.annotation.conftest import Joins, imported
 
 EVERYTHING = Filters(include_unreviewed=True)
@@ -57,11 +57,11 @@ def batched(mara: User) -> Project:
 def reviewed(batched: Project, joins: Joins) -> Project:
     """The first batch accepted, the second returned."""
     carla = joins("carla", batched, Role.CONTROLLER)
-    label(batched, joins("anna", batched, Role.ANNOTATOR), [2] * 6)
+    label_next(batched, joins("anna", batched, Role.ANNOTATOR), [2] * 6)
     for number, wrong in ((1, 0), (2, 3)):
         row = batched.rounds.get(batch__number=number)
         sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
-        judges_all(carla, sample, wrong=wrong)
+        judge_all(carla, sample, wrong=wrong)
         if wrong:
             return_round(controller=carla, round_id=row.pk, decision_id=uuid4(), reason="All of it.")
         else:
@@ -70,7 +70,7 @@ def reviewed(batched: Project, joins: Joins) -> Project:
 
 
 def test_nothing_leaves_before_it_is_accepted(batched: Project, joins: Joins) -> None:
-    label(batched, joins("anna", batched, Role.ANNOTATOR), [2] * 6)
+    label_next(batched, joins("anna", batched, Role.ANNOTATOR), [2] * 6)
     assert rows(batched) == []
     assert {row["review"] for row in rows(batched, filters=EVERYTHING)} == {"sealed"}
 
@@ -89,6 +89,6 @@ def test_withdrawn_labels_leave_in_no_format(reviewed: Project, format: str) -> 
 
 
 def test_the_next_round_says_its_number(reviewed: Project, joins: Joins) -> None:
-    label(reviewed, joins("bela", reviewed, Role.ANNOTATOR), [1] * 3)
+    label_next(reviewed, joins("bela", reviewed, Role.ANNOTATOR), [1] * 3)
     again = [row for row in rows(reviewed, filters=EVERYTHING) if row["batch"] == 2]
     assert [(row["round"], row["review"], row["label"]) for row in again] == [(2, "sealed", 1)] * 3
