@@ -13,8 +13,8 @@ class PreferenceConfig(AppConfig):
         from projects.roles import Capability
 
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request
-        register("export", "preference.data.formats.job.carry_out_export", needs=Capability.EXPORT)
-        register("snapshot", "preference.data.formats.snapshot.carry_out_snapshot", needs=Capability.EXPORT)
-        register("push", "preference.data.formats.hub.carry_out_push", needs=Capability.EXPORT)
-        register("training", "preference.runs.job.carry_out_training", needs=Capability.TRAIN)
-        register("evaluation", "preference.evaluation.job.carry_out_evaluation", needs=Capability.TRAIN)
+        register("export", "preference.data.formats.job.run_export_job", needs=Capability.EXPORT)
+        register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)
+        register("push", "preference.data.formats.hub.run_push_job", needs=Capability.EXPORT)
+        register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
+        register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)

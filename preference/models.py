@@ -3,4 +3,5 @@
 import preference.data.models.exports
 import preference.data.models.snapshots
 import preference.evaluation.models
-import preference.registry.models  # noqa: F401
+import preference.registry.models
+import preference.runs.models  # noqa: F401

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 from dialogues.models import Action, Split
 from frontend.charts.answer import Answer, Cell
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.shortages import shortages_of
+from preference.data.selectors.shortages import shortages_on_card
 
 Card = Mapping[str, Any]
 
@@ -89,4 +89,4 @@ def gaps(card: Card) -> list[str]:
 
 
 def warnings(snapshot: Snapshot) -> list[str]:
-    return [one.text() for one in shortages_of(snapshot.card)]
+    return [one.text() for one in shortages_on_card(snapshot.card)]

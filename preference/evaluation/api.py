@@ -1,69 +1,25 @@
 """REST API of evaluations."""
 
-from typing import Any
 from uuid import UUID
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
-from common.rest.serializers import StrictSerializer, validated_input
-from dialogues.models import Split
-from jobs.models import JobState
+from common.rest.serializers import validated_input
 from preference.data.selectors.snapshots import snapshot_for
-from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import comparisons_of, evaluation_for, evaluations_of
+from preference.evaluation.serializers import ComparisonsSerializer, EvaluationInput, EvaluationSerializer
 from preference.evaluation.services import start_evaluation
 from preference.registry.api import GONE, TAG
-from preference.registry.selectors.models import model_for
+from preference.registry.selectors.trained_models import model_for
 from projects.roles import Capability
 from projects.selectors import project_for
-
-
-class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
-    project = serializers.CharField(source="project.slug")
-    model = serializers.CharField(source="model.slug", default=None, allow_null=True)
-    snapshot = serializers.UUIDField(source="snapshot_id")
-    state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
-    error = serializers.CharField(source="job.error")
-    remedy = serializers.CharField(source="job.remedy")
-    report = serializers.DictField(
-        help_text="As `python -m preference.training.joint.evaluation --json` writes it."
-    )
-
-    class Meta:
-        model = Evaluation
-        fields = [
-            "id", "project", "model", "base", "snapshot", "split", "state", "error", "remedy", "report", "created_at",
-        ]  # fmt: skip
-
-
-class EvaluationInput(StrictSerializer):
-    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first evaluation.")
-    snapshot = serializers.UUIDField()
-    model = serializers.CharField(
-        max_length=300, allow_blank=True, required=False, help_text="As `model` of a new training."
-    )
-    split = serializers.ChoiceField(
-        choices=Split.choices, required=False, help_text="Left out: what the snapshot holds out."
-    )
-
-
-class ComparisonSerializer(serializers.Serializer[Any]):
-    """Models that were evaluated on the same data."""
-
-    snapshot = serializers.UUIDField(source="snapshot.pk")
-    split = serializers.CharField()
-    rows = EvaluationSerializer(many=True, help_text="The newest of each model.")
-
-
-class ComparisonsSerializer(serializers.Serializer[Any]):
-    comparisons = ComparisonSerializer(many=True)
 
 
 class ModelEvaluationsView(APIView):

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from common.refusals import Refusal
 from jobs.models import Job
 from jobs.progress import Progress
+from preference import child_process
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.files import folder_of_evaluation
 from preference.evaluation.models import Evaluation
-from preference.registry import child_process
 from preference.registry.files import folder_of_model, read_json
 
 EVALUATOR = "preference.training.joint.evaluation"
@@ -21,7 +21,7 @@ LOG, REPORT = "evaluation.log", "report.json"
 STOP_SECONDS = 5.0  # it has nothing to save
 
 
-def carry_out_evaluation(job: Job, progress: Progress) -> dict[str, Any]:
+def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Run the evaluator and store its report; running again after a kill begins anew."""
     row = Evaluation.objects.select_related("snapshot", "model").get(job=job)
     folder = folder_of_evaluation(row)

@@ -13,7 +13,7 @@ from jobs.models import JobState
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
 from preference.registry.models import RegisteredModel
-from preference.registry.selectors.models import MOST_COMPARED
+from preference.registry.selectors.trained_models import MOST_COMPARED
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of

@@ -6,19 +6,19 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.idempotency import check_repeat
 from common.refusals import Invalid
 from dialogues.models import Split
 from jobs.models import JobState
 from jobs.services import start_job
+from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.snapshots import held_out
 from preference.evaluation.models import Evaluation
-from preference.registry.child_process import QUEUE
 from preference.registry.files import folder_of_model
 from preference.registry.models import RegisteredModel
-from preference.registry.selectors.bases import base_named
-from preference.registry.services.registry import id_in_use
+from preference.registry.selectors.bases import resolve_base
 from projects.models import Project
 
 KIND = "evaluation"
@@ -42,8 +42,9 @@ def start_evaluation(
     """
     found = Evaluation.objects.select_related("job", "project", "model").filter(pk=evaluation_id).first()
     if found:
-        if found.project_id != project.pk:
-            raise id_in_use()
+        split_sent, model_sent = ({"split": split} if split else {}), ({"model": model} if model else {})
+        check_repeat(found, project_id=project.pk, snapshot_id=snapshot.pk, **split_sent)
+        check_repeat(found.job.parameters, **model_sent)
         return found
     if snapshot.project_id != project.pk:
         raise Invalid(
@@ -51,7 +52,7 @@ def start_evaluation(
         )
     folder_of_snapshot(snapshot)
     chosen = _checked_split(snapshot, split)
-    base = base_named(actor, project, model)
+    base = resolve_base(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
     return _stored(evaluation_id, project, actor, snapshot, chosen, base.parent, base.source, enqueue)
@@ -87,8 +88,7 @@ def _stored(
         queue=QUEUE,
         enqueue=enqueue,
     )
-    if (job.kind, job.project_id) != (KIND, project.pk):
-        raise id_in_use()
+    check_repeat(job, kind=KIND, project_id=project.pk)
     row, _created = Evaluation.objects.get_or_create(
         id=evaluation_id,
         defaults={

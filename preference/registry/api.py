@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -12,89 +12,25 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import StrictSerializer, validated_input
-from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import lineage_of, model_for, models_of, promotions_of
-from preference.registry.services.promotion import LONGEST_REASON, promote_model, roll_back
-from preference.registry.services.registry import LONGEST_NOTE, remove_model, update_model
+from common.rest.serializers import validated_input
+from preference.registry.selectors.trained_models import lineage_of, model_for, models_of, promotions_of
+from preference.registry.serializers import (
+    LineageSerializer,
+    ModelInput,
+    ModelSerializer,
+    PromotionInput,
+    PromotionSerializer,
+    RollBackInput,
+)
+from preference.registry.services.promotion import promote_model, roll_back
+from preference.registry.services.trained_models import remove_model, update_model
 from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Trained models"]
+
+
 GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
-
-
-class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
-    project = serializers.CharField(source="project.slug")
-    parent = serializers.CharField(  # type: ignore[assignment]
-        source="parent.slug", default=None, allow_null=True
-    )
-    snapshot = serializers.UUIDField(source="snapshot_id")
-    training = serializers.UUIDField(source="training_run_id")
-    generator = serializers.CharField(
-        source="generator.slug", default=None, allow_null=True, help_text="As projects' settings name it."
-    )
-    config = serializers.DictField(help_text="training.json of the trainer.")
-    metrics = serializers.DictField(help_text="Of its last step.")
-    files = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name.")
-    has_files = serializers.BooleanField(source="folder")
-    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
-
-    class Meta:
-        model = RegisteredModel
-        fields = [
-            "slug", "project", "note", "parent", "base", "snapshot", "training", "config", "metrics", "code_version",
-            "files", "bytes", "sha256", "version", "fault", "remedy", "generator", "has_files", "created_by",
-            "created_at",
-        ]  # fmt: skip
-
-
-class ModelInput(StrictSerializer):
-    slug = serializers.RegexField(
-        r"^[a-z0-9][a-z0-9_-]*$", required=False, max_length=80, help_text="Small letters, digits, - and _."
-    )
-    note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
-
-
-class AncestorSerializer(ModelSerializer):
-    """What may be known of a model by whom its project is closed to."""
-
-    class Meta(ModelSerializer.Meta):
-        fields = [
-            "slug", "project", "parent", "base", "snapshot", "training", "code_version", "sha256", "version",
-            "has_files", "created_at",
-        ]  # fmt: skip
-
-
-class LineageSerializer(serializers.Serializer[Any]):
-    models = AncestorSerializer(many=True, help_text="From this one back to the first.")
-    base = serializers.CharField(help_text="What the first one was trained from.")
-
-
-class PromotionSerializer(serializers.ModelSerializer[Promotion]):
-    project = serializers.CharField(source="project.slug")
-    before = serializers.CharField(source="before.slug", default=None, allow_null=True)
-    after = serializers.CharField(
-        source="after.slug", default=None, allow_null=True, help_text="null: the server's own model."
-    )
-    undoes = serializers.UUIDField(source="undoes_id", allow_null=True, help_text="The promotion taken back.")
-    actor = serializers.CharField(source="actor.username", default=None, allow_null=True)
-
-    class Meta:
-        model = Promotion
-        fields = ["id", "project", "before", "after", "undoes", "actor", "reason", "created_at"]
-
-
-class RollBackInput(StrictSerializer):
-    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first promotion.")
-    expected_current = serializers.CharField(
-        allow_null=True, max_length=80, help_text="The model that you saw in use; null: the server's own."
-    )
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_REASON)
-
-
-class PromotionInput(RollBackInput):
-    model = serializers.CharField(max_length=80, help_text="A trained model's name.")
 
 
 class ModelsView(APIView):

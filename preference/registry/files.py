@@ -10,23 +10,13 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from preference.registry.models import RegisteredModel, TrainingRun
+from preference.registry.models import RegisteredModel
 
 BLOCK = 1 << 20  # bytes
-LOG, MODEL, CHECKPOINTS, CURVE = "train.log", "model", "checkpoints", "progress.jsonl"
 
 
 def models_root() -> Path:
     return Path(settings.MODELS_ROOT)
-
-
-def folder_of_run(run: TrainingRun) -> Path:
-    """Raises Refusal files_gone once its files were removed."""
-    if not run.folder:
-        raise Refusal(
-            "files_gone", _("The files of this training were removed."), _("Train again."), status=410
-        )
-    return models_root() / run.folder
 
 
 def folder_of_model(model: RegisteredModel) -> Path:

@@ -1,4 +1,4 @@
-"""Trainings, the models that came out of them, how good these are, and which of them a project uses."""
+"""Trained models, and which of them a project uses."""
 
 import uuid
 
@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from generation.models import Generator
-from jobs.models import Job
 from preference.data.models.snapshots import Snapshot
 from projects.models import Project
 
@@ -29,7 +28,9 @@ class RegisteredModel(models.Model):
     parent = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="children")
     base = models.CharField(max_length=300)
     snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="models")
-    training_run = models.OneToOneField("TrainingRun", on_delete=models.RESTRICT, related_name="model")
+    training_run = models.OneToOneField(
+        "preference.TrainingRun", on_delete=models.RESTRICT, related_name="model"
+    )
     config = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
     code_version = models.CharField(max_length=80, blank=True)
@@ -54,48 +55,6 @@ class RegisteredModel(models.Model):
 
     def __str__(self) -> str:
         return self.slug
-
-
-class TrainingRun(models.Model):
-    """One training: what it was asked, where it writes, how far it came. Its state is that of its job.
-
-    id is that of its job. number: within the project. parent, base: what it begins from, as in RegisteredModel.
-    recipe, changes: the recipe's name and the settings that differ from it. folder: below MODELS_ROOT; empty once its
-    files were removed. layout, message: how rows were made and why, and what the trainer warned of. latest: the newest
-    line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds", "eta_seconds"}).
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="training_runs")
-    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="training_run")
-    number = models.PositiveIntegerField()
-    snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="training_runs")
-    parent = models.ForeignKey(
-        RegisteredModel, null=True, on_delete=models.RESTRICT, related_name="trainings"
-    )
-    base = models.CharField(max_length=300)
-    recipe = models.CharField(max_length=40)
-    changes = models.JSONField(default=dict)
-    is_lora = models.BooleanField(default=False)
-    seed = models.PositiveBigIntegerField(default=1)
-    folder = models.CharField(max_length=300, blank=True)
-    layout = models.CharField(max_length=40, blank=True)
-    message = models.TextField(blank=True)
-    latest = models.JSONField(default=dict)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["-created_at"]
-        constraints = [
-            models.UniqueConstraint(fields=["project", "number"], name="one_training_of_a_number"),
-        ]
-        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="training_newest")]
-
-    def __str__(self) -> str:
-        return f"training {self.number} of {self.project_id}"
 
 
 class Promotion(models.Model):

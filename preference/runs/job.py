@@ -16,24 +16,15 @@ from common.refusals import Refusal
 from generation.models import BackendKind
 from jobs.models import Job
 from jobs.progress import Progress
+from preference import child_process
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.services import evaluate_trained
-from preference.registry import child_process
-from preference.registry.files import (
-    CHECKPOINTS,
-    CURVE,
-    LOG,
-    MODEL,
-    files_in,
-    folder_of_model,
-    folder_of_run,
-    read_json,
-    sha256_of,
-)
-from preference.registry.models import TrainingRun
-from preference.registry.services.registry import Trained, generator_options, register_model
-from preference.runs.curve import Tail
-from preference.runs.services import spelled
+from preference.registry.files import files_in, folder_of_model, read_json, sha256_of
+from preference.runs.files import CHECKPOINTS, CURVE, LOG, MODEL, folder_of_run
+from preference.runs.models import TrainingRun
+from preference.runs.progress_tail import ProgressTail
+from preference.runs.services.registration import TrainingResult, generator_options, register_model
+from preference.runs.services.trainings import setting_arguments
 
 TRAINER = "preference.training.joint"
 STORE_EVERY = 2.0  # seconds
@@ -42,7 +33,7 @@ CHECK_STOP_SECONDS = 5.0
 LOCK = ".lock"  # the trainer's own; the system frees it with the process
 
 
-def carry_out_training(job: Job, progress: Progress) -> dict[str, Any]:
+def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Train, or go on from the last checkpoint; then register the model and have it evaluated.
 
     Running again after a kill finds what is there: a checkpoint, a finished model, a registered one.
@@ -65,7 +56,7 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
     """Raises Refusal with the trainer's cause and remedy where no model comes of it."""
     (folder / "state.json").unlink(missing_ok=True)  # that of an earlier attempt
     process = child_process.start(TRAINER, arguments_of(run, folder), folder, LOG)
-    watch = Watch(run, job, folder)
+    watch = TrainerWatch(run, job, folder)
     try:
         status = child_process.follow(process, progress, watch.step)
     finally:
@@ -81,7 +72,7 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
     model = str(folder_of_model(run.parent)) if run.parent else run.base
     made = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
     made += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
-    for setting in spelled(run.changes):
+    for setting in setting_arguments(run.changes):
         made += ["--set", setting]
     if run.is_lora:
         made.append("--lora")
@@ -91,17 +82,17 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
 
 
 @dataclass(slots=True)
-class Watch:
+class TrainerWatch:
     """Brings what the trainer tells into the database: steps into the job, the newest losses into the run."""
 
     run: TrainingRun
     job: Job
     folder: Path
     stored: float = 0.0
-    tail: Tail = field(init=False)
+    tail: ProgressTail = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tail = Tail(self.folder / CURVE)
+        self.tail = ProgressTail(self.folder / CURVE)
 
     def step(self) -> int:
         line = self.tail.look()
@@ -144,12 +135,12 @@ def failure(folder: Path, status: int) -> Refusal:
     return Refusal("training_failed", said % {"status": status, "words": words}, _("Read its log."))
 
 
-def _trained(folder: Path, job: Job, progress: Progress) -> Trained:
+def _trained(folder: Path, job: Job, progress: Progress) -> TrainingResult:
     model = folder / MODEL
     config = read_json(model / "training.json") or read_json(folder / "training.json")
-    return Trained(
+    return TrainingResult(
         config=config,
-        metrics=Tail(folder / CURVE).look(),
+        metrics=ProgressTail(folder / CURVE).look(),
         files=files_in(model),
         sha256=sha256_of(model, lambda: progress.report(job.done)),
         **_tried(folder, job, progress),

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
-from preference.registry.files import CURVE, LOG, folder_of_run
-from preference.registry.models import TrainingRun
+from preference.runs.files import CURVE, LOG, folder_of_run
+from preference.runs.models import TrainingRun
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of

@@ -18,7 +18,8 @@ from jobs.models import Job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
-from preference.registry.models import Promotion, RegisteredModel, TrainingRun
+from preference.registry.models import Promotion, RegisteredModel
+from preference.runs.models import TrainingRun
 from projects.models import Event, Membership, Project, Protocol, Role
 from tests.api.conftest import Program
 from tests.preference.learning import snapshot_of

@@ -174,8 +174,8 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     from django.utils import timezone
 
     from jobs.models import Job, JobState
-    from preference.registry.models import TrainingRun
     from preference.registry.services.promotion import promote_model
+    from preference.runs.models import TrainingRun
     from tests.frontend.trained import evaluated, learns
     from tests.preference.learning import snapshot_of, trained_model, training
 

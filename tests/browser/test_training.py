@@ -14,7 +14,8 @@ from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from jobs.models import Job, JobState, Worker
 from preference.data.models.snapshots import Snapshot
-from preference.registry.models import RegisteredModel, TrainingRun
+from preference.registry.models import RegisteredModel
+from preference.runs.models import TrainingRun
 from projects.models import Project
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn

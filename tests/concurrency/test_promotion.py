@@ -17,7 +17,7 @@ from generation.protocol import Sampling
 from generation.services import Wish, request_candidates
 from jobs.selectors import live_workers
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import current_model
+from preference.registry.selectors.trained_models import current_model
 from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_generator

@@ -16,7 +16,7 @@ from config import doctor
 from config.doctor import Finding
 from generation.models import BackendKind, Generator
 from jobs.services import record_heartbeat
-from preference.registry.services.registry import remove_model
+from preference.registry.services.trained_models import remove_model
 from projects.models import Project
 from tests.disks import disk_of
 from tests.preference.learning import trained_model

@@ -18,10 +18,11 @@ from jobs.models import Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import LOST_AFTER, retry_job, take_over_lost_jobs
 from preference.data.models.snapshots import Snapshot
-from preference.registry.files import folder_of_model, folder_of_run
-from preference.registry.models import TrainingRun
+from preference.registry.files import folder_of_model
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
 from preference.runs.selectors import Point, curve_of
-from preference.runs.services import start_training
+from preference.runs.services.trainings import start_training
 from projects.models import Project
 from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.learning import snapshot_of

@@ -8,8 +8,9 @@ from uuid import uuid4
 from jobs.models import Job, JobState
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
-from preference.registry.files import CURVE, LOG, folder_of_run
-from preference.registry.models import RegisteredModel, TrainingRun
+from preference.registry.models import RegisteredModel
+from preference.runs.files import CURVE, LOG, folder_of_run
+from preference.runs.models import TrainingRun
 from preference.training.joint.recipe import quick
 from projects.models import Project
 

@@ -14,10 +14,12 @@ from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.models.snapshots import Snapshot
 from preference.data.storage import snapshots_root
-from preference.registry.files import files_in, folder_of_run, sha256_of
-from preference.registry.models import RegisteredModel, TrainingRun
-from preference.registry.services.registry import Trained, register_model
-from preference.runs.services import start_training
+from preference.registry.files import files_in, sha256_of
+from preference.registry.models import RegisteredModel
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
+from preference.runs.services.registration import TrainingResult, register_model
+from preference.runs.services.trainings import start_training
 from projects.models import Project
 
 WORDS = ["tea", "rain", "walk", "cat", "book", "song", "river", "lamp", "bread", "hill"]
@@ -99,7 +101,7 @@ def trained_model(
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_text(str(run.pk))
     Job.objects.filter(pk=run.job_id).update(state=JobState.DONE)
-    trained = Trained(
+    trained = TrainingResult(
         config={"commit": "abc123"},
         metrics={"loss": 1.5, "step": 8, "steps": 8},
         files=files_in(folder),
@@ -129,5 +131,5 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr("preference.runs.job.TRAINER", "tests.preference.fake_trainer")
     monkeypatch.setattr("preference.runs.job.CHECKER", "tests.preference.fake_checker")
     monkeypatch.setattr("preference.evaluation.job.EVALUATOR", "tests.preference.fake_evaluator")
-    monkeypatch.setattr("preference.registry.child_process.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("preference.child_process.LOOK_EVERY", 0.02)
     return monkeypatch

@@ -29,15 +29,15 @@ from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest
-from preference.data.models.exports import Export, FileType, Shape
+from preference.data.models.exports import Export, FileType, FormatName
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of, export_for, exports_of, file_of, missing_export
-from preference.data.selectors.formats import FROZEN, shapes_for
-from preference.data.selectors.frozen_dialogues import frozen_preview
-from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.formats import FROZEN, formats_for
+from preference.data.selectors.frozen_dialogues import preview_snapshot
+from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters, preview
 from preference.data.selectors.snapshots import usable_snapshots
-from preference.data.services.exports import LARGEST, checked_filters, remove_file, start_export
+from preference.data.services.exports import LARGEST, build_filters, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -48,7 +48,9 @@ PAGE_SIZE = 20
 
 class ExportForm(forms.Form):
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
-    format = forms.ChoiceField(label=gettext_lazy("Format"), choices=Shape.choices, initial=Shape.DIAMANTE)
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"), choices=FormatName.choices, initial=FormatName.DIAMANTE
+    )
     file_type = forms.ChoiceField(
         label=gettext_lazy("File type"),
         choices=FileType.choices,
@@ -141,7 +143,7 @@ def _listed(request: HttpRequest, project: Project, form: ExportForm, status: in
         "project": project,
         "title": _("Export"),
         "form": form,
-        "formats": [FORMATS[shape] for shape in shapes_for(project)],
+        "formats": [FORMATS[shape] for shape in formats_for(project)],
         "chosen_format": fitting(project, form["format"].value()),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
@@ -161,7 +163,7 @@ def _named_in(request: HttpRequest, form: ExportForm) -> dict[str, Any]:
 
 def fitting(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
     """The chosen format where there is data for it, else the first that there is data for."""
-    shapes = [str(shape.value) for shape in shapes_for(project) if snapshot is None or shape in FROZEN]
+    shapes = [str(shape.value) for shape in formats_for(project) if snapshot is None or shape in FROZEN]
     return chosen if chosen in shapes else shapes[0]
 
 
@@ -174,9 +176,9 @@ def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str
     unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
     snapshot = chosen.get("snapshot")
     format = fitting(project, chosen.get("format"), snapshot)
-    filters = checked_filters(splits, unreviewed, withheld)
-    seen = frozen_preview(snapshot, filters) if snapshot else preview(project, filters, format)
-    draws = Draws(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
+    filters = build_filters(splits, unreviewed, withheld)
+    seen = preview_snapshot(snapshot, filters) if snapshot else preview(project, filters, format)
+    draws = DrawSettings(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
     wanted = Wanted(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
     steps = [] if seen.leaving else steps_in(user, project)
     here = reverse("exports", args=[project.slug])
@@ -200,7 +202,7 @@ class Wanted:
     filters: Filters
     file_type: str = FileType.JSONL
     snapshot: Snapshot | None = None
-    draws: Draws = field(default_factory=Draws)
+    draws: DrawSettings = field(default_factory=DrawSettings)
 
 
 def command_for(slug: str, wanted: Wanted) -> str:
@@ -213,14 +215,16 @@ def command_for(slug: str, wanted: Wanted) -> str:
     options += [] if every else [["--split", split] for split in filters.splits]
     if not wanted.snapshot:
         options += [["--include-unreviewed"]] if filters.include_unreviewed else []
-        options += [["--include-withheld"]] if filters.include_withheld and shape.name == Shape.DIQAD else []
+        options += (
+            [["--include-withheld"]] if filters.include_withheld and shape.name == FormatName.DIQAD else []
+        )
     options += _draw_options(wanted.draws) if shape.draws else []
     options += [["--output", f"{slug}-{shape.name}.{shape.extension(wanted.file_type)}"]]
     lines = [["python", "manage.py", "export_dataset", slug], *options]
     return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
-def _draw_options(draws: Draws) -> list[list[str]]:
+def _draw_options(draws: DrawSettings) -> list[list[str]]:
     numbers = {"--seed": draws.seed, "--epoch": draws.epoch}
     options = [[name, str(value)] for name, value in numbers.items() if value]
     return [*options, *([] if draws.random else [["--no-random"]])]
@@ -242,7 +246,8 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "format": FORMATS[export.format],
         "splits": [Split(split).label for split in filters.splits],
         "command": command_for(
-            slug, Wanted(export.format, filters, export.file_type, export.snapshot, Draws.of(export.draws))
+            slug,
+            Wanted(export.format, filters, export.file_type, export.snapshot, DrawSettings.of(export.draws)),
         ),
         "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),

@@ -38,7 +38,7 @@ from preference.data.selectors.snapshots import (
     snapshot_for,
     snapshots_of,
 )
-from preference.data.services.exports import LARGEST, checked_filters
+from preference.data.services.exports import LARGEST, build_filters
 from preference.data.services.snapshots import (
     NAME_CHARS,
     is_in_use,
@@ -141,7 +141,7 @@ def _listed(request: HttpRequest, project: Project, form: SnapshotForm, status: 
 def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
     """What would be frozen, what it would lack, and the same on the command line."""
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
-    filters = checked_filters(splits, bool(chosen.get("include_unreviewed")))
+    filters = build_filters(splits, bool(chosen.get("include_unreviewed")))
     seen = preview(project, filters)
     steps = [] if seen.leaving else steps_in(user, project)
     return {

@@ -25,13 +25,13 @@ from frontend.pages.learning.training_form import base_name
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
+from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import usable_snapshots
 from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import evaluation_for
 from preference.evaluation.services import start_evaluation
-from preference.registry.child_process import QUEUE
-from preference.registry.selectors.bases import bases_for
+from preference.registry.selectors.bases import selectable_bases
 from projects.models import Project
 
 
@@ -49,7 +49,7 @@ class EvaluationForm(forms.Form):
 
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, model: str = "") -> None:
         super().__init__(data, initial={"model": model} if model else None)
-        named = [(base.name, base_name(base)) for base in bases_for(user, project)]
+        named = [(base.name, base_name(base)) for base in selectable_bases(user, project)]
         chosen = cast("forms.ChoiceField", self.fields["model"])
         chosen.choices = [(model, model)] if model else named
         if model:

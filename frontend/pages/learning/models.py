@@ -28,10 +28,10 @@ from frontend.pages.learning.training import snapshot_url, trainable_project
 from frontend.pages.learning.training_form import named_settings
 from jobs.models import LIVE_STATES, JobState
 from jobs.selectors import live_workers
+from preference.child_process import QUEUE
 from preference.evaluation.selectors import Comparison, comparisons_of, evaluations_of
-from preference.registry.child_process import QUEUE
 from preference.registry.models import RegisteredModel
-from preference.registry.selectors.models import (
+from preference.registry.selectors.trained_models import (
     children_of,
     current_model,
     lineage_of,
@@ -41,7 +41,7 @@ from preference.registry.selectors.models import (
     promotions_of,
 )
 from preference.registry.services.promotion import promote_model, roll_back
-from preference.registry.services.registry import remove_model, update_model
+from preference.registry.services.trained_models import remove_model, update_model
 from preference.runs.selectors import runs_of
 from projects.models import Project
 

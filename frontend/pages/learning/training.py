@@ -25,13 +25,15 @@ from frontend.pages.projects.project_steps import url_of
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job
+from preference.child_process import QUEUE
 from preference.data.selectors.snapshots import usable_snapshots
-from preference.registry.child_process import QUEUE
-from preference.registry.files import folder_of_run, read_json
-from preference.registry.models import RegisteredModel, TrainingRun
-from preference.registry.services.registry import check_trainable
+from preference.registry.files import read_json
+from preference.registry.models import RegisteredModel
+from preference.registry.services.trained_models import check_trainable
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
 from preference.runs.selectors import Curve, curve_of, log_of, run_for, runs_of
-from preference.runs.services import remove_run_files, resume_training, start_training
+from preference.runs.services.trainings import remove_run_files, resume_training, start_training
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for

@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import held_out, usable_snapshots
-from preference.registry.models import TrainingRun
-from preference.registry.selectors.bases import Base, bases_for
-from preference.runs.services import spelled
+from preference.registry.selectors.bases import BaseModel, selectable_bases
+from preference.runs.models import TrainingRun
+from preference.runs.services.trainings import setting_arguments
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecipe, with_lora
@@ -108,7 +108,7 @@ class TrainingForm(forms.Form):
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, **named: Any) -> None:
         """named: what a link to the page chose already."""
         super().__init__(data, initial={name: value for name, value in named.items() if value})
-        self.bases = bases_for(user, project)
+        self.bases = selectable_bases(user, project)
         snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
         snapshots.queryset = usable_snapshots(project)
         self.newest = snapshots.queryset.first()
@@ -184,7 +184,7 @@ def named_settings(values: dict[str, Any]) -> list[tuple[str, str]]:
     return [(str(label), shown(name, values[name])) for name, label in SETTINGS.items() if name in values]
 
 
-def base_name(base: Base) -> str:
+def base_name(base: BaseModel) -> str:
     return base.parent.slug if base.parent else source_name(base.source)
 
 
@@ -269,7 +269,7 @@ def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None
         return None
     recipe = with_lora(RECIPES[name]()) if chosen.get("is_lora") else RECIPES[name]()
     try:
-        return with_settings(recipe, spelled(form.changes()) if form.is_bound else [])
+        return with_settings(recipe, setting_arguments(form.changes()) if form.is_bound else [])
     except TrainingError:
         return None
 

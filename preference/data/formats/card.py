@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dialogues.models import Action, Dialogue, Split
-from preference.data.formats.replies import Drawn, replies_of
+from preference.data.formats.replies import DrawContext, replies_of
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.shortages import shortages
 
@@ -60,7 +60,7 @@ class CardCounts:
         column.dialogues += 1
         column.utterances += len(conversation)
         column.characters += sum(len(one["utterance"]) for one in conversation)
-        column.replies += sum(1 for _reply in replies_of(row, Drawn()))
+        column.replies += sum(1 for _reply in replies_of(row, DrawContext()))
         self.longest = max(self.longest, len(conversation))
         for one in conversation:
             if one["response_candidates"]:

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from dialogues.models import Dialogue
 from preference.data.formats import dialeval, diamante, diqad, judgements, pairs, quadruples, sft
-from preference.data.formats.replies import Drawn
-from preference.data.models.exports import FileType, Shape
+from preference.data.formats.replies import DrawContext
+from preference.data.models.exports import FileType, FormatName
 from preference.data.selectors.selection import Selection
 
 Row = dict[str, Any]
@@ -34,7 +34,7 @@ class ExportFormat:
     example: str
     rows: Callable[[Selection, Sequence[Dialogue]], Iterator[Row]] | None
     is_array: bool = False
-    rows_of: Callable[[Mapping[str, Any], Drawn], Iterator[Row]] | None = None
+    rows_of: Callable[[Mapping[str, Any], DrawContext], Iterator[Row]] | None = None
     draws: bool = False
 
     def extension(self, file_type: str = FileType.JSONL) -> str:
@@ -42,13 +42,13 @@ class ExportFormat:
             return "parquet"
         return "json" if self.is_array else "jsonl"
 
-    def live_rows(self, selection: Selection, page: Sequence[Dialogue], drawn: Drawn) -> Iterator[Row]:
+    def live_rows(self, selection: Selection, page: Sequence[Dialogue], drawn: DrawContext) -> Iterator[Row]:
         """The rows of one page of a project as it is."""
         if self.rows is not None:
             return self.rows(selection, page)
         return self.frozen_rows(diamante.rows(selection, page), drawn)
 
-    def frozen_rows(self, page: Iterable[Mapping[str, Any]], drawn: Drawn) -> Iterator[Row]:
+    def frozen_rows(self, page: Iterable[Mapping[str, Any]], drawn: DrawContext) -> Iterator[Row]:
         """The rows of one page of a frozen data set."""
         if self.rows_of is None:
             raise NotImplementedError(f"{self.name} is not made from a frozen data set")
@@ -58,7 +58,7 @@ class ExportFormat:
 
 _ALL = [
     ExportFormat(
-        Shape.DIAMANTE.value,
+        FormatName.DIAMANTE.value,
         _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
           "import_dialogues reads it back."),
         diamante.VERSION,
@@ -68,7 +68,7 @@ _ALL = [
         rows_of=diamante.rows_of,
     ),
     ExportFormat(
-        Shape.QUADRUPLES.value,
+        FormatName.QUADRUPLES.value,
         _("A row a turn: its context, the human reply, a candidate that is unlike it, and a reply of another dialogue. "
           "Both are drawn anew for every epoch."),
         quadruples.VERSION,
@@ -79,7 +79,7 @@ _ALL = [
         draws=True,
     ),
     ExportFormat(
-        Shape.SFT.value,
+        FormatName.SFT.value,
         _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
           "(conversational prompt and completion)."),
         sft.VERSION,
@@ -89,7 +89,7 @@ _ALL = [
         rows_of=sft.rows_of_row,
     ),
     ExportFormat(
-        Shape.PREFERENCE.value,
+        FormatName.PREFERENCE.value,
         _("A row a pair: the reply that was sent, and one that was not: a candidate left aside, the source before it "
           "was edited, or a random reply of another dialogue. As TRL's DPOTrainer takes them."),
         pairs.VERSION,
@@ -101,7 +101,7 @@ _ALL = [
         draws=True,
     ),
     ExportFormat(
-        Shape.REWARD.value,
+        FormatName.REWARD.value,
         _("The same pairs, the conversation before the reply inside both, as TRL's RewardTrainer takes them."),
         pairs.VERSION,
         '{"chosen": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello, you!"}],'
@@ -111,7 +111,7 @@ _ALL = [
         draws=True,
     ),
     ExportFormat(
-        Shape.KTO.value,
+        FormatName.KTO.value,
         _("A row a reply: true for the one that was sent, false for those that were not, as TRL's KTOTrainer takes "
           "them."),
         pairs.VERSION,
@@ -122,7 +122,7 @@ _ALL = [
         draws=True,
     ),
     ExportFormat(
-        Shape.JUDGEMENTS.value,
+        FormatName.JUDGEMENTS.value,
         _("A row a judgement: in authoring the action of every turn, undone ones marked, and every expert's verdict; "
           "in labelling every answer of every person; with pseudonyms in the place of names, and the seconds it took."),
         judgements.VERSION,
@@ -131,7 +131,7 @@ _ALL = [
         judgements.rows,
     ),
     ExportFormat(
-        Shape.DIALEVAL.value,
+        FormatName.DIALEVAL.value,
         _("One JSON array: every helpdesk dialogue with the nuggets and the quality that each annotator gave it. "
           "import_dialogues reads it back."),
         dialeval.VERSION,
@@ -141,7 +141,7 @@ _ALL = [
         is_array=True,
     ),
     ExportFormat(
-        Shape.DIQAD.value,
+        FormatName.DIQAD.value,
         _("A row a dialogue: its final quality label with reasons, and every judgement under a pseudonym. Private data "
           "(-1, -2) and abandoned dialogues are kept back unless asked for."),
         diqad.VERSION,

@@ -7,8 +7,8 @@ from typing import Any
 from annotation.labelling.schema.questions import Nugget, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import current_schema, load_schema
 from dialogues.models import Dialogue
-from preference.data.formats.labels import Answered, submissions_on
-from preference.data.selectors.selection import Said, Selection
+from preference.data.formats.labels import LiveSubmission, live_submissions_on
+from preference.data.selectors.selection import Selection, UtteranceText
 
 VERSION = "1"
 NOTHING = {"customer": "CNaN", "helpdesk": "HNaN"}
@@ -20,7 +20,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
     current = current_schema(selection.project)
     asked = _nugget_question(load_schema(current)) if current else None
     labels = _Labels(asked.key, _nothing(asked)) if asked else None
-    answered, spoken = submissions_on(page), selection.said(page, metadata=True)
+    answered, spoken = live_submissions_on(page), selection.said(page, metadata=True)
     for dialogue in page:
         utterances = spoken.get(dialogue.pk)
         if utterances is None:
@@ -38,7 +38,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         }
 
 
-def _reviewed(answered: Sequence[Answered]) -> dict[str, Any]:
+def _reviewed(answered: Sequence[LiveSubmission]) -> dict[str, Any]:
     """With which batch the labels were reviewed; nothing where there are no batches, as in the format's own files."""
     one = answered[0] if answered else None
     return (
@@ -52,7 +52,7 @@ def _nugget_question(schema: QuestionSchema) -> Question | None:
     return next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
 
 
-def _turn(utterance: Said) -> dict[str, Any]:
+def _turn(utterance: UtteranceText) -> dict[str, Any]:
     extra = dict(utterance.metadata)
     parts = extra.pop("parts", None) or utterance.text.split("\n")
     return {"sender": utterance.speaker, "utterances": parts, **extra}
@@ -77,7 +77,7 @@ def _nothing(question: Question) -> dict[tuple[str, Any], str]:
 
 
 def _annotation(
-    answered: Answered, labels: _Labels | None, utterances: Sequence[Said], *, as_text: bool
+    answered: LiveSubmission, labels: _Labels | None, utterances: Sequence[UtteranceText], *, as_text: bool
 ) -> dict[str, Any]:
     answers = answered.answers
     made: dict[str, Any] = {}

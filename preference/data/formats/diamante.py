@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue, Utterance
-from preference.data.formats.replies import Drawn
+from preference.data.formats.replies import DrawContext
 from preference.data.selectors.selection import Selection
 
 VERSION = "2"
@@ -20,7 +20,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             yield row(dialogue, utterances[dialogue.pk])
 
 
-def rows_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     """A frozen row is one already."""
     yield dict(row)
 

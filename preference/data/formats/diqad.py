@@ -5,7 +5,7 @@ from typing import Any
 
 from dialogues.models import Dialogue
 from preference.data.formats.judgements import pseudonym
-from preference.data.formats.labels import Answered, Final, finals_on, submissions_on
+from preference.data.formats.labels import Final, LiveSubmission, final_labels_on, live_submissions_on
 from preference.data.selectors.selection import WITHHELD, Selection
 
 VERSION = "1"
@@ -16,7 +16,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
 
     Others are counted in selection.left_out, or have a row too where the filters say so.
     """
-    finals, answered = finals_on(page), submissions_on(page)
+    finals, answered = final_labels_on(page), live_submissions_on(page)
     spoken = selection.said(page)
     for dialogue in page:
         utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
@@ -47,7 +47,7 @@ def _reasons(final: Final) -> list[Any]:
     return list(answers.get(f"reasons_{answers.get('quality')}") or [])
 
 
-def _judgement(dialogue: Dialogue, one: Answered) -> dict[str, Any]:
+def _judgement(dialogue: Dialogue, one: LiveSubmission) -> dict[str, Any]:
     return {
         "annotator": pseudonym(dialogue.project_id, one.annotator_id),
         **one.answers["dialogue"],

@@ -16,8 +16,8 @@ from dialogues.models import Split
 from jobs.models import Job
 from jobs.progress import Progress
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.writing import export_to
-from preference.data.models.exports import FileType, Shape
+from preference.data.formats.writing import write_export_file
+from preference.data.models.exports import FileType, FormatName
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import frozen, verified
 
@@ -25,7 +25,7 @@ TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
 Pushed = dict[str, Any]
 
 
-def carry_out_push(job: Job, progress: Progress) -> Pushed:
+def run_push_job(job: Job, progress: Progress) -> Pushed:
     """Push the snapshot's files as they are, and its splits as Parquet that load_dataset() reads.
 
     Running again after a kill pushes again: a Hub keeps what it has.
@@ -80,7 +80,7 @@ def _as_parquet(snapshot: Snapshot, folder: Path) -> dict[str, str]:
         source = frozen(snapshot, (split,))
         if source.count():
             path = folder / f"{split}.parquet"
-            export_to(path, FORMATS[Shape.DIAMANTE], source, file_type=FileType.PARQUET)
+            write_export_file(path, FORMATS[FormatName.DIAMANTE], source, file_type=FileType.PARQUET)
             made[split] = str(path)
     return made
 

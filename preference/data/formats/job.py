@@ -6,15 +6,15 @@ from typing import Any
 from jobs.models import Job
 from jobs.progress import Progress
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.writing import Source, export_to
+from preference.data.formats.writing import Source, write_export_file
 from preference.data.models.exports import Export
 from preference.data.selectors.frozen_dialogues import frozen, verified
-from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters, select
 from preference.data.storage import exports_root, folder_of
 
 
-def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
+def run_export_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Write the file of the job's export; running again after a kill writes it anew."""
     export = Export.objects.select_related("project", "snapshot__project").get(job=job)
     source = source_of(export)
@@ -23,13 +23,13 @@ def carry_out_export(job: Job, progress: Progress) -> dict[str, Any]:
     made, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
     name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
     target = folder_of(export.pk) / name
-    manifest = export_to(
+    manifest = write_export_file(
         target,
         FORMATS[export.format],
         source,
         at=progress.report,
         file_type=export.file_type,
-        draws=Draws.of(export.draws),
+        draws=DrawSettings.of(export.draws),
     )
     progress.heartbeat()
     export.path = str(target.relative_to(exports_root()))

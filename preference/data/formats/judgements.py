@@ -16,7 +16,7 @@ from django.conf import settings
 from annotation.authoring.models import Turn
 from annotation.expert_review.models import ExpertReview
 from dialogues.models import Dialogue
-from preference.data.formats.labels import judgements_on
+from preference.data.formats.labels import revisions_on
 from preference.data.selectors.selection import Selection
 from projects.models import Protocol
 
@@ -68,7 +68,7 @@ def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
 
 def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     """Dialogue by dialogue, person by person, all revisions: one row an answer, the dialogue's before utterances'."""
-    submissions = judgements_on(page)
+    submissions = revisions_on(page)
     for dialogue in page:
         for one in submissions.get(dialogue.pk, []):
             made = {

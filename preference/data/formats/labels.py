@@ -22,7 +22,7 @@ from dialogues.models import Dialogue
 LONG_NUMBER = re.compile(r"\d{19}")
 
 
-class Answered(NamedTuple):
+class LiveSubmission(NamedTuple):
     """A live submission, and the batch with which it was reviewed."""
 
     dialogue_id: int
@@ -73,15 +73,15 @@ class Final(NamedTuple):
     review: str | None
 
 
-def submissions_on(page: Sequence[Dialogue]) -> dict[int, list[Answered]]:
+def live_submissions_on(page: Sequence[Dialogue]) -> dict[int, list[LiveSubmission]]:
     """The live ones by dialogue, in the order in which its annotators took it up."""
-    found: dict[int, list[Answered]] = defaultdict(list)
+    found: dict[int, list[LiveSubmission]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).filter(superseded_at=None).values_list(*ANSWERED):
-        found[dialogue].append(Answered(dialogue, person, _parsed(text), *rest))
+        found[dialogue].append(LiveSubmission(dialogue, person, _parsed(text), *rest))
     return found
 
 
-def judgements_on(page: Sequence[Dialogue]) -> dict[int, list[Judged]]:
+def revisions_on(page: Sequence[Dialogue]) -> dict[int, list[Judged]]:
     """Every revision by dialogue, person by person."""
     found: dict[int, list[Judged]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).values_list(*JUDGED):
@@ -97,7 +97,7 @@ def _ordered(page: Sequence[Dialogue]) -> QuerySet[Submission]:
     return kept.order_by("task__dialogue_id", "assignment_id", "revision")
 
 
-def finals_on(page: Sequence[Dialogue]) -> dict[int, Final]:
+def final_labels_on(page: Sequence[Dialogue]) -> dict[int, Final]:
     """The live final label by dialogue."""
     rows = FinalLabel.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(dialogue__id__any_of=[dialogue.pk for dialogue in page], superseded_at=None)

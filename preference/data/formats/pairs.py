@@ -7,14 +7,14 @@ random reply of another dialogue. TRL's trainers read their own columns and leav
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from preference.data.formats.replies import RANDOM, Candidate, Drawn, Reply, replies_of
+from preference.data.formats.replies import RANDOM, Candidate, DrawContext, Reply, replies_of
 from preference.data.formats.sft import message
 
 VERSION = "1"
 Message = dict[str, str]
 
 
-def preference_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def preference_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     """A row a pair, with explicit prompt."""
     for reply, rejected in _judged(row, drawn):
         prompt, chosen = _prompt(reply), [_answer(reply.human)]
@@ -27,7 +27,7 @@ def preference_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, 
             }
 
 
-def reward_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def reward_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     """A row a pair, the prompt inside both."""
     for reply, rejected in _judged(row, drawn):
         prompt = _prompt(reply)
@@ -36,7 +36,7 @@ def reward_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]
             yield {"chosen": chosen, "rejected": [*prompt, _answer(one.text)]}
 
 
-def kto_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def kto_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     """A row a reply: true for the one that was sent, false for what it was preferred to."""
     for reply, rejected in _judged(row, drawn):
         prompt = _prompt(reply)
@@ -45,12 +45,12 @@ def kto_rows(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
             yield {"prompt": prompt, "completion": [_answer(one.text)], "label": False}
 
 
-def _judged(row: Mapping[str, Any], drawn: Drawn) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
+def _judged(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
     for reply in replies_of(row, drawn):
         yield reply, [*reply.rejected, *_random(reply, drawn)]
 
 
-def _random(reply: Reply, drawn: Drawn) -> list[Candidate]:
+def _random(reply: Reply, drawn: DrawContext) -> list[Candidate]:
     if not drawn.draws.random:
         return []
     text = drawn.random_reply(reply, not_=[one.text for one in reply.rejected])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from preference.data.formats.catalogue import Row
-from preference.data.formats.writing import Counted
+from preference.data.formats.writing import HashingWriter
 
 ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes
 
@@ -113,7 +113,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 class ParquetRows:
     """A RowWriter. A row group is written as soon as it is full, so that memory does not grow with the file."""
 
-    def __init__(self, out: Counted, shape: str) -> None:
+    def __init__(self, out: HashingWriter, shape: str) -> None:
         self.rows = 0
         self._schema = SCHEMAS[shape]
         self._waiting: list[Row] = []
@@ -141,7 +141,7 @@ class _Sink:
 
     closed = False
 
-    def __init__(self, out: Counted) -> None:
+    def __init__(self, out: HashingWriter) -> None:
         self._out = out
 
     def write(self, data: Any) -> int:

@@ -7,7 +7,7 @@ of the same split; both anew in every epoch.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from preference.data.formats.replies import Candidate, Drawn, Reply, replies_of
+from preference.data.formats.replies import Candidate, DrawContext, Reply, replies_of
 from preference.training.joint.data import Turn
 from preference.training.joint.quadruples import least_similar
 
@@ -15,7 +15,7 @@ VERSION = "1"
 SIMILAR = 5
 
 
-def rows_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     for reply in replies_of(row, drawn):
         model = _model_reply(reply, drawn)
         random_reply = drawn.random_reply(reply, not_=[model.text])
@@ -34,7 +34,7 @@ def rows_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
         }
 
 
-def _model_reply(reply: Reply, drawn: Drawn) -> Candidate:
+def _model_reply(reply: Reply, drawn: DrawContext) -> Candidate:
     by_text = {one.text: one for one in reply.rejected}
     turn = Turn(reply.position, reply.human, tuple(by_text), reply.action, reply.model_version)
     among = sorted(least_similar(turn, SIMILAR))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from preference.data.selectors.random_replies import SYSTEM, Draws, RandomReplies, squeezed
-from preference.data.selectors.selection import Said
+from preference.data.selectors.random_replies import SYSTEM, DrawSettings, ReplyPool, normalize_spaces
+from preference.data.selectors.selection import UtteranceText
 
 BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
 
@@ -27,8 +27,8 @@ class Reply(NamedTuple):
     dialogue_id: str
     split: str
     position: int
-    context: Sequence[Said]
-    said: Said
+    context: Sequence[UtteranceText]
+    said: UtteranceText
     action: str
     model_version: str
     rejected: Sequence[Candidate]
@@ -39,14 +39,14 @@ class Reply(NamedTuple):
 
 
 @dataclass(slots=True)
-class Drawn:
+class DrawContext:
     """What a shape draws from while it writes.
 
     skipped: turns that gave no row, or no random pair, by the reason; it counts while it writes.
     """
 
-    draws: Draws = field(default_factory=Draws)
-    replies: RandomReplies = field(default_factory=RandomReplies)
+    draws: DrawSettings = field(default_factory=DrawSettings)
+    replies: ReplyPool = field(default_factory=ReplyPool)
     skipped: dict[str, int] = field(default_factory=dict)
 
     def skip(self, reason: str) -> None:
@@ -55,13 +55,13 @@ class Drawn:
     def random_reply(self, reply: Reply, *, not_: Sequence[str] = ()) -> str | None:
         """A reply of another dialogue of the split that is neither what was sent nor any of not_."""
         generator = self.draws.generator(f"random/{reply.dialogue_id}", reply.position)
-        known = {squeezed(text) for text in (reply.human, *not_)}
+        known = {normalize_spaces(text) for text in (reply.human, *not_)}
         return self.replies.other(reply.split, reply.dialogue_id, known, generator)
 
 
-def replies_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[Reply]:
+def replies_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[Reply]:
     """The replies that had a usable candidate; the opening is no reply."""
-    said = said_in(row)
+    said = utterances_in(row)
     for position, one in enumerate(row["conversation"]):
         if not position or said[position].speaker.lower() == SYSTEM:
             continue
@@ -81,10 +81,10 @@ def replies_of(row: Mapping[str, Any], drawn: Drawn) -> Iterator[Reply]:
         )
 
 
-def said_in(row: Mapping[str, Any]) -> list[Said]:
+def utterances_in(row: Mapping[str, Any]) -> list[UtteranceText]:
     """Its utterances, where only the words count."""
     return [
-        Said(0, position, one["speaker"], one["utterance"])
+        UtteranceText(0, position, one["speaker"], one["utterance"])
         for position, one in enumerate(row["conversation"])
     ]
 
@@ -94,12 +94,12 @@ def _rejected(one: Mapping[str, Any]) -> list[Candidate]:
     candidates: Sequence[str] = one["response_candidates"]
     versions = one.get("candidate_versions") or [one.get("model_version", "")] * len(candidates)
     source = one.get("source") if one.get("action") == "revise" else None
-    known, rejected = {squeezed(one["utterance"])}, []
+    known, rejected = {normalize_spaces(one["utterance"])}, []
     # The source first: where another candidate has the same words, they are those before the edit.
     places = sorted(range(len(candidates)), key=lambda place: place != source)
     for place in places:
         text = candidates[place]
-        if (words := squeezed(text)) and words not in known:
+        if (words := normalize_spaces(text)) and words not in known:
             known.add(words)
             origin = BEFORE_EDIT if place == source else UNSELECTED
             rejected.append(Candidate(text, versions[place], origin))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue
-from preference.data.formats.replies import Drawn, said_in
+from preference.data.formats.replies import DrawContext, utterances_in
 from preference.data.selectors.random_replies import SYSTEM
-from preference.data.selectors.selection import Said, Selection
+from preference.data.selectors.selection import Selection, UtteranceText
 
 VERSION = "1"
 # What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
@@ -23,12 +23,12 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         yield from rows_of(utterances.get(dialogue.pk, []))
 
 
-def rows_of_row(row: Mapping[str, Any], drawn: Drawn) -> Iterator[dict[str, Any]]:
+def rows_of_row(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
     """From a row of the shape `diamante`."""
-    yield from rows_of(said_in(row))
+    yield from rows_of(utterances_in(row))
 
 
-def rows_of(utterances: Sequence[Said]) -> Iterator[dict[str, Any]]:
+def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
     """A row for every reply of one dialogue; the opening is no reply."""
     models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
     for end, reply in enumerate(utterances):
@@ -36,7 +36,7 @@ def rows_of(utterances: Sequence[Said]) -> Iterator[dict[str, Any]]:
             yield row(utterances[:end], reply)
 
 
-def row(context: Sequence[Said], reply: Said) -> dict[str, Any]:
+def row(context: Sequence[UtteranceText], reply: UtteranceText) -> dict[str, Any]:
     """The replying speaker's utterances are the assistant's, everybody else's the user's."""
     return {
         "prompt": [message(utterance, reply.speaker) for utterance in context],
@@ -44,7 +44,7 @@ def row(context: Sequence[Said], reply: Said) -> dict[str, Any]:
     }
 
 
-def message(utterance: Said, speaker: str) -> dict[str, str]:
+def message(utterance: UtteranceText, speaker: str) -> dict[str, str]:
     if utterance.speaker.lower() == SYSTEM:
         return {"role": SYSTEM, "content": utterance.text}
     return {"role": "assistant" if utterance.speaker == speaker else "user", "content": utterance.text}

@@ -13,7 +13,7 @@ from jobs.models import Job
 from jobs.progress import Progress
 from preference.data.formats import diamante
 from preference.data.formats.card import CardCounts, readme
-from preference.data.formats.writing import Counted, code_version, encode
+from preference.data.formats.writing import HashingWriter, code_version, encode
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
 from preference.data.selectors.selection import Filters, Selection, select
@@ -24,7 +24,7 @@ from projects.models import DialogueLanguage
 SCHEMA_VERSION = f"diamante/{diamante.VERSION}"
 
 
-def carry_out_snapshot(job: Job, progress: Progress) -> dict[str, Any]:
+def run_snapshot_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Write the folder of the job's snapshot; running again after a kill writes it anew, or finds it finished."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
     if not snapshot.path:
@@ -65,7 +65,7 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
 
 def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Progress) -> dict[str, Any]:
     with (folder / DIALOGUES).open("wb") as out:
-        file, counts = Counted(out), CardCounts()
+        file, counts = HashingWriter(out), CardCounts()
         _write_dialogues(selection, file, counts, progress)
         _to_disk(out)
     facts = {
@@ -81,7 +81,7 @@ def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Pro
         "card": counts.as_json(selection.filters.splits),
     }
     with (folder / CARD).open("wb") as out:
-        card = Counted(out)
+        card = HashingWriter(out)
         card.put(readme(snapshot, facts).encode())
         _to_disk(out)
     facts["files"][CARD] = {"bytes": card.bytes, "sha256": card.digest.hexdigest()}
@@ -91,7 +91,9 @@ def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Pro
     return facts
 
 
-def _write_dialogues(selection: Selection, file: Counted, counts: CardCounts, progress: Progress) -> None:
+def _write_dialogues(
+    selection: Selection, file: HashingWriter, counts: CardCounts, progress: Progress
+) -> None:
     done = 0
     for page in selection.pages():
         utterances = selection.utterances(page)

@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from jobs.garbage_collection import manual_garbage_collection
 from preference.data.formats.catalogue import ExportFormat, Row
-from preference.data.formats.replies import Drawn
+from preference.data.formats.replies import DrawContext
 from preference.data.models.exports import FileType
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, SnapshotName
-from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows
+from preference.data.selectors.random_replies import DrawSettings, reply_pool_of_project, reply_pool_of_rows
 from preference.data.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[3]
@@ -28,7 +28,7 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 AT_ONCE = 256 * 1024  # bytes that go to the file, hashed together
 At = Callable[[int], None]
 Source = Selection | FrozenDialogues
-Data = bytes  # Counted counts under that name
+Data = bytes  # HashingWriter counts under that name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class RowWriter(Protocol):
 
 
 @dataclass(slots=True)
-class Counted:
+class HashingWriter:
     """A file that counts and hashes what goes through it."""
 
     out: IO[bytes]
@@ -108,7 +108,7 @@ class Counted:
 class _Lines:
     """JSON Lines, or one array."""
 
-    out: Counted
+    out: HashingWriter
     is_array: bool = False
     rows: int = 0
     waiting: list[bytes] = field(default_factory=list)
@@ -142,13 +142,13 @@ def export(
     at: At = lambda dialogues: None,
     *,
     file_type: str = FileType.JSONL,
-    draws: Draws | None = None,
+    draws: DrawSettings | None = None,
 ) -> Manifest:
     """Write every row that a project's selection, or a frozen data set, gives.
 
     at: told after every page how many dialogues are done.
     """
-    file, dialogues = Counted(out), 0
+    file, dialogues = HashingWriter(out), 0
     writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
     source.left_out.clear()
     with manual_garbage_collection():
@@ -179,7 +179,7 @@ def export(
     )
 
 
-def _writer(format: ExportFormat, file: Counted, file_type: str) -> RowWriter:
+def _writer(format: ExportFormat, file: HashingWriter, file_type: str) -> RowWriter:
     if file_type != FileType.PARQUET:
         return _Lines(file, format.is_array)
     # Here, since a web process and most exports never need Arrow.
@@ -188,29 +188,29 @@ def _writer(format: ExportFormat, file: Counted, file_type: str) -> RowWriter:
     return ParquetRows(file, format.name)
 
 
-def _drawn(format: ExportFormat, source: Source, draws: Draws | None) -> Drawn:
-    draws = draws or Draws()
+def _drawn(format: ExportFormat, source: Source, draws: DrawSettings | None) -> DrawContext:
+    draws = draws or DrawSettings()
     if not format.draws:
-        return Drawn(draws)
+        return DrawContext(draws)
     if isinstance(source, FrozenDialogues):
-        return Drawn(draws, drawn_from_rows(source.rows(), source.filters.splits, draws))
-    return Drawn(draws, drawn_from(source, draws))
+        return DrawContext(draws, reply_pool_of_rows(source.rows(), source.filters.splits, draws))
+    return DrawContext(draws, reply_pool_of_project(source, draws))
 
 
-def _rows(format: ExportFormat, source: Source, page: list[Any], drawn: Drawn) -> Iterator[Row]:
+def _rows(format: ExportFormat, source: Source, page: list[Any], drawn: DrawContext) -> Iterator[Row]:
     if isinstance(source, FrozenDialogues):
         return format.frozen_rows(page, drawn)
     return format.live_rows(source, page, drawn)
 
 
-def export_to(
+def write_export_file(
     path: Path,
     format: ExportFormat,
     source: Source,
     at: At = lambda dialogues: None,
     *,
     file_type: str = FileType.JSONL,
-    draws: Draws | None = None,
+    draws: DrawSettings | None = None,
 ) -> Manifest:
     """Write `path` and `path`.manifest.json, replacing what is there only when all of it is written.
 

@@ -11,7 +11,7 @@ from preference.data.models.snapshots import Snapshot
 from projects.models import Project
 
 
-class Shape(models.TextChoices):
+class FormatName(models.TextChoices):
     """The shapes in which data leaves; preference.data.formats writes them."""
 
     DIAMANTE = "diamante", _("Dialogues with candidates and actions")
@@ -42,7 +42,7 @@ class Export(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="exports")
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="export")
-    format = models.CharField(max_length=20, choices=Shape)
+    format = models.CharField(max_length=20, choices=FormatName)
     file_type = models.CharField(max_length=7, choices=FileType, default=FileType.JSONL)
     filters = models.JSONField(default=dict)
     snapshot = models.ForeignKey(Snapshot, null=True, on_delete=models.SET_NULL, related_name="exports")

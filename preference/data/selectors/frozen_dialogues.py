@@ -75,7 +75,7 @@ def frozen(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenD
         filters,
         folder_of_snapshot(snapshot) / DIALOGUES,
         {"id": str(snapshot.pk), "name": snapshot.name, "sha256": snapshot.sha256},
-        frozen_preview(snapshot, filters).leaving,
+        preview_snapshot(snapshot, filters).leaving,
     )
 
 
@@ -117,7 +117,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def frozen_preview(snapshot: Snapshot, filters: Filters) -> Preview:
+def preview_snapshot(snapshot: Snapshot, filters: Filters) -> Preview:
     """How many of its dialogues are in the chosen splits."""
     columns = {one["split"]: one["dialogues"] for one in snapshot.card.get("splits", [])}
     leaving = sum(columns.get(split, 0) for split in filters.splits)

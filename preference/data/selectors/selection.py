@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 from annotation.labelling.models.labels import FinalLabel
 from annotation.tasks.models.rounds import Batch, RoundState
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
-from preference.data.models.exports import Shape
+from preference.data.models.exports import FormatName
 from projects.models import Project, Protocol
 
 READ_AT_ONCE = 400  # dialogues
@@ -26,7 +26,7 @@ WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_ve
 WITHHELD = (-1, -2, "phone")
 
 
-class Said(NamedTuple):
+class UtteranceText(NamedTuple):
     """An utterance where only the words count. metadata: empty unless asked for."""
 
     dialogue_id: int
@@ -110,18 +110,18 @@ class Selection:
             by_dialogue[utterance.dialogue_id].append(utterance)
         return by_dialogue
 
-    def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[Said]]:
+    def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[UtteranceText]]:
         """As utterances(), only the words, with metadata if wanted; four times as fast."""
-        by_dialogue: dict[int, list[Said]] = defaultdict(list)
+        by_dialogue: dict[int, list[UtteranceText]] = defaultdict(list)
         if not metadata:
             for row in self._still_there(page).values_list(*SPOKEN):
-                by_dialogue[row[0]].append(Said(*row))
+                by_dialogue[row[0]].append(UtteranceText(*row))
             return by_dialogue
         # As text, since most have none.
         rows = self._still_there(page).values_list(*SPOKEN, Cast("metadata", TextField()))
         for dialogue, position, speaker, text, kept in rows:
             about = {} if kept == "{}" else json.loads(kept)
-            by_dialogue[dialogue].append(Said(dialogue, position, speaker, text, about))
+            by_dialogue[dialogue].append(UtteranceText(dialogue, position, speaker, text, about))
         return by_dialogue
 
     def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
@@ -161,7 +161,7 @@ def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
     return rows
 
 
-def are_there_batches(project: Project) -> bool:
+def has_batches(project: Project) -> bool:
     """Whether labels of the project have to be accepted before they leave."""
     return Batch.objects.filter(project=project).exists()
 
@@ -169,7 +169,7 @@ def are_there_batches(project: Project) -> bool:
 def select(project: Project, filters: Filters) -> Selection:
     """The selection as it is now."""
     newest = Dialogue.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
-    return Selection(project, filters, newest or 0, has_batches=are_there_batches(project))
+    return Selection(project, filters, newest or 0, has_batches=has_batches(project))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +196,14 @@ class Preview:
 def preview(project: Project, filters: Filters, format: str = "") -> Preview:
     """What an export with these filters would take; one query. format: of the export, some hold dialogues back."""
     held_back = Q(pk__in=[])
-    if format == Shape.DIQAD and not filters.include_withheld:
+    if format == FormatName.DIQAD and not filters.include_withheld:
         finals = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
         held_back = Q(Exists(finals.filter(answers__dialogue__quality__in=WITHHELD)))
     why = Case(
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
-        When(~accepted(project, filters, has_batches=are_there_batches(project)), then=Value("unreviewed")),
+        When(~accepted(project, filters, has_batches=has_batches(project)), then=Value("unreviewed")),
         When(held_back & Q(split__in=filters.splits), then=Value("withheld")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),

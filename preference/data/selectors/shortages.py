@@ -63,6 +63,6 @@ def expected_shortages(selection: Selection) -> list[Shortage]:
     return shortages(dict(counted), selection.filters.splits, turns, actions)
 
 
-def shortages_of(card: Mapping[str, Any]) -> list[Shortage]:
+def shortages_on_card(card: Mapping[str, Any]) -> list[Shortage]:
     """As the card of a snapshot keeps them."""
     return [Shortage(**one) for one in card.get("shortages", [])]

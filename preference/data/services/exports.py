@@ -8,15 +8,16 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from dialogues.models import Split
 from jobs.models import LIVE_STATES
 from jobs.services import start_job
-from preference.data.models.exports import Export, FileType, Shape
+from preference.data.models.exports import Export, FileType, FormatName
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.formats import FROZEN, shapes_for
+from preference.data.selectors.formats import FROZEN, formats_for
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
-from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters
 from preference.data.storage import folder_of
 from projects.models import Project
@@ -26,16 +27,16 @@ KIND = "export"
 LARGEST = 2**53 - 1  # what every reader of JSON can hold
 
 
-def checked_shape(project: Project, name: str, *, of_snapshot: bool = False) -> Shape:
+def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> FormatName:
     """Raises Invalid for a format that does not exist, or that a project of this protocol has no data for.
 
     of_snapshot: also for one that is not made from a frozen data set.
     """
-    fitting = [str(shape.value) for shape in shapes_for(project) if shape in FROZEN or not of_snapshot]
+    fitting = [str(shape.value) for shape in formats_for(project) if shape in FROZEN or not of_snapshot]
     if name in fitting:
-        return Shape(name)
+        return FormatName(name)
     said = _("There is no export format “%(name)s”.")
-    if name in Shape.values:
+    if name in FormatName.values:
         said = _("The format “%(name)s” is not for a project of this kind.")
         if of_snapshot:
             said = _("The format “%(name)s” is not made from a snapshot.")
@@ -46,9 +47,7 @@ def checked_shape(project: Project, name: str, *, of_snapshot: bool = False) -> 
     )
 
 
-def checked_filters(
-    splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False
-) -> Filters:
+def build_filters(splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False) -> Filters:
     """No split named means all of them. Raises Invalid for one that does not exist."""
     if unknown := set(splits) - set(Split.values):
         raise Invalid(
@@ -60,7 +59,7 @@ def checked_filters(
     return Filters(chosen, include_unreviewed, include_withheld)
 
 
-def checked_file_type(name: str) -> FileType:
+def check_file_type(name: str) -> FileType:
     """Raises Invalid for one that does not exist."""
     if name in FileType.values:
         return FileType(name)
@@ -71,7 +70,7 @@ def checked_file_type(name: str) -> FileType:
     )
 
 
-def checked_draws(seed: int, epoch: int, random: bool = True) -> Draws:
+def build_draw_settings(seed: int, epoch: int, random: bool = True) -> DrawSettings:
     """Raises Invalid for numbers that are negative, or that a reader of the manifest could not hold."""
     for field, value in (("seed", seed), ("epoch", epoch)):
         if not 0 <= value <= LARGEST:
@@ -80,10 +79,10 @@ def checked_draws(seed: int, epoch: int, random: bool = True) -> Draws:
                 _("Use a whole number from 0 to %(largest)d.") % {"largest": LARGEST},
                 field=field,
             )
-    return Draws(seed, epoch, random)
+    return DrawSettings(seed, epoch, random)
 
 
-def checked_source(snapshot: Snapshot, project: Project, splits: Sequence[str]) -> Filters:
+def snapshot_filters(snapshot: Snapshot, project: Project, splits: Sequence[str]) -> Filters:
     """What is taken of a snapshot: its own filters, with the splits that are asked for.
 
     Raises Invalid where the snapshot is another project's or has none of the splits, Refusal not_ready or file_gone.
@@ -91,7 +90,7 @@ def checked_source(snapshot: Snapshot, project: Project, splits: Sequence[str]) 
     if snapshot.project_id != project.pk:
         raise Invalid(_("There is no such snapshot in this project."), field="snapshot")
     folder_of_snapshot(snapshot)
-    own, asked = Filters.of(snapshot.filters), checked_filters(splits, False).splits
+    own, asked = Filters.of(snapshot.filters), build_filters(splits, False).splits
     chosen = tuple(split for split in own.splits if split in asked)
     if not chosen:
         raise Invalid(
@@ -120,26 +119,23 @@ def start_export(
 ) -> Export:
     """Export in the background. The same export_id again returns the first export.
 
-    snapshot: make it from that frozen data set, not from the project as it is. seed, epoch, random: of what is drawn,
-    see Draws. Raises Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal id_in_use when the id is
-    that of something else, not_ready or file_gone for the snapshot.
+    snapshot: export that frozen data set instead of the project as it is. seed, epoch, random: see DrawSettings. Raises
+    Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal id_in_use if the id belongs to another request,
+    not_ready or file_gone for the snapshot.
     """
-    shape = checked_shape(project, format, of_snapshot=snapshot is not None)
-    filters = checked_filters(splits, include_unreviewed, include_withheld)
+    shape = check_format(project, format, of_snapshot=snapshot is not None)
+    filters = build_filters(splits, include_unreviewed, include_withheld)
     if snapshot is not None:
-        filters = checked_source(snapshot, project, splits)
+        filters = snapshot_filters(snapshot, project, splits)
     parameters = {
         "format": shape,
-        "file_type": checked_file_type(file_type),
+        "file_type": check_file_type(file_type),
         "snapshot": str(snapshot.pk) if snapshot else None,
-        **checked_draws(seed, epoch, random).as_json(),
+        **build_draw_settings(seed, epoch, random).as_json(),
         **filters.as_json(),
     }
     job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
-    if job.kind != KIND or job.project_id != project.pk:
-        raise Refusal(
-            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
-        )
+    check_repeat(job, kind=KIND, project_id=project.pk, parameters=parameters)
     about = {
         "project": project,
         "job": job,
@@ -147,7 +143,7 @@ def start_export(
         "file_type": file_type,
         "filters": filters.as_json(),
         "snapshot": snapshot,
-        "draws": checked_draws(seed, epoch, random).as_json(),
+        "draws": build_draw_settings(seed, epoch, random).as_json(),
     }
     return Export.objects.select_related("job", "project").get_or_create(id=export_id, defaults=about)[0]
 

@@ -9,15 +9,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from jobs.models import LIVE_STATES, Job
 from jobs.services import start_job
-from preference.data.models.exports import Shape
+from preference.data.models.exports import FormatName
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.formats import shapes_for
+from preference.data.selectors.formats import formats_for
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.selection import preview
-from preference.data.services.exports import checked_draws, checked_filters
+from preference.data.services.exports import build_draw_settings, build_filters
 from preference.data.storage import remove_folder, snapshots_root
 from projects.models import Project
 from projects.transitions import record
@@ -42,30 +43,34 @@ def take_snapshot(
 ) -> Snapshot:
     """Freeze the dialogues of a project in the background. The same snapshot_id again returns the first snapshot.
 
-    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or id_in_use when the id is
-    that of something else.
+    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or id_in_use if the id
+    belongs to another request.
     """
-    if (known := Snapshot.objects.filter(pk=snapshot_id, project=project).first()) is not None:
-        return known
-    if Shape.DIAMANTE not in shapes_for(project):
+    filters, seed = build_filters(splits, include_unreviewed), build_draw_settings(seed, 0).seed
+    if (stored := Snapshot.objects.filter(pk=snapshot_id).first()) is not None:
+        named = (
+            {"name": _checked_name(name, project)} if name.strip() else {}
+        )  # the default has the time in it
+        check_repeat(stored, project_id=project.pk, filters=filters.as_json(), seed=seed, **named)
+        return stored
+    if FormatName.DIAMANTE not in formats_for(project):
         raise Refusal(
             "wrong_protocol",
             _("A snapshot freezes dialogues that were written with candidates; this project has none."),
             _("Export its labels instead."),
         )
-    filters = checked_filters(splits, include_unreviewed)
-    called, seed = _checked_name(name, project), checked_draws(seed, 0).seed
+    name = _checked_name(name, project)
     if not preview(project, filters).leaving:
         raise nothing_to_take()
-    parameters = {"snapshot": called, "seed": seed, **filters.as_json()}
+    parameters = {"snapshot": name, "seed": seed, **filters.as_json()}
     job = start_job(
         id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
-    _check_job(job, KIND, project)
+    check_repeat(job, kind=KIND, project_id=project.pk, parameters=parameters)
     about = {
         "project": project,
         "job": job,
-        "name": called,
+        "name": name,
         "filters": filters.as_json(),
         "seed": seed,
         "created_by": actor,
@@ -82,13 +87,6 @@ def _checked_name(name: str, project: Project) -> str:
             field="name",
         )
     return called
-
-
-def _check_job(job: Job, kind: str, project: Project) -> None:
-    if job.kind != kind or job.project_id != project.pk:
-        raise Refusal(
-            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
-        )
 
 
 def nothing_to_take() -> Refusal:
@@ -137,7 +135,7 @@ def push_snapshot(
     """Push a snapshot to a Hub in the background; the worker reads the token from its environment.
 
     The same push_id again returns the first job. Raises Invalid (repo_id), Refusal not_ready or file_gone, or
-    id_in_use when the id is that of something else.
+    id_in_use if the id belongs to another request.
     """
     if not REPOSITORY.fullmatch(repo_id) or "--" in repo_id or ".." in repo_id:
         raise Invalid(
@@ -148,5 +146,5 @@ def push_snapshot(
     folder_of_snapshot(snapshot)
     about = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
     job = start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)
-    _check_job(job, PUSH, snapshot.project)
+    check_repeat(job, kind=PUSH, project_id=snapshot.project_id, parameters=about)
     return job

@@ -17,17 +17,17 @@ from django.utils.translation import ngettext
 from common.refusals import Refusal
 from dialogues.models import Split
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.writing import Manifest, Source, export, export_to, manifest_path
+from preference.data.formats.writing import Manifest, Source, export, manifest_path, write_export_file
 from preference.data.models.exports import FileType
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, frozen, verified
 from preference.data.selectors.selection import Preview, Selection, preview, select
 from preference.data.selectors.snapshots import snapshot_named
 from preference.data.services.exports import (
-    checked_draws,
-    checked_file_type,
-    checked_filters,
-    checked_shape,
-    checked_source,
+    build_draw_settings,
+    build_filters,
+    check_file_type,
+    check_format,
+    snapshot_filters,
 )
 from projects.models import Project, Protocol
 
@@ -117,8 +117,8 @@ class Command(BaseCommand):
         try:
             source = _source(project, options)
             write = {
-                "file_type": checked_file_type(options["file_type"]),
-                "draws": checked_draws(options["seed"], options["epoch"], not options["no_random"]),
+                "file_type": check_file_type(options["file_type"]),
+                "draws": build_draw_settings(options["seed"], options["epoch"], not options["no_random"]),
             }
             manifest = self._written(options["format"], source, options["output"], write)
         except Refusal as refusal:
@@ -140,7 +140,7 @@ class Command(BaseCommand):
                 manifest = export(shape, source, sys.stdout.buffer, at, **write)
                 sys.stdout.buffer.flush()
                 return manifest
-            return export_to(_regular(Path(output)), shape, source, at, **write)
+            return write_export_file(_regular(Path(output)), shape, source, at, **write)
 
     @contextlib.contextmanager
     def _refusals(self, output: str) -> Iterator[None]:
@@ -185,14 +185,14 @@ class Command(BaseCommand):
 
 def _source(project: Project, options: dict[str, Any]) -> Selection | FrozenDialogues:
     """What is read. Raises Refusal."""
-    checked_shape(project, options["format"], of_snapshot=bool(options["snapshot"]))
+    check_format(project, options["format"], of_snapshot=bool(options["snapshot"]))
     if options["snapshot"]:
         snapshot = snapshot_named(project, options["snapshot"])
         verified(snapshot)
-        return frozen(snapshot, checked_source(snapshot, project, options["split"]).splits)
+        return frozen(snapshot, snapshot_filters(snapshot, project, options["split"]).splits)
     return select(
         project,
-        checked_filters(options["split"], options["include_unreviewed"], options["include_withheld"]),
+        build_filters(options["split"], options["include_unreviewed"], options["include_withheld"]),
     )
 
 

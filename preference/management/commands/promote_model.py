@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import current_model
+from preference.registry.selectors.trained_models import current_model
 from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
 

@@ -15,7 +15,7 @@ from jobs.services import run_job
 from preference.data.formats.snapshot import copy_to
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import FILES, folder_of_snapshot, verified
-from preference.data.selectors.shortages import shortages_of
+from preference.data.selectors.shortages import shortages_on_card
 from preference.data.selectors.snapshots import snapshot_named
 from preference.data.services.snapshots import take_snapshot
 from projects.models import Project
@@ -97,7 +97,7 @@ class Command(BaseCommand):
         said = _("%(dialogues)d dialogues, %(replies)d turns to learn from, %(bytes)d bytes")
         self.stderr.write(said % {**total, "bytes": snapshot.bytes})
         self.stderr.write(f"SHA-256 {snapshot.sha256}")
-        for one in shortages_of(snapshot.card):
+        for one in shortages_on_card(snapshot.card):
             self.stderr.write(f"! {one.text()}")
         self.stdout.write(f"{snapshot.pk} {target or folder_of_snapshot(snapshot)}")
 

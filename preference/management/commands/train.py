@@ -13,9 +13,10 @@ from common.refusals import Refusal
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.selectors.snapshots import snapshot_named
-from preference.registry.files import folder_of_model, folder_of_run
-from preference.registry.models import TrainingRun
-from preference.runs.services import resume_training, start_training
+from preference.registry.files import folder_of_model
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
+from preference.runs.services.trainings import resume_training, start_training
 from preference.training.joint.recipe import RECIPES
 from projects.models import Project
 

@@ -16,7 +16,7 @@ from projects.selectors import capabilities_of
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BaseModel:
     """What a training begins from: a registered model, or a folder or hub id.
 
     source: the folder or hub id, in the first case that at the beginning of the parent's lineage.
@@ -30,34 +30,34 @@ class Base:
         return self.parent.slug if self.parent else self.source
 
 
-def base_of_project(project: Project) -> Base | None:
+def base_of_project(project: Project) -> BaseModel | None:
     """The model that writes the project's candidates, where it is a local one."""
     authoring = AuthoringSettings.objects.select_related("generator").filter(project=project).first()
     if authoring is None:
         return None
     generator = authoring.generator
     if generator is None:
-        return Base(None, settings.GENERATION_MODEL)
+        return BaseModel(None, settings.GENERATION_MODEL)
     if generator.backend != BackendKind.HF:
         return None
     parent = RegisteredModel.objects.filter(generator=generator).first()
-    return Base(
+    return BaseModel(
         parent, parent.base if parent else str(generator.options.get("model", settings.GENERATION_MODEL))
     )
 
 
-def bases_for(user: User, project: Project) -> list[Base]:
+def selectable_bases(user: User, project: Project) -> list[BaseModel]:
     """What the person may begin a training from, the project's own model first. Administrators may name any other."""
     own = base_of_project(project)
     trained = RegisteredModel.objects.filter(project=project).exclude(folder="")
-    listed = [Base(None, name) for name in (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS)]
-    found: dict[str, Base] = {}
-    for base in [*([own] if own else []), *(Base(model, model.base) for model in trained), *listed]:
+    listed = [BaseModel(None, name) for name in (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS)]
+    found: dict[str, BaseModel] = {}
+    for base in [*([own] if own else []), *(BaseModel(model, model.base) for model in trained), *listed]:
         found.setdefault(base.name, base)
     return list(found.values())
 
 
-def base_named(user: User | None, project: Project, name: str) -> Base:
+def resolve_base(user: User | None, project: Project, name: str) -> BaseModel:
     """What a training that names its beginning so begins from; empty: the project's own model.
 
     Raises Refusal no_base, and NotFound for what this person may not name. user None: the command line.
@@ -66,20 +66,20 @@ def base_named(user: User | None, project: Project, name: str) -> Base:
         return _own_base(project)
     model = RegisteredModel.objects.select_related("project").filter(slug=name).first()
     if model and (user is None or Capability.TRAIN in capabilities_of(user, model.project)):
-        return Base(model, model.base)
+        return BaseModel(model, model.base)
     own = base_of_project(project)
     if own and name == own.name:  # perhaps a trained model of a project that this person is not in
         return own
     listed = (settings.GENERATION_MODEL, *settings.TRAINING_BASE_MODELS)
     if user is None or user.is_superuser or name in listed:
-        return Base(None, name)
+        return BaseModel(None, name)
     raise NotFound(
         _("There is no model “%(name)s” that you may train from.") % {"name": name[:80]},
         _("Choose a trained one, or ask an administrator to add it to TRAINING_BASE_MODELS."),
     )
 
 
-def _own_base(project: Project) -> Base:
+def _own_base(project: Project) -> BaseModel:
     own = base_of_project(project)
     if own is None:
         raise Refusal(

@@ -4,6 +4,7 @@ A turn that waits keeps the model that it asked; the next one asks the new model
 """
 
 import time
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from annotation.authoring.services.settings import update_authoring
 from annotation.tasks.services.reasons import clean_reason
+from common.idempotency import check_repeat
 from common.refusals import Refusal
 from generation.models import Generator
 from generation.selectors import QUEUE, workers_holding
@@ -22,8 +24,8 @@ from generation.services import preload_generator
 from jobs.selectors import live_workers
 from preference.registry.files import folder_of_model
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import current_model, promotion_to_undo
-from preference.registry.services.registry import check_trainable, id_in_use
+from preference.registry.selectors.trained_models import current_model, promotion_to_undo
+from preference.registry.services.trained_models import check_trainable
 from projects.models import Event, Project
 from projects.transitions import record
 
@@ -48,12 +50,12 @@ def promote_model(
     worker lives. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current,
     Invalid (reason).
     """
-    if found := _made(promotion_id, project):
-        return found
-    check_trainable(project)
     reason = clean_reason(reason, most=LONGEST_REASON)
-    generator = _servable(model)
-    return _switch(promotion_id, project, actor, generator, expected_current, reason)
+    request = _Request(promotion_id, project, actor, expected_current, reason)
+    if stored := _stored(request, after_id=model.generator_id, rolls_back=False):
+        return stored
+    check_trainable(project)
+    return _switch(request, _servable(model))
 
 
 def roll_back(
@@ -68,10 +70,11 @@ def roll_back(
 
     Raises Refusal nothing_to_undo, also where the model was changed in the settings since.
     """
-    if found := _made(promotion_id, project):
-        return found
-    check_trainable(project)
     reason = clean_reason(reason, most=LONGEST_REASON)
+    request = _Request(promotion_id, project, actor, expected_current, reason)
+    if stored := _stored(request, rolls_back=True):
+        return stored
+    check_trainable(project)
     undone = promotion_to_undo(project)
     current = current_model(project)
     if undone is None or current is None:
@@ -87,14 +90,33 @@ def roll_back(
     before = undone.before
     if before and (model := RegisteredModel.objects.filter(generator=before).first()):
         _servable(model)
-    return _switch(promotion_id, project, actor, before, expected_current, reason, undone)
+    return _switch(request, before, undone)
 
 
-def _made(promotion_id: UUID, project: Project) -> Promotion | None:
-    found = Promotion.objects.select_related("before", "after", "actor").filter(pk=promotion_id).first()
-    if found and found.project_id != project.pk:
-        raise id_in_use()
-    return found
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What promoting and rolling back have in common."""
+
+    promotion_id: UUID
+    project: Project
+    actor: User | None
+    expected_current: str | None
+    reason: str
+
+
+def _stored(request: _Request, *, rolls_back: bool, **sent: Any) -> Promotion | None:
+    """The promotion of an earlier send of this request. Raises Refusal id_in_use if it was another request."""
+    rows = Promotion.objects.select_related("before", "after", "actor")
+    stored = rows.filter(pk=request.promotion_id).first()
+    if stored is not None:
+        check_repeat(stored, project_id=request.project.pk, reason=request.reason, **sent)
+        known = {"expected_current": _slug(stored.before), "rolls_back": stored.undoes_id is not None}
+        check_repeat(known, expected_current=request.expected_current, rolls_back=rolls_back)
+    return stored
+
+
+def _slug(generator: Generator | None) -> str | None:
+    return generator.slug if generator else None
 
 
 def _servable(model: RegisteredModel) -> Generator:
@@ -102,12 +124,12 @@ def _servable(model: RegisteredModel) -> Generator:
     folder_of_model(model)
     if model.generator is None:
         raise _files_removed()
-    if not _loaded_ahead(model.generator, model.version):
+    if not _preload(model.generator, model.version):
         raise _not_loaded(model)
     return model.generator
 
 
-def _loaded_ahead(generator: Generator, version: str) -> bool:
+def _preload(generator: Generator, version: str) -> bool:
     """Have a living worker load it while the old model still serves, so that nobody waits for that.
 
     Where no worker lives nobody is served either, and what was found when it was registered counts.
@@ -141,23 +163,17 @@ def _not_loaded(model: RegisteredModel) -> Refusal:
 
 
 @transaction.atomic
-def _switch(
-    promotion_id: UUID,
-    project: Project,
-    actor: User | None,
-    after: Generator | None,
-    expected_current: str | None,
-    reason: str,
-    undoes: Promotion | None = None,
-) -> Promotion:
-    """Compare and set, under the lock of the project's settings."""
+def _switch(request: _Request, after: Generator | None, undoes: Promotion | None = None) -> Promotion:
+    """Compare and set, under the lock of the project's settings. undoes: the promotion that is rolled back."""
+    project, actor, reason = request.project, request.actor, request.reason
     settings = AuthoringSettings.objects.select_for_update(of=("self",)).get(project=project)
-    if found := _made(promotion_id, project):  # sent twice at once
-        return found
+    rolls_back = undoes is not None
+    if stored := _stored(request, rolls_back=rolls_back):  # sent twice at once
+        return stored
     before = settings.generator
-    if (before.slug if before else None) != expected_current:
+    if _slug(before) != request.expected_current:
         raise _changed_meanwhile(project, before)
-    _check_there(after)
+    _check_files_exist(after)
     if before == after:
         raise Refusal(
             "already_current",
@@ -166,15 +182,15 @@ def _switch(
         )
     update_authoring(project=project, actor=actor, changes={"generator": after})
     about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
-    made = Promotion.objects.create(id=promotion_id, project=project, actor=actor, **about)
-    kind = "rolled_back" if undoes else "promoted"
-    data = {"before": before.slug if before else None, "after": after.slug if after else None}
-    record(made, kind=kind, project=project, actor=actor, reason=reason, data=data)
-    return made
+    promotion = Promotion.objects.create(id=request.promotion_id, project=project, actor=actor, **about)
+    kind = "rolled_back" if rolls_back else "promoted"
+    data = {"before": _slug(before), "after": _slug(after)}
+    record(promotion, kind=kind, project=project, actor=actor, reason=reason, data=data)
+    return promotion
 
 
-def _check_there(generator: Generator | None) -> None:
-    """Under the lock that removing a model takes: its files may have gone since they were looked at."""
+def _check_files_exist(generator: Generator | None) -> None:
+    """Takes the lock of remove_model: the files may have been removed since `_servable` saw them."""
     rows = RegisteredModel.objects.select_for_update(of=("self",))
     if generator and (model := rows.filter(generator=generator).first()) and not model.folder:
         raise _files_removed()
@@ -185,7 +201,7 @@ def _files_removed() -> Refusal:
 
 
 def _changed_meanwhile(project: Project, current: Generator | None) -> Refusal:
-    """Names who chose the present model, and when."""
+    """Says who chose the current model, and when."""
     events = Event.objects.filter(project=project, kind="authoring_changed").select_related("actor")
     event = events.filter(data__after__has_key="generator").first()
     name = current.slug if current else _("the server's own model")

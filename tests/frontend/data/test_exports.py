@@ -18,8 +18,8 @@ from frontend.pages.data.exports import Wanted, command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.models.exports import Export
-from preference.data.selectors.formats import shapes_of
-from preference.data.selectors.random_replies import Draws
+from preference.data.selectors.formats import formats_of_protocol
+from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters
 from projects.models import Project
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
@@ -78,7 +78,7 @@ def test_the_first_page_already_knows(erics_browser: Client, project: Project, s
     page = html(erics_browser.get(reverse("exports", args=[project.slug])))
     assert "<strong>2</strong>" in page
     assert "export_dataset chit-chat" in page
-    for shape in shapes_of(project.protocol):
+    for shape in formats_of_protocol(project.protocol):
         assert f'value="{shape}"' in page
 
 
@@ -191,7 +191,7 @@ def test_the_command_is_the_same_export() -> None:
     )
     assert "--split" not in command_for("chit-chat", Wanted("sft", Filters()))
     assert "--include-withheld" in command_for("quality", Wanted("diqad", Filters(include_withheld=True)))
-    assert command_for("chit-chat", Wanted("kto", Filters(), "parquet", None, Draws(7, 2, False))) == (
+    assert command_for("chit-chat", Wanted("kto", Filters(), "parquet", None, DrawSettings(7, 2, False))) == (
         "python manage.py export_dataset chit-chat \\\n  --format kto \\\n  --file-type parquet \\\n  --seed 7 \\\n"
         "  --epoch 2 \\\n  --no-random \\\n  --output chit-chat-kto.parquet"
     )

@@ -18,7 +18,7 @@ from jobs.models import JobState
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import current_model
+from preference.registry.selectors.trained_models import current_model
 from preference.registry.services.promotion import promote_model
 from projects.models import Project, Role
 from tests.conftest import Joins

@@ -15,8 +15,8 @@ from annotation.project_setup.services import create_project
 from generation.models import BackendKind, Generator
 from jobs.models import Job, JobState, Worker
 from preference.data.models.snapshots import Snapshot
-from preference.registry.models import TrainingRun
-from preference.runs.services import remove_run_files
+from preference.runs.models import TrainingRun
+from preference.runs.services.trainings import remove_run_files
 from projects.models import Project, Role
 from tests.conftest import Joins
 from tests.frontend.data_pages import erics_browser, files_root, html

@@ -18,9 +18,9 @@ from jobs.services import cancel_job, retry_job, run_job, start_job
 from preference.data.formats import diamante
 from preference.data.formats.catalogue import FORMATS, ExportFormat
 from preference.data.formats.writing import manifest_path
-from preference.data.models.exports import Export, Shape
+from preference.data.models.exports import Export, FormatName
 from preference.data.selectors.exports import export_for, file_of
-from preference.data.selectors.formats import shapes_of
+from preference.data.selectors.formats import formats_of_protocol
 from preference.data.selectors.selection import Selection
 from preference.data.services.exports import remove_file, start_export
 from projects.models import Event, Project, Protocol
@@ -42,10 +42,10 @@ def files(root: Path) -> list[str]:
 
 
 def test_every_shape_has_its_writer() -> None:
-    assert set(FORMATS) == set(Shape.values)
+    assert set(FORMATS) == set(FormatName.values)
 
 
-@pytest.mark.parametrize("format", shapes_of(Protocol.AUTHORING))
+@pytest.mark.parametrize("format", formats_of_protocol(Protocol.AUTHORING))
 def test_the_manifest_is_true(ready: int, exported: Exported, format: str) -> None:
     job = exported(format)
     export = Export.objects.select_related("job").get(job=job)

@@ -18,10 +18,10 @@ from jobs.models import Job, JobState
 from preference.data.formats import parquet as writing
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.parquet import SCHEMAS, ParquetRows
-from preference.data.formats.writing import Counted, export
-from preference.data.models.exports import Export, FileType, Shape
+from preference.data.formats.writing import HashingWriter, export
+from preference.data.models.exports import Export, FileType, FormatName
 from preference.data.selectors.exports import file_of
-from preference.data.selectors.formats import shapes_of
+from preference.data.selectors.formats import formats_of_protocol
 from preference.data.selectors.selection import select
 from projects.models import Project, Protocol
 from tests.preference.conftest import EVERYTHING, PASS, Rows, Written, diamante_file
@@ -67,10 +67,10 @@ def dropped(value: Any) -> Any:
 
 
 def test_every_shape_has_a_schema() -> None:
-    assert set(SCHEMAS) == set(Shape.values)
+    assert set(SCHEMAS) == set(FormatName.values)
 
 
-@pytest.mark.parametrize("format", shapes_of(Protocol.AUTHORING))
+@pytest.mark.parametrize("format", formats_of_protocol(Protocol.AUTHORING))
 def test_it_holds_what_the_json_lines_hold(
     project: Project, written: Written, imports: Imports, rows: Rows, format: str
 ) -> None:
@@ -95,7 +95,7 @@ def test_nothing_is_a_table_without_rows(project: Project) -> None:
 def test_a_row_group_is_written_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "ROWS_AT_ONCE", 4)
     out = io.BytesIO()
-    rows = ParquetRows(Counted(out), "kto")
+    rows = ParquetRows(HashingWriter(out), "kto")
     sizes = []
     for _number in range(10):
         rows.write({"prompt": [], "completion": [{"role": "user", "content": "x"}], "label": True})
@@ -108,7 +108,7 @@ def test_a_row_group_is_written_when_it_is_full(monkeypatch: pytest.MonkeyPatch)
 
 def test_memory_does_not_grow_with_the_rows() -> None:
     def peak(groups: int) -> int:
-        rows = ParquetRows(Counted(nowhere), "quadruples")
+        rows = ParquetRows(HashingWriter(nowhere), "quadruples")
         tracemalloc.start()
         before = pa.total_allocated_bytes()
         for number in range(groups * 500):

@@ -13,9 +13,9 @@ from annotation.tasks.models.work import Assignment
 from dialogues.models import Dialogue, DialogueState, Split
 from jobs.models import Job
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.replies import Drawn
+from preference.data.formats.replies import DrawContext
 from preference.data.selectors import selection
-from preference.data.selectors.formats import shapes_of
+from preference.data.selectors.formats import formats_of_protocol
 from preference.data.selectors.selection import Filters, Preview, preview, select
 from projects.models import Project, Protocol
 from tests.preference.conftest import EVERYTHING, PASS, VETO, Rows, Written, diamante_file
@@ -40,7 +40,7 @@ def test_unreviewed_dialogues_leave_when_asked_for_and_vetoed_ones_never(
     assert ids(rows("diamante", EVERYTHING)) == [passed.external_id, unreviewed.external_id]
 
 
-@pytest.mark.parametrize("format", shapes_of(Protocol.AUTHORING))
+@pytest.mark.parametrize("format", formats_of_protocol(Protocol.AUTHORING))
 def test_a_split_leaves_alone_in_every_format(rows: Rows, written: Written, format: str) -> None:
     ones, others = [written(PASS), written(PASS)], [written(PASS), written(PASS)]
     Dialogue.objects.filter(pk__in=[one.pk for one in ones]).update(split=Split.TEST)
@@ -95,7 +95,7 @@ def test_a_dialogue_that_is_taken_back_during_an_export_leaves_whole_or_not(
     chosen = select(project, EVERYTHING)
     (page,) = chosen.pages()
     take_back_dialogue(annotator=ann, assignment_id=Assignment.objects.get(dialogue=taken).pk)
-    exported = list(FORMATS["diamante"].live_rows(chosen, page, Drawn()))
+    exported = list(FORMATS["diamante"].live_rows(chosen, page, DrawContext()))
     assert len(exported) == 1
 
 
@@ -121,7 +121,7 @@ def test_the_queries_of_a_page_do_not_grow_with_it(
     imports(diamante_file(dialogues=60))
     chosen = select(project, EVERYTHING)
     with django_assert_num_queries(queries):
-        list(FORMATS[format].live_rows(chosen, next(chosen.pages()), Drawn()))
+        list(FORMATS[format].live_rows(chosen, next(chosen.pages()), DrawContext()))
 
 
 def test_another_projects_dialogues_stay_there(project: Project, imports: Imports, rows: Rows) -> None:

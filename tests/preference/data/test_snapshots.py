@@ -23,11 +23,11 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import file_of
 from preference.data.selectors.frozen_dialogues import FILES, frozen, verified
 from preference.data.selectors.selection import Filters, select
-from preference.data.selectors.shortages import expected_shortages, shortages_of
+from preference.data.selectors.shortages import expected_shortages, shortages_on_card
 from preference.data.services.exports import start_export
 from preference.data.services.snapshots import remove_snapshot_files, take_snapshot
 from preference.data.storage import snapshots_root
-from preference.registry.models import TrainingRun
+from preference.runs.models import TrainingRun
 from preference.training.joint.data import read_dialogues
 from projects.models import Event, Project
 from tests.preference.conftest import PASS, VETO, Rows, Written, diamante_file, refused
@@ -83,7 +83,7 @@ def test_the_card_has_table_one_and_what_is_missing(
     assert snapshot.card["candidates"]["by_number"] == {"7": 6}
     assert snapshot.card["model_versions"] == {"scripted@1": 3, "": 3}
     assert snapshot.card["gaps"] == {"imported": 2, "no_action": 3, "unreviewed": 2, "without_candidates": 1}
-    texts = [one.code for one in shortages_of(snapshot.card)]
+    texts = [one.code for one in shortages_on_card(snapshot.card)]
     assert texts == ["empty_split", "empty_split", "few_turns"]
     card = (folder(snapshot) / "README.md").read_text()
     assert card.startswith('---\npretty_name: "')

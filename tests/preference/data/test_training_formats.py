@@ -16,10 +16,15 @@ from dialogues.models import CandidateSet, Dialogue, Split
 from jobs.models import Job
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.quadruples import SIMILAR
-from preference.data.formats.replies import Drawn
+from preference.data.formats.replies import DrawContext
 from preference.data.formats.writing import Manifest, export
 from preference.data.selectors import random_replies
-from preference.data.selectors.random_replies import Draws, drawn_from, drawn_from_rows, squeezed
+from preference.data.selectors.random_replies import (
+    DrawSettings,
+    normalize_spaces,
+    reply_pool_of_project,
+    reply_pool_of_rows,
+)
 from preference.data.selectors.selection import Filters, select
 from preference.training.joint.quadruples import character_f1
 from projects.models import Project
@@ -30,7 +35,7 @@ Drawing = Callable[..., list[tuple[str, str, str]]]
 
 
 def made_of(
-    project: Project, format: str, draws: Draws, filters: Filters = EVERYTHING
+    project: Project, format: str, draws: DrawSettings, filters: Filters = EVERYTHING
 ) -> tuple[list[dict[str, Any]], Manifest]:
     out = io.BytesIO()
     manifest = export(FORMATS[format], select(project, filters), out, draws=draws)
@@ -53,7 +58,7 @@ def pairs(project: Project, imports: Imports) -> Drawing:
     def pairs(*dialogues: dict[str, Any]) -> list[tuple[str, str, str]]:
         imports(dialogues)
         Dialogue.objects.update(split=Split.TRAIN)
-        made, _manifest = made_of(project, "preference", Draws(random=False))
+        made, _manifest = made_of(project, "preference", DrawSettings(random=False))
         return [
             (row["chosen"][0]["content"], row["rejected"][0]["content"], row["rejected_origin"])
             for row in made
@@ -92,7 +97,7 @@ def test_empty_equal_and_repeated_candidates_make_no_pair(pairs: Drawing) -> Non
 def test_an_opening_and_a_turn_without_candidates_make_no_row(project: Project, imports: Imports) -> None:
     opening = {"utterance": "Opening", "response_candidates": ["a", "b"]}
     imports([{"conversation": [opening, {"utterance": "reply", "response_candidates": []}]}])
-    rows, manifest = made_of(project, "preference", Draws())
+    rows, manifest = made_of(project, "preference", DrawSettings())
     assert (rows, manifest.skipped) == ([], {"no_candidates": 1})
 
 
@@ -118,7 +123,7 @@ def test_prompts_are_what_the_replying_speaker_saw(written: Written, rows: Rows)
 def test_a_quadruple_has_what_a_trainer_needs(project: Project, written: Written) -> None:
     one, _other = written(PASS), written(PASS)
     Dialogue.objects.update(split=Split.TRAIN)
-    made, manifest = made_of(project, "quadruples", Draws(seed=3))
+    made, manifest = made_of(project, "quadruples", DrawSettings(seed=3))
     assert list(made[1]) == [
         "context", "human", "model", "random", "model_version", "action", "dialogue_id", "turn",
     ]  # fmt: skip
@@ -138,7 +143,7 @@ def test_the_version_of_a_quadruple_is_that_of_its_own_candidate(project: Projec
             one["model_version"] = f"model {place % 2}"
         shown.model_version = ""
         shown.save()
-    for row in made_of(project, "quadruples", Draws())[0]:
+    for row in made_of(project, "quadruples", DrawSettings())[0]:
         place = int(row["model"].split()[1])
         assert row["model_version"] == f"model {place % 2}"
 
@@ -167,18 +172,18 @@ def test_whatever_people_wrote_the_four_of_a_quadruple_fit(
         }
         for number, turns in enumerate(spoken)
     }
-    draws = Draws(seed, epoch)
+    draws = DrawSettings(seed, epoch)
     again, drawn = (
-        Drawn(draws, drawn_from_rows(dialogues.values(), ["train"], draws)) for _twice in range(2)
+        DrawContext(draws, reply_pool_of_rows(dialogues.values(), ["train"], draws)) for _twice in range(2)
     )
     rows = list(FORMATS["quadruples"].frozen_rows(dialogues.values(), drawn))
     assert rows == list(FORMATS["quadruples"].frozen_rows(dialogues.values(), again))
     for row in rows:
-        assert len({squeezed(row[name]) for name in ("human", "model", "random")} - {""}) == 3
+        assert len({normalize_spaces(row[name]) for name in ("human", "model", "random")} - {""}) == 3
         said = dialogues[row["dialogue_id"]]["conversation"][row["turn"]]
         assert said["utterance"] == row["human"]
-        shown = {squeezed(text): text for text in reversed(said["response_candidates"])}
-        others = [text for words, text in shown.items() if words and words != squeezed(row["human"])]
+        shown = {normalize_spaces(text): text for text in reversed(said["response_candidates"])}
+        others = [text for words, text in shown.items() if words and words != normalize_spaces(row["human"])]
         nearer = [
             text
             for text in others
@@ -197,8 +202,8 @@ def test_whatever_people_wrote_the_four_of_a_quadruple_fit(
 def test_the_same_seed_and_epoch_draw_the_same_and_others_anew(project: Project, imports: Imports) -> None:
     imports(diamante_file(6))
     Dialogue.objects.update(split=Split.TRAIN)
-    first, again = (made_of(project, "quadruples", Draws(1, 0))[0] for _twice in range(2))
-    others = [made_of(project, "quadruples", draws)[0] for draws in (Draws(1, 1), Draws(2, 0))]
+    first, again = (made_of(project, "quadruples", DrawSettings(1, 0))[0] for _twice in range(2))
+    others = [made_of(project, "quadruples", draws)[0] for draws in (DrawSettings(1, 1), DrawSettings(2, 0))]
     assert first == again
     for other in others:
         assert [row["human"] for row in other] == [row["human"] for row in first]
@@ -210,9 +215,9 @@ def test_a_page_more_or_less_draws_the_same(
     project: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imports(diamante_file(7))
-    whole = made_of(project, "kto", Draws(4))[0]
+    whole = made_of(project, "kto", DrawSettings(4))[0]
     monkeypatch.setattr("preference.data.selectors.selection.READ_AT_ONCE", 2)
-    assert made_of(project, "kto", Draws(4))[0] == whole
+    assert made_of(project, "kto", DrawSettings(4))[0] == whole
 
 
 def test_a_project_and_its_rows_draw_the_same_sample_however_small(
@@ -221,9 +226,9 @@ def test_a_project_and_its_rows_draw_the_same_sample_however_small(
     monkeypatch.setattr(random_replies, "SAMPLE", 5)
     imports(diamante_file(6))
     Dialogue.objects.update(split=Split.TRAIN)
-    draws = Draws(3, 1)
-    live = drawn_from(select(project, EVERYTHING), draws)
-    frozen = drawn_from_rows(rows("diamante"), Split.values, draws)
+    draws = DrawSettings(3, 1)
+    live = reply_pool_of_project(select(project, EVERYTHING), draws)
+    frozen = reply_pool_of_rows(rows("diamante"), Split.values, draws)
     assert live == frozen
     assert len(live.by_split["train"]) == 5
 
@@ -235,19 +240,19 @@ def test_a_random_reply_never_comes_from_another_split(project: Project, imports
     splits = dict(Dialogue.objects.values_list("external_id", "split"))
     by_text = {
         one["utterance"]: splits[row["dialogue_id"]]
-        for row in made_of(project, "diamante", Draws())[0]
+        for row in made_of(project, "diamante", DrawSettings())[0]
         for one in row["conversation"]
     }
-    rows = made_of(project, "quadruples", Draws())[0]
+    rows = made_of(project, "quadruples", DrawSettings())[0]
     assert len(rows) == 24
     assert all(by_text[row["random"]] == splits[row["dialogue_id"]] for row in rows)
 
 
 def test_a_dialogue_alone_has_no_random_reply(project: Project, written: Written) -> None:
     written(PASS)
-    rows, manifest = made_of(project, "quadruples", Draws(), Filters())
+    rows, manifest = made_of(project, "quadruples", DrawSettings(), Filters())
     assert (rows, manifest.skipped) == ([], {"no_other_dialogue": 3})
-    pairs, manifest = made_of(project, "preference", Draws(), Filters())
+    pairs, manifest = made_of(project, "preference", DrawSettings(), Filters())
     assert {row["rejected_origin"] for row in pairs} == {"unselected", "before-edit"}
     assert manifest.skipped == {"no_other_dialogue": 3}
 
@@ -255,9 +260,11 @@ def test_a_dialogue_alone_has_no_random_reply(project: Project, written: Written
 def test_random_pairs_are_marked_and_can_be_left_out(project: Project, written: Written) -> None:
     written(PASS), written(PASS)
     Dialogue.objects.update(split=Split.TRAIN)
-    origins = Counter(row["rejected_origin"] for row in made_of(project, "preference", Draws(), Filters())[0])
+    origins = Counter(
+        row["rejected_origin"] for row in made_of(project, "preference", DrawSettings(), Filters())[0]
+    )
     assert origins == {"unselected": 2 * (6 + 6 + 7), "before-edit": 2, "random": 6}
-    without = made_of(project, "preference", Draws(random=False), Filters())[0]
+    without = made_of(project, "preference", DrawSettings(random=False), Filters())[0]
     assert "random" not in {row["rejected_origin"] for row in without}
 
 

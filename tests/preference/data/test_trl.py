@@ -8,7 +8,7 @@ import pytest
 
 from jobs.models import Job
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.writing import export_to
+from preference.data.formats.writing import write_export_file
 from preference.data.models.exports import FileType
 from preference.data.selectors.selection import select
 from projects.models import Project
@@ -64,7 +64,7 @@ def loaded(imports: Imports, project: Project, offline: Path) -> Callable[[str, 
     def loaded(format: str, file_type: str) -> Any:
         shape = FORMATS[format]
         path = offline / f"rows.{shape.extension(file_type)}"
-        manifest = export_to(path, shape, select(project, EVERYTHING), file_type=file_type)
+        manifest = write_export_file(path, shape, select(project, EVERYTHING), file_type=file_type)
         kind = "parquet" if file_type == FileType.PARQUET else "json"
         rows = datasets.load_dataset(
             kind, data_files=str(path), split="train", cache_dir=str(offline / "cache")

@@ -13,10 +13,10 @@ from generation.models import Generator
 from jobs.services import record_heartbeat
 from preference.registry.files import folder_of_model
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.selectors.models import current_model, promotions_of
+from preference.registry.selectors.trained_models import current_model, promotions_of
 from preference.registry.services import promotion
 from preference.registry.services.promotion import promote_model, roll_back
-from preference.registry.services.registry import remove_model
+from preference.registry.services.trained_models import remove_model
 from projects.models import Event, Project
 from tests.preference.conftest import refused
 from tests.preference.learning import generator_of, trained_model
@@ -259,7 +259,7 @@ def test_a_model_removed_while_it_is_promoted_is_not_chosen(
         remove_model(model=first, actor=None)
         return True
 
-    monkeypatch.setattr(promotion, "_loaded_ahead", removed)
+    monkeypatch.setattr(promotion, "_preload", removed)
     with refused("files_gone"):
         promote(first, None)
     assert name_of(project) is None

@@ -15,10 +15,12 @@ from jobs.models import Job, JobState
 from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import comparisons_of
 from preference.evaluation.services import evaluate_trained, start_evaluation
-from preference.registry.files import folder_of_model, folder_of_run, sha256_of
+from preference.registry.files import folder_of_model, sha256_of
 from preference.registry.models import RegisteredModel
-from preference.registry.selectors.models import children_of, lineage_of, model_for, models_of
-from preference.registry.services.registry import free_slug, remove_model, update_model
+from preference.registry.selectors.trained_models import children_of, lineage_of, model_for, models_of
+from preference.registry.services.trained_models import remove_model, update_model
+from preference.runs.files import folder_of_run
+from preference.runs.services.registration import free_slug
 from projects.models import Event, Project
 from tests.preference.conftest import refused
 from tests.preference.learning import generator_of, snapshot_of, trained_model, training

@@ -13,7 +13,8 @@ from generation.models import Generator
 from jobs.models import JobState
 from jobs.services import run_job
 from preference.evaluation.models import Evaluation
-from preference.registry.models import Promotion, TrainingRun
+from preference.registry.models import Promotion
+from preference.runs.models import TrainingRun
 from projects.models import Project, Role
 from tests.api.conftest import program as program
 from tests.conftest import Joins

@@ -7,8 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from jobs.models import Job, JobState
-from preference.registry.models import Promotion, TrainingRun
-from preference.registry.selectors.models import current_model
+from preference.registry.models import Promotion
+from preference.registry.selectors.trained_models import current_model
+from preference.runs.models import TrainingRun
 from projects.models import Project
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import snapshot_of, trained_model

@@ -9,8 +9,8 @@ from accounts.models import User
 from generation.models import Generator
 from jobs.models import JobState
 from jobs.services import run_job
+from preference import child_process
 from preference.evaluation.services import start_evaluation
-from preference.registry import child_process
 from projects.models import Project
 from tests.preference.conftest import refused
 from tests.preference.learning import local as local

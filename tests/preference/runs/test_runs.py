@@ -12,15 +12,16 @@ from common.refusals import NotFound, Refusal
 from generation.models import Generator
 from jobs.models import Job, JobState
 from jobs.services import run_job
+from preference import child_process
 from preference.evaluation.models import Evaluation
-from preference.registry import child_process
-from preference.registry.files import folder_of_run
-from preference.registry.models import RegisteredModel, TrainingRun
-from preference.registry.selectors.bases import bases_for
-from preference.registry.services.registry import remove_model
-from preference.runs.curve import Tail
+from preference.registry.models import RegisteredModel
+from preference.registry.selectors.bases import selectable_bases
+from preference.registry.services.trained_models import remove_model
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
+from preference.runs.progress_tail import ProgressTail
 from preference.runs.selectors import curve_of, log_of, run_for, runs_of
-from preference.runs.services import remove_run_files, resume_training
+from preference.runs.services.trainings import remove_run_files, resume_training
 from projects.models import Project
 from tests.conftest import Joins
 from tests.preference.conftest import refused
@@ -246,7 +247,7 @@ def test_what_may_be_begun_from_is_listed_with_the_projects_own_first(
 ) -> None:
     settings.TRAINING_BASE_MODELS = ["/models/allowed"]
     first = trained_model(project, eric)
-    names = [base.name for base in bases_for(eric, project)]
+    names = [base.name for base in selectable_bases(eric, project)]
     assert names == ["/models/plato", first.slug, settings.GENERATION_MODEL, "/models/allowed"]
 
 
@@ -358,7 +359,7 @@ def test_half_a_line_before_the_next_one_is_left_out(project: Project, eric: Use
     first, second, third, *_rest = path.read_text().splitlines(keepends=True)
     path.write_text(first + second[:20] + third)
     assert [point.step for point in curve_of(run).points] == [1]
-    tail = Tail(path)
+    tail = ProgressTail(path)
     assert tail.look()["step"] == 1
     with path.open("a") as file:
         file.write(third)

@@ -13,12 +13,12 @@ from generation.models import Generator
 from jobs.models import Job, JobState
 from jobs.progress import worker_is_ending
 from jobs.services import cancel_job, run_job
+from preference import child_process
 from preference.evaluation.models import Evaluation
-from preference.registry import child_process
-from preference.registry.files import folder_of_run
-from preference.registry.models import TrainingRun
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
 from preference.runs.selectors import curve_of
-from preference.runs.services import resume_training
+from preference.runs.services.trainings import resume_training
 from projects.models import Project
 from tests.faults.test_generation import break_connections
 from tests.preference.conftest import refused

@@ -18,8 +18,9 @@ from jobs.services import run_job
 from preference.data.storage import snapshots_root
 from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import comparisons_of
-from preference.registry.files import folder_of_model, folder_of_run
+from preference.registry.files import folder_of_model
 from preference.registry.services.promotion import promote_model
+from preference.runs.files import folder_of_run
 from preference.runs.selectors import curve_of
 from projects.models import Project
 from tests.candidate_requests import create_dialogue

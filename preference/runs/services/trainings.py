@@ -10,16 +10,18 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from jobs.models import LIVE_STATES, JobState
 from jobs.services import retry_job, start_job
+from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
-from preference.registry.child_process import QUEUE
-from preference.registry.files import folder_of_model, folder_of_run
-from preference.registry.models import TrainingRun
-from preference.registry.selectors.bases import Base, base_named
-from preference.registry.services.registry import check_trainable, id_in_use
+from preference.registry.files import folder_of_model
+from preference.registry.selectors.bases import BaseModel, resolve_base
+from preference.registry.services.trained_models import check_trainable
+from preference.runs.files import folder_of_run
+from preference.runs.models import TrainingRun
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from preference.training.joint.recipe import RECIPES, with_lora
@@ -51,17 +53,20 @@ def start_training(
     (model), Refusal no_authoring, no_base, not_ready, file_gone, id_in_use.
     """
     found = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
+    settings = check_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
+    seed = settings.pop("seed", seed)
+    asked = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
     if found:
-        return _same(found, project)
+        check_repeat(found, project_id=project.pk, snapshot_id=snapshot.pk, **asked)
+        check_repeat(found.job.parameters, **({"model": model} if model else {}))
+        return found
     check_trainable(project)
     if snapshot.project_id != project.pk:
         raise Invalid(
             _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
         )
     folder_of_snapshot(snapshot)
-    settings = checked_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
-    seed = settings.pop("seed", seed)
-    base = base_named(actor, project, model)
+    base = resolve_base(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
@@ -69,14 +74,17 @@ def start_training(
     job = start_job(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
     )
-    if (job.kind, job.project_id) != (KIND, project.pk):
-        raise id_in_use()
-    asked = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
+    check_repeat(job, kind=KIND, project_id=project.pk)
     return _stored(run_id, project, actor, snapshot, base, asked)
 
 
 def _stored(
-    run_id: UUID, project: Project, actor: User | None, snapshot: Snapshot, base: Base, asked: dict[str, Any]
+    run_id: UUID,
+    project: Project,
+    actor: User | None,
+    snapshot: Snapshot,
+    base: BaseModel,
+    asked: dict[str, Any],
 ) -> TrainingRun:
     newest = TrainingRun.objects.filter(project=project).aggregate(newest=Max("number"))["newest"]
     number = (newest or 0) + 1
@@ -98,13 +106,7 @@ def _stored(
     return run
 
 
-def _same(run: TrainingRun, project: Project) -> TrainingRun:
-    if run.project_id != project.pk:
-        raise id_in_use()
-    return run
-
-
-def checked_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
+def check_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
     """The changes as the recipe keeps them: a command line sends "32" for 32.
 
     Raises Invalid for a recipe that does not exist and for settings that it cannot have.
@@ -119,13 +121,13 @@ def checked_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, see
         raise Invalid(_("These are more settings than a recipe has."), field="changes")
     recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
     try:
-        whole = with_settings(recipe, [f"seed={seed}", *spelled(changes)])
+        whole = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
     return {name.strip(): getattr(whole, name.strip()) for name in changes}
 
 
-def spelled(changes: Mapping[str, Any]) -> list[str]:
+def setting_arguments(changes: Mapping[str, Any]) -> list[str]:
     """Settings as the trainer's command line has them: name=value."""
     words = {None: "none", True: "true", False: "false"}
     # 1 == True: only the words themselves are looked up.

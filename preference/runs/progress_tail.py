@@ -7,7 +7,7 @@ from preference.runs.selectors import Line, line_of
 
 
 @dataclass(slots=True)
-class Tail:
+class ProgressTail:
     """The newest whole line of a progress.jsonl; each look reads only what was added since the last one.
 
     A resumed training replaces the file, which is then read from its beginning.

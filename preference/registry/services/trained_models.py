@@ -1,97 +1,25 @@
-"""Registering what a training made, renaming and removing it."""
+"""Renaming and removing trained models."""
 
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import chain, count, product
-from pathlib import Path
-from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import Invalid, Refusal
-from generation.generators import create_generator
-from generation.models import BackendKind, Generator
+from generation.models import Generator
 from jobs.models import LIVE_STATES
-from preference.registry.files import MODEL, folder_of_run
-from preference.registry.models import RegisteredModel, TrainingRun
-from preference.registry.selectors.models import children_of, projects_using
+from preference.registry.files import models_root
+from preference.registry.models import RegisteredModel
+from preference.registry.selectors.trained_models import children_of, projects_using
 from projects.models import Project, Protocol
 from projects.transitions import record
 
 EDITABLE = ("slug", "note")
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 LONGEST_NOTE = 4000
-LETTERS = "bcdefghijklmnopqrstuvwxyz"  # the first one is the one without a letter
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What a training left in its folder. version: as candidates will name it; fault, remedy: why it does not load."""
-
-    config: dict[str, Any]
-    metrics: dict[str, Any]
-    files: dict[str, int]
-    sha256: str
-    version: str = ""
-    fault: str = ""
-    remedy: str = ""
-
-
-def generator_options(folder: Path) -> dict[str, Any]:
-    """Of the generator that serves a trained model. A model as small as the shipped one needs one thread."""
-    threads = {"threads": settings.GENERATION_THREADS} if settings.GENERATION_THREADS else {}
-    return {"model": str(folder), **threads}
-
-
-@transaction.atomic
-def register_model(*, run: TrainingRun, trained: Trained) -> RegisteredModel:
-    """Store the model of a finished training and a generator of the same name. Once: again returns the first.
-
-    Generators belong to administrators; this one may be made for an engineer, as its folder is ours.
-    """
-    TrainingRun.objects.select_for_update().only("pk").get(pk=run.pk)
-    found = RegisteredModel.objects.filter(training_run=run).first()
-    if found:
-        return found
-    slug = free_slug(f"{run.project.slug[:70]}-{run.number}")
-    options = generator_options(folder_of_run(run) / MODEL)
-    generator = create_generator(actor=None, slug=slug, backend=BackendKind.HF, options=options)
-    model = RegisteredModel.objects.create(
-        project=run.project,
-        slug=slug,
-        parent=run.parent,
-        base=run.base,
-        snapshot=run.snapshot,
-        training_run=run,
-        config=trained.config,
-        metrics=trained.metrics,
-        code_version=str(trained.config.get("commit", ""))[:80],
-        folder=f"{run.folder}/{MODEL}",
-        files=trained.files,
-        bytes=sum(trained.files.values()),
-        sha256=trained.sha256,
-        version=trained.version,
-        fault=trained.fault,
-        remedy=trained.remedy,
-        generator=generator,
-        created_by=run.created_by,
-    )
-    data = {"slug": slug, "training": str(run.pk)}
-    record(model, kind="registered", project=run.project, actor=run.created_by, data=data)
-    return model
-
-
-def free_slug(wanted: str) -> str:
-    """`wanted`, or where a model or a generator has that name, `wanted` with the first free letter, or letters."""
-    taken = {*RegisteredModel.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
-    taken |= {*Generator.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
-    ends = ("".join(letters) for n in count(1) for letters in product(LETTERS, repeat=n))
-    return next(name for name in chain([wanted], (wanted + end for end in ends)) if name not in taken)
 
 
 @transaction.atomic
@@ -151,7 +79,7 @@ def remove_model(*, model: RegisteredModel, actor: User | None) -> RegisteredMod
     if not row.folder:
         return row
     _refuse_in_use(row)
-    folder = folder_of_run(row.training_run)
+    folder = models_root() / row.training_run.folder
     row.folder = row.training_run.folder = ""
     row.save(update_fields=["folder"])
     row.training_run.save(update_fields=["folder"])
@@ -184,10 +112,6 @@ def _refuse_in_use(model: RegisteredModel) -> None:
             _("A training that begins from “%(name)s” is under way.") % {"name": model.slug},
             _("Stop it first."),
         )
-
-
-def id_in_use() -> Refusal:
-    return Refusal("id_in_use", _("This submission was used for something else."), _("Reload and try again."))
 
 
 def check_trainable(project: Project) -> None:

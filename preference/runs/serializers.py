@@ -1,0 +1,109 @@
+"""Serializers of trainings."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.rest.serializers import StrictSerializer
+from jobs.models import JobState
+from preference.runs.models import TrainingRun
+from preference.runs.selectors import MOST_POINTS
+from preference.training.joint.recipe import RECIPES
+
+LARGEST_SEED = 2**31 - 1
+
+
+class TrainingInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first training.")
+    snapshot = serializers.UUIDField(help_text="A finished snapshot of the project.")
+    model = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=300,
+        help_text="To begin from: a trained model's name, or one of `bases`. Empty: the project's own. Administrators "
+        "may name any folder or hub id.",
+    )
+    recipe = serializers.ChoiceField(choices=sorted(RECIPES), default="diamante")
+    changes = serializers.DictField(
+        child=serializers.JSONField(allow_null=True),
+        required=False,
+        help_text='Settings that differ from the recipe\'s, for example {"batch": 32}; the refusal of a wrong one '
+        "names those that there are.",
+    )
+    is_lora = serializers.BooleanField(default=False, help_text="Train adapters and the head only.")
+    seed = serializers.IntegerField(default=1, min_value=0, max_value=LARGEST_SEED)
+
+
+class LatestSerializer(serializers.Serializer[Any]):
+    """The newest step; empty before the first."""
+
+    step = serializers.IntegerField(required=False)
+    steps = serializers.IntegerField(required=False, help_text="In the end.")
+    epoch = serializers.IntegerField(required=False)
+    loss = serializers.FloatField(required=False, help_text="nll + ranking, in nats.")
+    nll = serializers.FloatField(required=False)
+    ranking = serializers.FloatField(required=False)
+    lr = serializers.FloatField(required=False)
+    seconds = serializers.FloatField(required=False, help_text="Since it began.")
+    eta_seconds = serializers.FloatField(required=False, help_text="Left.")
+
+
+class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
+    project = serializers.CharField(source="project.slug")
+    snapshot = serializers.UUIDField(source="snapshot_id")
+    parent = serializers.CharField(  # type: ignore[assignment]
+        source="parent.slug", default=None, allow_null=True
+    )
+    changes = serializers.DictField(child=serializers.JSONField(allow_null=True))
+    state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
+    done = serializers.IntegerField(source="job.done", help_text="Steps.")
+    total = serializers.IntegerField(source="job.total", allow_null=True, help_text="Steps.")
+    error = serializers.CharField(source="job.error", help_text="Why it failed; empty otherwise.")
+    remedy = serializers.CharField(source="job.remedy")
+    latest = LatestSerializer()
+    model = serializers.CharField(source="model.slug", default=None, allow_null=True)
+    has_files = serializers.BooleanField(source="folder", help_text="Whether curve and log are there.")
+    started_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", allow_null=True)
+
+    class Meta:
+        model = TrainingRun
+        fields = [
+            "id", "project", "number", "snapshot", "parent", "base", "recipe", "changes", "is_lora", "seed", "state",
+            "done", "total", "error", "remedy", "layout", "message", "latest", "model", "has_files", "started_by",
+            "created_at", "ended_at",
+        ]  # fmt: skip
+
+
+class CurveQuery(serializers.Serializer[Any]):
+    after = serializers.IntegerField(
+        required=False, min_value=0, max_value=2**31, help_text="Only later steps."
+    )
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    """Means over the steps `first` to `step`."""
+
+    first = serializers.IntegerField()
+    step = serializers.IntegerField()
+    epoch = serializers.IntegerField()
+    loss = serializers.FloatField()
+    nll = serializers.FloatField()
+    ranking = serializers.FloatField()
+    lr = serializers.FloatField()
+    seconds = serializers.FloatField()
+
+
+class CurveSerializer(serializers.Serializer[Any]):
+    points = PointSerializer(many=True, help_text=f"At most {MOST_POINTS}.")
+    steps = serializers.IntegerField(help_text="In the end; 0 while that is not known.")
+    eta_seconds = serializers.FloatField(allow_null=True)
+
+
+class BaseSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="What `model` of a new training takes.")
+    is_trained = serializers.BooleanField(help_text="A registered model of ours.")
+
+
+class BasesSerializer(serializers.Serializer[Any]):
+    bases = BaseSerializer(many=True, help_text="The project's own model first, where it is a local one.")

@@ -1,0 +1,83 @@
+"""Registering the model of a finished training."""
+
+from dataclasses import dataclass
+from itertools import chain, count, product
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from generation.generators import create_generator
+from generation.models import BackendKind, Generator
+from preference.registry.models import RegisteredModel
+from preference.runs.files import MODEL, folder_of_run
+from preference.runs.models import TrainingRun
+from projects.transitions import record
+
+LETTERS = "bcdefghijklmnopqrstuvwxyz"  # "a" is the name without a letter
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What a training left in its folder. version: as candidates will name it; fault, remedy: why it does not load."""
+
+    config: dict[str, Any]
+    metrics: dict[str, Any]
+    files: dict[str, int]
+    sha256: str
+    version: str = ""
+    fault: str = ""
+    remedy: str = ""
+
+
+def generator_options(folder: Path) -> dict[str, Any]:
+    """Of the generator that serves a trained model. A model as small as the shipped one needs one thread."""
+    threads = {"threads": settings.GENERATION_THREADS} if settings.GENERATION_THREADS else {}
+    return {"model": str(folder), **threads}
+
+
+@transaction.atomic
+def register_model(*, run: TrainingRun, trained: TrainingResult) -> RegisteredModel:
+    """Store the model of a finished training and a generator of the same name. Once: again returns the first.
+
+    Generators belong to administrators; this one may be made for an engineer, as its folder is ours.
+    """
+    TrainingRun.objects.select_for_update().only("pk").get(pk=run.pk)
+    found = RegisteredModel.objects.filter(training_run=run).first()
+    if found:
+        return found
+    slug = free_slug(f"{run.project.slug[:70]}-{run.number}")
+    options = generator_options(folder_of_run(run) / MODEL)
+    generator = create_generator(actor=None, slug=slug, backend=BackendKind.HF, options=options)
+    model = RegisteredModel.objects.create(
+        project=run.project,
+        slug=slug,
+        parent=run.parent,
+        base=run.base,
+        snapshot=run.snapshot,
+        training_run=run,
+        config=trained.config,
+        metrics=trained.metrics,
+        code_version=str(trained.config.get("commit", ""))[:80],
+        folder=f"{run.folder}/{MODEL}",
+        files=trained.files,
+        bytes=sum(trained.files.values()),
+        sha256=trained.sha256,
+        version=trained.version,
+        fault=trained.fault,
+        remedy=trained.remedy,
+        generator=generator,
+        created_by=run.created_by,
+    )
+    data = {"slug": slug, "training": str(run.pk)}
+    record(model, kind="registered", project=run.project, actor=run.created_by, data=data)
+    return model
+
+
+def free_slug(wanted: str) -> str:
+    """`wanted`, or where a model or a generator has that name, `wanted` with the first free letter, or letters."""
+    taken = {*RegisteredModel.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    taken |= {*Generator.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    ends = ("".join(letters) for n in count(1) for letters in product(LETTERS, repeat=n))
+    return next(name for name in chain([wanted], (wanted + end for end in ends)) if name not in taken)
