@@ -72,12 +72,29 @@ def test_an_export_of_nothing_is_an_empty_file(exported: Exported) -> None:
 
 
 def test_the_same_id_again_is_the_same_export(ready: int, exported: Exported, eric: User) -> None:
-    submission = uuid4()
-    first = exported("sft", export_id=submission)
-    assert exported("sft", export_id=submission).pk == first.pk
+    export_id = uuid4()
+    first = exported("sft", export_id=export_id)
+    assert exported("sft", export_id=export_id).pk == first.pk == Export.objects.get().pk
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"format": "quadruples"},
+        {"splits": ["test"]},
+        {"include_unreviewed": False},
+        {"file_type": "parquet"},
+        {"seed": 3},
+    ],
+)
+def test_an_id_sent_with_another_export_is_refused(
+    ready: int, exported: Exported, other: dict[str, Any]
+) -> None:
+    export_id = uuid4()
+    exported(export_id=export_id)
     with refused("id_in_use"):
-        exported("diamante", export_id=submission)
-    assert Export.objects.get().format == "sft"
+        exported(export_id=export_id, **other)
+    assert Export.objects.count() == 1
 
 
 def test_an_id_of_something_else_is_refused(project: Project, eric: User, exported: Exported) -> None:

@@ -156,6 +156,15 @@ def test_what_is_no_repository_is_refused(snapshot: Snapshot, eric: User, name: 
     assert not Job.objects.filter(kind="push").exists()
 
 
+def test_the_same_push_runs_once_and_its_id_serves_no_other(snapshot: Snapshot, eric: User) -> None:
+    about: dict[str, Any] = {"push_id": uuid4(), "snapshot": snapshot, "actor": eric, "repo_id": "us/may"}
+    assert push_snapshot(**about) == push_snapshot(**about)
+    for other in ({"repo_id": "us/june"}, {"private": False}):
+        with refused("id_in_use"):
+            push_snapshot(**{**about, **other})
+    assert Job.objects.filter(kind="push").count() == 1
+
+
 def test_of_two_pushes_that_end_at_once_both_are_kept(snapshot: Snapshot) -> None:
     stale = [Snapshot.objects.get(pk=snapshot.pk) for _ in range(2)]
     for row, name in zip(stale, ("us/may", "us/june"), strict=True):

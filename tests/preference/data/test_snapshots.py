@@ -213,10 +213,23 @@ def test_wrong_choices_are_refused(
 
 def test_the_same_id_again_is_the_same_snapshot(written: Written, project: Project, eric: User) -> None:
     written(PASS)
-    asked: dict[str, Any] = {"snapshot_id": uuid4(), "project": project, "actor": eric}
-    first, second = take_snapshot(**asked, name="One"), take_snapshot(**asked, name="Two")
-    assert (first.pk, second.name) == (second.pk, "One")
+    about: dict[str, Any] = {"snapshot_id": uuid4(), "project": project, "actor": eric}
+    first = take_snapshot(**about, name="One")
+    assert take_snapshot(**about, name="One") == first
+    assert take_snapshot(**about) == first  # without a name, which then has the time in it
     assert Job.objects.filter(kind="snapshot").count() == 1
+
+
+@pytest.mark.parametrize("other", [{"name": "Two"}, {"splits": ["test"]}, {"seed": 3}])
+def test_an_id_sent_with_another_snapshot_is_refused(
+    written: Written, project: Project, eric: User, other: dict[str, Any]
+) -> None:
+    written(PASS)
+    about: dict[str, Any] = {"snapshot_id": uuid4(), "project": project, "actor": eric, "name": "One"}
+    take_snapshot(**about)
+    with refused("id_in_use"):
+        take_snapshot(**{**about, **other})
+    assert Snapshot.objects.get().name == "One"
 
 
 def test_what_is_missing_is_known_before(project: Project, imports: Imports) -> None:

@@ -88,6 +88,30 @@ def test_the_same_promotion_happens_once(project: Project, first: RegisteredMode
     assert Promotion.objects.count() == 1
 
 
+@pytest.mark.parametrize("other", [{"reason": "nicer"}, {"expected_current": "plato"}])
+def test_an_id_sent_with_another_promotion_is_refused(
+    project: Project, first: RegisteredModel, other: dict[str, Any]
+) -> None:
+    about: dict[str, Any] = {"promotion_id": uuid4(), "model": first, "project": project, "actor": None}
+    about |= {"expected_current": None, "reason": "better"}
+    promote_model(**about)
+    with refused("id_in_use"):
+        promote_model(**{**about, **other})
+    assert Promotion.objects.count() == 1
+
+
+def test_an_id_sent_with_another_model_or_to_roll_back_is_refused(
+    project: Project, first: RegisteredModel, second: RegisteredModel
+) -> None:
+    number = uuid4()
+    promote(first, None, promotion_id=number)
+    with refused("id_in_use"):
+        promote(second, None, promotion_id=number)
+    with refused("id_in_use"):
+        roll_back(promotion_id=number, project=project, actor=None, expected_current=None)
+    assert name_of(project) == first.slug
+
+
 def test_an_id_of_another_project_is_refused(project: Project, first: RegisteredModel) -> None:
     made = promote(first, None)
     other = create_project(slug="other", preset="diamante", actor=None)

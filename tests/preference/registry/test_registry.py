@@ -226,6 +226,9 @@ def test_the_same_evaluation_is_made_once(project: Project, eric: User) -> None:
     }
     first = start_evaluation(evaluation_id=number, **asked)
     assert start_evaluation(evaluation_id=number, **asked) == first
+    for other in ({"split": "train"}, {"model": "/models/other"}):
+        with refused("id_in_use"):
+            start_evaluation(evaluation_id=number, **{**asked, **other})
     assert (first.split, first.job.queue) == ("test", "training")
 
 

@@ -106,10 +106,32 @@ def test_nothing_is_evaluated_where_nothing_was_held_out(
     assert not Evaluation.objects.exists()
 
 
-def test_the_same_request_trains_once(project: Project, eric: User, local: Generator) -> None:
+@pytest.mark.parametrize("model", ["", "/models/plato"])
+def test_the_same_request_trains_once(project: Project, eric: User, local: Generator, model: str) -> None:
+    about: dict[str, Any] = {"run_id": uuid4(), "changes": {"batch": "8", "seed": "4"}, "model": model}
+    snapshot = snapshot_of(project)
+    first = training(project, eric, snapshot, **about)
+    assert training(project, eric, snapshot, **about) == first
+    assert TrainingRun.objects.get() == first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 3},
+        {"recipe": "diamante"},
+        {"changes": {"batch": 8}},
+        {"is_lora": True},
+        {"model": "/models/other"},
+    ],
+)
+def test_an_id_sent_with_another_training_is_refused(
+    project: Project, local: Generator, other: dict[str, Any]
+) -> None:
     run_id, snapshot = uuid4(), snapshot_of(project)
-    first = training(project, eric, snapshot, run_id=run_id)
-    assert training(project, eric, snapshot, run_id=run_id, seed=3) == first
+    training(project, None, snapshot, run_id=run_id)
+    with refused("id_in_use"):
+        training(project, None, snapshot, run_id=run_id, **other)
     assert TrainingRun.objects.get().seed == 1
 
 
