@@ -78,6 +78,9 @@ def _stored(
     base: str,
     enqueue: bool,
 ) -> Evaluation:
+    stored = Evaluation.objects.filter(pk=evaluation_id).first()
+    if stored is not None:
+        return stored
     about = {"snapshot": snapshot.name, "model": model.slug if model else base, "split": split}
     job = start_job(
         id=evaluation_id,
@@ -88,7 +91,6 @@ def _stored(
         queue=QUEUE,
         enqueue=enqueue,
     )
-    check_repeat(job, kind=KIND, project_id=project.pk)
     row, _created = Evaluation.objects.get_or_create(
         id=evaluation_id,
         defaults={

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from dialogues.models import Split
 from jobs.models import LIVE_STATES
@@ -135,7 +134,6 @@ def start_export(
         **filters.as_json(),
     }
     job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
-    check_repeat(job, kind=KIND, project_id=project.pk, parameters=parameters)
     about = {
         "project": project,
         "job": job,

@@ -66,7 +66,6 @@ def take_snapshot(
     job = start_job(
         id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
-    check_repeat(job, kind=KIND, project_id=project.pk, parameters=parameters)
     about = {
         "project": project,
         "job": job,
@@ -146,5 +145,4 @@ def push_snapshot(
     folder_of_snapshot(snapshot)
     about = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
     job = start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)
-    check_repeat(job, kind=PUSH, project_id=snapshot.project_id, parameters=about)
     return job

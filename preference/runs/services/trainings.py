@@ -74,7 +74,6 @@ def start_training(
     job = start_job(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
     )
-    check_repeat(job, kind=KIND, project_id=project.pk)
     return _stored(run_id, project, actor, snapshot, base, asked)
 
 
