@@ -144,5 +144,4 @@ def push_snapshot(
         )
     folder_of_snapshot(snapshot)
     about = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
-    job = start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)
-    return job
+    return start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)

@@ -71,7 +71,7 @@ def start_training(
         folder_of_model(base.parent)
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     about = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
-    job = start_job(
+    start_job(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
     )
     return _stored(run_id, project, actor, snapshot, base, asked)
