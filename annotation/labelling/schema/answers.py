@@ -1,6 +1,6 @@
-"""What answers mean under a schema: what is shown, what is set, what is missing, where two people differ.
+"""What answers mean under a schema: which questions are shown, set or missing, and where two people differ.
 
-Answers are {"dialogue": {question: value}, "utterances": {"3": {question: value}}}; unanswered is absent.
+Answers are {"dialogue": {question: value}, "utterances": {"3": {question: value}}}; unanswered questions are absent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.conditions import holds
-from annotation.labelling.schema.fields import CONTROL, brief
+from annotation.labelling.schema.fields import CONTROL, truncate
 from annotation.labelling.schema.questions import AnswerValue, Kind, Question, QuestionSchema, Scope
 
 Answers = dict[str, dict[str, Any]]
-Sent = Mapping[str, Any]  # by question, not checked yet
-BLANKS = " \t\r\n\u00a0\u3000"  # an answer in words of nothing else is none; the browser knows the same ones
+RawAnswers = Mapping[str, Any]  # by question, not checked yet
+# A text answer of only these counts as unanswered; schema.js has the same list.
+BLANKS = " \t\r\n\u00a0\u3000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,24 @@ class AnswerProblem:
 def is_shown(
     question: Question, answers: Mapping[str, Any], speaker: str | None = None, position: int | None = None
 ) -> bool:
-    """Whether the question is shown, given settled answers; of an utterance where a position is given."""
-    return _applies(question, _given(answers, position), speaker)
+    """Whether the question is shown under settled answers. position: of the utterance that the question is about."""
+    return _is_shown(question, _visible_answers(answers, position), speaker)
 
 
 def is_required(
     question: Question, answers: Mapping[str, Any], speaker: str | None = None, position: int | None = None
 ) -> bool:
-    """Whether it is shown and has to be answered."""
-    given = _given(answers, position)
-    return _applies(question, given, speaker) and _required(question, given, speaker)
+    """Whether the question is shown and requires an answer."""
+    given = _visible_answers(answers, position)
+    return _is_shown(question, given, speaker) and _required(question, given, speaker)
 
 
-def _given(answers: Mapping[str, Any], position: int | None) -> dict[str, Any]:
+def _visible_answers(answers: Mapping[str, Any], position: int | None) -> dict[str, Any]:
     own = answers.get("utterances", {}).get(str(position), {}) if position is not None else {}
     return {**answers.get("dialogue", {}), **own}
 
 
-def _applies(question: Question, given: Mapping[str, Any], speaker: str | None) -> bool:
+def _is_shown(question: Question, given: Mapping[str, Any], speaker: str | None) -> bool:
     if not question.is_for(speaker):
         return False
     return question.when is None or holds(question.when, given, speaker)
@@ -66,36 +67,36 @@ def _required(question: Question, given: Mapping[str, Any], speaker: str | None)
 def check_answers(
     schema: QuestionSchema, answers: Any, speakers: Sequence[str], *, complete: bool
 ) -> tuple[Answers, list[AnswerProblem]]:
-    """The answers that hold, and what is wrong with those that were sent.
+    """Settle answers and return them with the problems of what was sent.
 
-    Answers of questions that are not shown are dropped, values that follow from others are set, lists are ordered.
-    speakers: of the utterances in order. complete: required answers must be there (a draft may lack them).
+    Drops answers to questions that are not shown, sets values implied by other answers, and orders lists.
+    speakers: of the utterances, in order. complete: whether a missing required answer is a problem (not in a draft).
     """
-    check = _Check(complete)
+    check = _AnswerCheck(complete)
     places = [str(position) for position in range(len(speakers))]
-    dialogue, utterances = check.parts_of(answers, frozenset(places))
+    dialogue, utterances = check.split(answers, frozenset(places))
     settled = check.settle(schema, Scope.DIALOGUE, dialogue, {}, None, "")
-    made: Answers = {"dialogue": settled, "utterances": {}}
+    result: Answers = {"dialogue": settled, "utterances": {}}
     if schema.of_scope(Scope.UTTERANCE):
         for place, speaker in zip(places, speakers, strict=True):
             sent = utterances.pop(place, {})
             own = check.settle(schema, Scope.UTTERANCE, sent, settled, speaker, f"{place}/")
             if own:
-                made["utterances"][place] = own
+                result["utterances"][place] = own
     for place, sent in utterances.items():
         check.refuse_unknown(schema, Scope.UTTERANCE, sent, f"{place}/")
-    return made, check.problems
+    return result, check.problems
 
 
 @dataclass
-class _Check:
+class _AnswerCheck:
     complete: bool
     problems: list[AnswerProblem] = field(default_factory=list)
 
     def add(self, path: str, code: str, message: str) -> None:
         self.problems.append(AnswerProblem(path, code, message))
 
-    def parts_of(self, answers: Any, places: frozenset[str]) -> tuple[Sent, dict[str, Sent]]:
+    def split(self, answers: Any, places: frozenset[str]) -> tuple[RawAnswers, dict[str, RawAnswers]]:
         if not isinstance(answers, Mapping) or set(answers) - {"dialogue", "utterances"}:
             self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
             return {}, {}
@@ -107,12 +108,14 @@ class _Check:
 
     def _utterances(
         self, utterances: Mapping[Any, Any], places: frozenset[str]
-    ) -> Iterator[tuple[str, Sent]]:
+    ) -> Iterator[tuple[str, RawAnswers]]:
         for place, sent in utterances.items():
             position = str(place)
             if position not in places:
-                message = _("The dialogue has no utterance “%(position)s”.") % {"position": brief(position)}
-                self.add(brief(position), "unknown_utterance", message)
+                message = _("The dialogue has no utterance “%(position)s”.") % {
+                    "position": truncate(position)
+                }
+                self.add(truncate(position), "unknown_utterance", message)
             elif not isinstance(sent, Mapping):
                 self.add(position, "malformed", _("The answers of an utterance are an object."))
             else:
@@ -122,30 +125,30 @@ class _Check:
         self,
         schema: QuestionSchema,
         scope: Scope,
-        sent: Sent,
-        around: Mapping[str, Any],
+        sent: RawAnswers,
+        dialogue: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
     ) -> dict[str, Any]:
-        """The answers that hold in one scope, in the order of the schema. around: the dialogue's, for an utterance."""
+        """Settle one scope, in the order of the schema. dialogue: its settled answers, for an utterance."""
         self.refuse_unknown(schema, scope, sent, prefix)
-        given = dict(around)
-        held: dict[str, Any] = {}
-        for question in schema.asked_of(scope, speaker):
+        given = dict(dialogue)
+        settled: dict[str, Any] = {}
+        for question in schema.questions_for(scope, speaker):
             if question.when is not None and not holds(question.when, given, speaker):
                 continue
             value = self._value(question, sent, given, speaker, prefix)
             if value is not None:
-                given[question.key] = held[question.key] = value
-        asked = schema.of_scope(scope)
+                given[question.key] = settled[question.key] = value
+        questions = schema.of_scope(scope)
         if self.complete:
-            self._refuse_gaps(asked, given, held, speaker, prefix)
-        return {question.key: held[question.key] for question in asked if question.key in held}
+            self._add_missing(questions, given, settled, speaker, prefix)
+        return {question.key: settled[question.key] for question in questions if question.key in settled}
 
     def _value(
         self,
         question: Question,
-        sent: Sent,
+        sent: RawAnswers,
         given: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
@@ -156,67 +159,67 @@ class _Check:
         raw = sent.get(question.key)
         if raw is None:
             return None
-        value, code = _checked(question, raw)
+        value, code = _check_value(question, raw)
         if code:
-            message = MESSAGES[code]() % {"value": brief(raw)}
+            message = MESSAGES[code]() % {"value": truncate(raw)}
             self.add(prefix + question.key, code, message)
         return value
 
-    def _refuse_gaps(
+    def _add_missing(
         self,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         given: Mapping[str, Any],
-        held: Mapping[str, Any],
+        settled: Mapping[str, Any],
         speaker: str | None,
         prefix: str,
     ) -> None:
-        named = {problem.path for problem in self.problems}
-        for question in asked:
+        known = {problem.path for problem in self.problems}
+        for question in questions:
             path = prefix + question.key
-            if question.key in held or path in named:
+            if question.key in settled or path in known:
                 continue
-            if _applies(question, given, speaker) and _required(question, given, speaker):
+            if _is_shown(question, given, speaker) and _required(question, given, speaker):
                 self.add(path, "missing", _("This question has no answer yet."))
 
-    def refuse_unknown(self, schema: QuestionSchema, scope: Scope, sent: Sent, prefix: str) -> None:
+    def refuse_unknown(self, schema: QuestionSchema, scope: Scope, sent: RawAnswers, prefix: str) -> None:
         for key in sent:
             question = schema.by_key.get(key)
             if question is None or question.scope is not scope:
-                message = _("There is no question “%(key)s” here.") % {"key": brief(str(key))}
-                self.add(prefix + brief(str(key)), "unknown_question", message)
+                message = _("There is no question “%(key)s” here.") % {"key": truncate(str(key))}
+                self.add(prefix + truncate(str(key)), "unknown_question", message)
 
 
 MESSAGES = {
-    "not_an_option": lambda: _("“%(value)s” is none of the options."),
-    "not_a_number": lambda: _("“%(value)s” is no whole number in the range of this slider."),
+    "not_an_option": lambda: _("“%(value)s” is not one of the options."),
+    "not_a_number": lambda: _("“%(value)s” is not a whole number in the range of this slider."),
     "not_text": lambda: _("This text is too long or contains unreadable characters."),
 }
 
 
-def _checked(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
-    """The value in its proper form, or None, and what is wrong with it ("" where nothing is).
+def _check_value(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
+    """The value in canonical form, or None, and the code of its problem or "".
 
     question: with only the options that are offered.
     """
     match question.kind:
         case Kind.TEXT:
-            return _checked_text(question, raw)
+            return _check_text(question, raw)
         case Kind.SLIDER:
             fits = type(raw) is int and question.min <= raw <= question.max
             return (raw, "") if fits else (None, "not_a_number")
         case Kind.CHOICES:
-            return _checked_list(question, raw)
+            return _check_list(question, raw)
         case _:
             return (raw, "") if question.offers(raw) else (None, "not_an_option")
 
 
-def _checked_text(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
+def _check_text(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     if not isinstance(raw, str) or len(raw) > question.max_length or CONTROL.search(raw):
         return None, "not_text"
     return (raw, "") if raw.strip(BLANKS) else (None, "")
 
 
-def _checked_list(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
+def _check_list(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     if not isinstance(raw, list) or not all(map(question.offers, raw)):
         return None, "not_an_option"
     chosen: list[int | str] = [option.value for option in question.options if option.value in raw]
@@ -225,16 +228,16 @@ def _checked_list(question: Question, raw: Any) -> tuple[AnswerValue | None, str
 
 def compared_paths(schema: QuestionSchema, speakers: Sequence[str]) -> list[str]:
     """Every path on which people are compared in a dialogue with these speakers, whatever they answer."""
-    compared_here = [question for question in schema.questions if question.agree]
-    paths = [question.key for question in compared_here if question.scope is Scope.DIALOGUE]
-    beside = [question for question in compared_here if question.scope is Scope.UTTERANCE]
-    for position, speaker in enumerate(speakers) if beside else ():
-        paths += [f"{position}/{question.key}" for question in beside if question.is_for(speaker)]
+    compared = [question for question in schema.questions if question.agree]
+    paths = [question.key for question in compared if question.scope is Scope.DIALOGUE]
+    per_utterance = [question for question in compared if question.scope is Scope.UTTERANCE]
+    for position, speaker in enumerate(speakers) if per_utterance else ():
+        paths += [f"{position}/{question.key}" for question in per_utterance if question.is_for(speaker)]
     return paths
 
 
 def differing_paths(schema: QuestionSchema, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """The compared paths on which two settled answers differ; an answer and none do too."""
+    """The compared paths on which two settled answers differ. An answer differs from no answer."""
     paths = []
     for question in schema.questions:
         if not question.agree:
@@ -248,20 +251,20 @@ def differing_paths(schema: QuestionSchema, a: Mapping[str, Any], b: Mapping[str
 
 
 def count_differing_pairs(schema: QuestionSchema, answers: Sequence[Mapping[str, Any]]) -> int:
-    """How many `differences` all pairs of people have together, found path by path: 20 people are 190 pairs."""
+    """The sum of `differing_paths` over all pairs of people, counted path by path: 20 people are 190 pairs."""
     scopes = {
-        Scope.DIALOGUE: [[one.get("dialogue", {}) for one in answers]],
+        Scope.DIALOGUE: [[person.get("dialogue", {}) for person in answers]],
         Scope.UTTERANCE: [
-            [one.get("utterances", {}).get(place, {}) for one in answers]
-            for place in {place for one in answers for place in one.get("utterances", {})}
+            [person.get("utterances", {}).get(place, {}) for person in answers]
+            for place in {place for person in answers for place in person.get("utterances", {})}
         ],
     }
     return sum(
-        one.get(question.key) != other.get(question.key)
+        a.get(question.key) != b.get(question.key)
         for question in schema.questions
         if question.agree
         for people in scopes[question.scope]
-        for one, other in combinations(people, 2)
+        for a, b in combinations(people, 2)
     )
 
 

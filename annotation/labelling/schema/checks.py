@@ -1,4 +1,4 @@
-"""What has to fit together in a schema: references, circles, and what only some kinds can have."""
+"""Checks across the fields of a schema: references, cycles, and settings that only some kinds can have."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.conditions import Condition, Includes, OneOf, SpokenBy, leaves
 from annotation.labelling.schema.errors import Path, ProblemCollector
-from annotation.labelling.schema.fields import brief, listed
+from annotation.labelling.schema.fields import join_names, truncate
 from annotation.labelling.schema.questions import (
     WITH_OPTIONS,
     ImpliedAnswer,
@@ -18,44 +18,44 @@ from annotation.labelling.schema.questions import (
 )
 
 
-def check(questions: Sequence[Question], found: ProblemCollector) -> None:
-    """Everything that cannot be seen in one field alone."""
-    _refuse_same_keys(questions, found)
+def check(questions: Sequence[Question], problems: ProblemCollector) -> None:
+    """Check everything that cannot be seen in a single field."""
+    _refuse_duplicate_keys(questions, problems)
     by_key = {question.key: question for question in questions}
     for n, question in enumerate(questions):
         path: Path = ("questions", n)
-        _check_kind(question, path, found)
+        _check_kind(question, path, problems)
         for implied_n, implied in enumerate(question.sets):
-            _check_implied(question, implied, (*path, "sets", implied_n, "value"), found)
+            _check_implied(question, implied, (*path, "sets", implied_n, "value"), problems)
         for where, condition in _conditions(question):
-            _check_condition(question, condition, (*path, *where), by_key, found)
-    if not found.problems:
-        _refuse_circles(questions, found)
+            _check_condition(question, condition, (*path, *where), by_key, problems)
+    if not problems.found:
+        _refuse_cycles(questions, problems)
 
 
-def _refuse_same_keys(questions: Sequence[Question], found: ProblemCollector) -> None:
+def _refuse_duplicate_keys(questions: Sequence[Question], problems: ProblemCollector) -> None:
     seen = Counter[str]()
     for n, question in enumerate(questions):
         seen[question.key] += 1
         if seen[question.key] == 2:
-            found.add(
+            problems.add(
                 ("questions", n, "key"),
-                _("Another question has the key “%(key)s” already.") % {"key": question.key},
+                _("Another question already has the key “%(key)s”.") % {"key": question.key},
                 _("Give every question a key of its own."),
             )
 
 
-def _check_kind(question: Question, path: Path, found: ProblemCollector) -> None:
+def _check_kind(question: Question, path: Path, problems: ProblemCollector) -> None:
     if question.min >= question.max:
-        found.add((*path, "max"), _("The end is not above the start."), _("Choose max greater than min."))
+        problems.add((*path, "max"), _("The end is not above the start."), _("Choose max greater than min."))
     if question.runs and question.kind is not Kind.CHOICE:
-        found.add(
+        problems.add(
             (*path, "runs"),
-            _("Only a choice makes runs."),
+            _("Only a choice can have runs."),
             _("Leave “runs” out, or make it a choice."),
         )
     if question.sets and question.kind not in (Kind.CHOICE, Kind.SCALE, Kind.SLIDER):
-        found.add(
+        problems.add(
             (*path, "sets"),
             _("The answer of this kind of question cannot be set."),
             _("Use a choice, scale or slider."),
@@ -63,24 +63,26 @@ def _check_kind(question: Question, path: Path, found: ProblemCollector) -> None
     if question.scope is Scope.DIALOGUE:
         for n, option in enumerate(question.options):
             if option.speakers:
-                found.add(
+                problems.add(
                     (*path, "options", n, "speakers"),
                     _("A question about the whole dialogue has no speaker."),
                     _("Leave “speakers” out, or ask about utterances."),
                 )
 
 
-def _check_implied(question: Question, implied: ImpliedAnswer, path: Path, found: ProblemCollector) -> None:
-    option = next((one for one in question.options if _same(one.value, implied.value)), None)
+def _check_implied(
+    question: Question, implied: ImpliedAnswer, path: Path, problems: ProblemCollector
+) -> None:
+    option = next((option for option in question.options if _same(option.value, implied.value)), None)
     if question.kind is Kind.SLIDER:
         if not _can_answer(question, implied.value):
-            _refuse_answer(question, implied.value, path, found)
+            _refuse_answer(question, implied.value, path, problems)
     elif option is None:
-        _refuse_answer(question, implied.value, path, found)
+        _refuse_answer(question, implied.value, path, problems)
     elif option.speakers and not set(question.speakers or ("\0",)) <= set(option.speakers):
-        found.add(
+        problems.add(
             path,
-            _("This option is not offered for every speaker that the question is asked of."),
+            _("This option is not offered for every speaker whom the question is about."),
             _("Set an option without speakers of its own."),
         )
 
@@ -95,28 +97,32 @@ def _conditions(question: Question) -> Iterator[tuple[Path, Condition]]:
 
 
 def _check_condition(
-    question: Question, condition: Condition, path: Path, by_key: dict[str, Question], found: ProblemCollector
+    question: Question,
+    condition: Condition,
+    path: Path,
+    by_key: dict[str, Question],
+    problems: ProblemCollector,
 ) -> None:
     for leaf in leaves(condition):
         if isinstance(leaf, SpokenBy):
-            _check_spoken(question, path, found)
+            _check_speaker_condition(question, path, problems)
         elif leaf.question == question.key:
-            found.add(
+            problems.add(
                 path, _("A question cannot depend on its own answer."), _("Name another question here.")
             )
         elif leaf.question not in by_key:
-            found.add(
+            problems.add(
                 path,
                 _("There is no question “%(key)s”.") % {"key": leaf.question},
-                _("Use one of: %(names)s.") % {"names": brief(listed(key for key in by_key))},
+                _("Use one of: %(names)s.") % {"names": truncate(join_names(key for key in by_key))},
             )
         else:
-            _check_reference(question, leaf, by_key[leaf.question], path, found)
+            _check_reference(question, leaf, by_key[leaf.question], path, problems)
 
 
-def _check_spoken(question: Question, path: Path, found: ProblemCollector) -> None:
+def _check_speaker_condition(question: Question, path: Path, problems: ProblemCollector) -> None:
     if question.scope is Scope.DIALOGUE:
-        found.add(
+        problems.add(
             path,
             _("A question about the whole dialogue has no speaker."),
             _("Use conditions on speakers in questions about utterances only."),
@@ -124,32 +130,32 @@ def _check_spoken(question: Question, path: Path, found: ProblemCollector) -> No
 
 
 def _check_reference(
-    question: Question, leaf: OneOf | Includes, asked: Question, path: Path, found: ProblemCollector
+    question: Question, leaf: OneOf | Includes, referenced: Question, path: Path, problems: ProblemCollector
 ) -> None:
-    if question.scope is Scope.DIALOGUE and asked.scope is Scope.UTTERANCE:
-        found.add(
+    if question.scope is Scope.DIALOGUE and referenced.scope is Scope.UTTERANCE:
+        problems.add(
             path,
             _("A question about the whole dialogue cannot depend on one about utterances."),
             _("Name a question about the dialogue."),
         )
-    if asked.kind is Kind.TEXT:
-        found.add(
+    if referenced.kind is Kind.TEXT:
+        problems.add(
             path,
-            _("A condition cannot look at an answer in words."),
+            _("A condition cannot refer to a text answer."),
             _("Name a choice, scale or slider."),
         )
-    elif isinstance(leaf, Includes) != (asked.kind is Kind.CHOICES):
-        wanted = "includes" if asked.kind is Kind.CHOICES else "in"
-        found.add(
+    elif isinstance(leaf, Includes) != (referenced.kind is Kind.CHOICES):
+        operator = "includes" if referenced.kind is Kind.CHOICES else "in"
+        problems.add(
             path,
-            _("“%(key)s” cannot be asked about in this way.") % {"key": asked.key},
-            _("Use “%(wanted)s” for it.") % {"wanted": wanted},
+            _("“%(key)s” cannot be asked about in this way.") % {"key": referenced.key},
+            _("Use “%(wanted)s” for it.") % {"wanted": operator},
         )
     else:
         values = leaf.values if isinstance(leaf, OneOf) else (leaf.value,)
         for value in values:
-            if not _can_answer(asked, value):
-                _refuse_answer(asked, value, path, found)
+            if not _can_answer(referenced, value):
+                _refuse_answer(referenced, value, path, problems)
 
 
 def _can_answer(question: Question, value: int | str) -> bool:
@@ -158,39 +164,39 @@ def _can_answer(question: Question, value: int | str) -> bool:
     return isinstance(value, int) and question.min <= value <= question.max
 
 
-def _same(one: int | str, other: int | str) -> bool:
-    return type(one) is type(other) and one == other
+def _same(a: int | str, b: int | str) -> bool:
+    return type(a) is type(b) and a == b
 
 
-def _refuse_answer(question: Question, value: int | str, path: Path, found: ProblemCollector) -> None:
-    values = listed(option.value for option in question.options) or f"{question.min}–{question.max}"
-    found.add(
+def _refuse_answer(question: Question, value: int | str, path: Path, problems: ProblemCollector) -> None:
+    values = join_names(option.value for option in question.options) or f"{question.min}–{question.max}"
+    problems.add(
         path,
-        _("“%(value)s” is no answer of “%(key)s”.") % {"value": brief(value), "key": question.key},
-        _("Its answers are: %(values)s.") % {"values": brief(values)},
+        _("“%(value)s” is not an answer to “%(key)s”.") % {"value": truncate(value), "key": question.key},
+        _("Its answers are: %(values)s.") % {"values": truncate(values)},
     )
 
 
-def _refuse_circles(questions: Sequence[Question], found: ProblemCollector) -> None:
-    free = set(in_dependency_order(questions))
-    stuck = {question.key: question for question in questions if question.key not in free}
+def _refuse_cycles(questions: Sequence[Question], problems: ProblemCollector) -> None:
+    ordered = set(in_dependency_order(questions))
+    stuck = {question.key: question for question in questions if question.key not in ordered}
     if not stuck:
         return
-    circle = _circle(stuck)
-    place = next(n for n, question in enumerate(questions) if question.key == circle[0])
-    found.add(
+    cycle = _find_cycle(stuck)
+    place = next(n for n, question in enumerate(questions) if question.key == cycle[0])
+    problems.add(
         ("questions", place),
         _("These questions depend on each other in a circle: %(keys)s.")
-        % {"keys": " → ".join([*circle, circle[0]])},
-        _("Take one of the conditions away."),
+        % {"keys": " → ".join([*cycle, cycle[0]])},
+        _("Remove one of the conditions."),
     )
 
 
-def _circle(stuck: dict[str, Question]) -> list[str]:
-    """Going on to something that is stuck too must come round."""
-    way: list[str] = []
+def _find_cycle(stuck: dict[str, Question]) -> list[str]:
+    """One cycle. Every stuck question refers to another stuck one, so following references must return to a key."""
+    visited: list[str] = []
     key = next(iter(stuck))
-    while key not in way:
-        way.append(key)
+    while key not in visited:
+        visited.append(key)
         key = min(stuck[key].value_references() & stuck.keys())
-    return way[way.index(key) :]
+    return visited[visited.index(key) :]

@@ -1,10 +1,10 @@
-"""Conditions on answers and speakers. They hold of settled answers: a question that is not shown has none."""
+"""Conditions on answers and speakers, evaluated on settled answers: a question that is not shown has no answer."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Given = Mapping[str, Any]
+AnswersByQuestion = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Includes:
 
 @dataclass(frozen=True, slots=True)
 class SpokenBy:
-    """One of `speakers` said the utterance."""
+    """The speaker of the utterance is one of `speakers`."""
 
     speakers: tuple[str, ...]
 
@@ -48,8 +48,11 @@ class Not:
 Condition = OneOf | Includes | SpokenBy | AllOf | AnyOf | Not
 
 
-def holds(condition: Condition, given: Given, speaker: str | None) -> bool:
-    """given: answers by question, of the dialogue and of the utterance in question (keys are unique across both)."""
+def holds(condition: Condition, given: AnswersByQuestion, speaker: str | None) -> bool:
+    """Evaluate a condition.
+
+    given: the answers of the dialogue and of the utterance, by question; keys are unique across both.
+    """
     match condition:
         case OneOf(question, values):
             return question in given and given[question] in values
@@ -66,7 +69,7 @@ def holds(condition: Condition, given: Given, speaker: str | None) -> bool:
 
 
 def leaves(condition: Condition) -> Iterator[OneOf | Includes | SpokenBy]:
-    """What a condition is made of in the end."""
+    """The conditions without parts that a condition consists of."""
     match condition:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
@@ -78,5 +81,5 @@ def leaves(condition: Condition) -> Iterator[OneOf | Includes | SpokenBy]:
 
 
 def references(condition: Condition) -> set[str]:
-    """The questions that a condition asks about."""
+    """The keys of the questions that a condition refers to."""
     return {leaf.question for leaf in leaves(condition) if not isinstance(leaf, SpokenBy)}

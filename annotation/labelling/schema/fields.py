@@ -1,4 +1,4 @@
-"""Taking typed values out of untrusted content, noting what is wrong where."""
+"""Reads typed values from untrusted content and notes what is wrong where."""
 
 import re
 from collections.abc import Mapping
@@ -19,38 +19,38 @@ E = TypeVar("E")
 
 
 class Fields:
-    """The fields of one object. What is never asked for is unknown, and `done` says so."""
+    """The fields of one object. Fields that are not in `allowed` are problems."""
 
-    def __init__(self, raw: Any, path: Path, found: ProblemCollector, allowed: tuple[str, ...]) -> None:
+    def __init__(self, raw: Any, path: Path, problems: ProblemCollector, allowed: tuple[str, ...]) -> None:
         self.raw: Mapping[Any, Any] = raw if isinstance(raw, Mapping) else {}
-        self.path, self.found = path, found
+        self.path, self.problems = path, problems
         if not isinstance(raw, Mapping):
-            found.add(
+            problems.add(
                 path,
-                _("This should be fields with values."),
-                _("Use the fields %(names)s.") % {"names": listed(allowed)},
+                _("This should be a set of fields with values."),
+                _("Use the fields %(names)s.") % {"names": join_names(allowed)},
             )
         for name in self.raw:
             if name not in allowed:
-                found.add(
+                problems.add(
                     (*path, str(name)[:MAX_WORD]),
                     _("There is no field “%(name)s” here.") % {"name": str(name)[:MAX_WORD]},
-                    _("Use the fields %(names)s.") % {"names": listed(allowed)},
+                    _("Use the fields %(names)s.") % {"names": join_names(allowed)},
                 )
 
     def has(self, name: str) -> bool:
         return self.raw.get(name) is not None
 
-    def wrong(self, name: str, message: str, remedy: str = "") -> None:
-        self.found.add((*self.path, name), message, remedy)
+    def add_problem(self, name: str, message: str, remedy: str = "") -> None:
+        self.problems.add((*self.path, name), message, remedy)
 
-    def absent(self, name: str, remedy: str) -> None:
-        self.wrong(name, _("“%(name)s” is missing.") % {"name": name}, remedy)
+    def add_missing(self, name: str, remedy: str) -> None:
+        self.add_problem(name, _("“%(name)s” is missing.") % {"name": name}, remedy)
 
     def flag(self, name: str, default: bool) -> bool:
         value = self.raw.get(name)
         if value is not None and not isinstance(value, bool):
-            self.wrong(name, _("This is neither true nor false."), _("Write true or false."))
+            self.add_problem(name, _("This is neither true nor false."), _("Write true or false."))
         return value if isinstance(value, bool) else default
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
@@ -58,29 +58,29 @@ class Fields:
         if value is None:
             return default
         if type(value) is not int or not low <= value <= high:
-            said = _("Write a whole number from %(low)d to %(high)d.") % {"low": low, "high": high}
-            self.wrong(name, _("This number cannot be used."), said)
+            remedy = _("Write a whole number from %(low)d to %(high)d.") % {"low": low, "high": high}
+            self.add_problem(name, _("This number cannot be used."), remedy)
             return default
         return value
 
     def word(self, name: str, pattern: re.Pattern[str], remedy: str) -> str:
         value = self.raw.get(name)
         if value is None:
-            self.absent(name, remedy)
+            self.add_missing(name, remedy)
             return ""
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            self.wrong(name, _("“%(value)s” cannot be used here.") % {"value": brief(value)}, remedy)
+            self.add_problem(name, _("“%(value)s” cannot be used here.") % {"value": truncate(value)}, remedy)
             return ""
         return value
 
-    def one_of(self, name: str, kinds: type[E]) -> E | None:
+    def enum_member(self, name: str, kinds: type[E]) -> E | None:
         """A member of an enumeration."""
         value, names = self.raw.get(name), [str(kind) for kind in kinds]  # type: ignore[attr-defined]
-        remedy = _("Use one of: %(names)s.") % {"names": listed(names)}
+        remedy = _("Use one of: %(names)s.") % {"names": join_names(names)}
         if value is None:
-            self.absent(name, remedy)
+            self.add_missing(name, remedy)
         elif not isinstance(value, str) or value not in names:
-            self.wrong(name, _("“%(value)s” cannot be used here.") % {"value": brief(value)}, remedy)
+            self.add_problem(name, _("“%(value)s” cannot be used here.") % {"value": truncate(value)}, remedy)
         else:
             return kinds(value)  # type: ignore[call-arg]
         return None
@@ -88,22 +88,22 @@ class Fields:
     def text(self, name: str, *, required: bool = True, most: int = MAX_TEXT) -> BilingualText | None:
         if not self.has(name):
             if required:
-                self.absent(name, _("Write it in both languages: {en: …, zh: …}."))
+                self.add_missing(name, _("Write it in both languages: {en: …, zh: …}."))
             return None
-        return text_of(self.raw[name], (*self.path, name), self.found, most)
+        return read_text(self.raw[name], (*self.path, name), self.problems, most)
 
     def items(self, name: str, most: int) -> list[Any]:
-        """A list; absent is empty."""
+        """A list; empty if the field is missing."""
         value = self.raw.get(name)
         if value is None:
             return []
         if not isinstance(value, list):
-            self.wrong(name, _("This should be a list."), _("Begin each of its items with “- ”."))
+            self.add_problem(name, _("This should be a list."), _("Begin each of its items with “- ”."))
             return []
         if len(value) > most:
-            said = {"n": len(value), "most": most}
-            self.wrong(
-                name, _("%(n)d items are too many.") % said, _("Leave at most %(most)d of them.") % said
+            counts = {"n": len(value), "most": most}
+            self.add_problem(
+                name, _("%(n)d items are too many.") % counts, _("Use at most %(most)d of them.") % counts
             )
         return value[:most]
 
@@ -111,40 +111,40 @@ class Fields:
         rows = self.items(name, 20)
         good = [row for row in rows if isinstance(row, str) and is_word(row)]
         if len(good) < len(rows) or len(set(good)) < len(good):
-            self.wrong(
+            self.add_problem(
                 name,
-                _("Not every speaker here is a name of its own."),
-                _("List each name once, as the dialogues spell it; put numbers in quotation marks."),
+                _("Every speaker here must be a different name."),
+                _("List each name once, spelled as in the dialogues; put numbers in quotation marks."),
             )
         return tuple(dict.fromkeys(good))
 
 
-def text_of(raw: Any, path: Path, found: ProblemCollector, most: int = MAX_TEXT) -> BilingualText | None:
-    """{en, zh}, both there and both with words in them."""
-    fields = Fields(raw, path, found, ("en", "zh"))
-    said = {language: fields.raw.get(language) for language in ("en", "zh")}
-    for language, words in said.items():
+def read_text(raw: Any, path: Path, problems: ProblemCollector, most: int = MAX_TEXT) -> BilingualText | None:
+    """Read {en, zh}. Both are required and neither may be blank."""
+    fields = Fields(raw, path, problems, ("en", "zh"))
+    texts = {language: fields.raw.get(language) for language in ("en", "zh")}
+    for language, words in texts.items():
         if words is None or words == "":
             if isinstance(raw, Mapping):
-                fields.wrong(language, *_no_translation(language))
+                fields.add_problem(language, *_no_translation(language))
         elif not isinstance(words, str):
-            fields.wrong(language, _("This is no text."), _("Put it in quotation marks."))
+            fields.add_problem(language, _("This is not text."), _("Put it in quotation marks."))
         elif not words.strip():
-            fields.wrong(language, *_no_translation(language))
+            fields.add_problem(language, *_no_translation(language))
         elif len(words) > most or CONTROL.search(words):
-            fields.wrong(
+            fields.add_problem(
                 language,
                 _("This text is too long or contains unreadable characters."),
                 _("Use at most %(n)d characters, none of them invisible.") % {"n": most},
             )
-    en, zh = said["en"], said["zh"]
+    en, zh = texts["en"], texts["zh"]
     return BilingualText(en, zh) if isinstance(en, str) and isinstance(zh, str) else None
 
 
 def _no_translation(language: str) -> tuple[str, str]:
     if language == "zh":
-        return _("The Chinese text is missing."), _("Write it beside “zh:”.")
-    return _("The English text is missing."), _("Write it beside “en:”.")
+        return _("The Chinese text is missing."), _("Write it after “zh:”.")
+    return _("The English text is missing."), _("Write it after “en:”.")
 
 
 def is_word(value: str) -> bool:
@@ -152,16 +152,16 @@ def is_word(value: str) -> bool:
 
 
 def is_value(value: Any) -> bool:
-    """Whether it can be an answer: an integer or a word. True is no integer here."""
+    """Whether it can be an answer: an integer or a word. True is not an integer here."""
     if type(value) is int:
         return abs(value) <= MAX_VALUE
     return isinstance(value, str) and is_word(value) and "\n" not in value and "\t" not in value
 
 
-def listed(names: Any) -> str:
+def join_names(names: Any) -> str:
     return pgettext("list", ", ").join(str(name) for name in names)
 
 
-def brief(value: Any) -> str:
+def truncate(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

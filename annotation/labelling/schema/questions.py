@@ -1,4 +1,4 @@
-"""What a schema consists of. `reading.read` makes it from content, and only that: here everything is right already."""
+"""What a schema consists of. Only `reading.read_schema` builds one, so everything here is valid."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,9 +14,9 @@ AnswerValue = int | str | list[int | str]
 
 class Kind(StrEnum):
     CHOICE = "choice"
-    CHOICES = "choices"  # several
+    CHOICES = "choices"  # several of the options
     SCALE = "scale"  # one of ordered options, whose values are integers
-    SLIDER = "slider"  # without a value at the start
+    SLIDER = "slider"  # has no initial value
     TEXT = "text"
 
 
@@ -26,7 +26,7 @@ class Scope(StrEnum):
 
 
 class Nugget(StrEnum):
-    """What an option says of an utterance in UCH (DCH §3.5)."""
+    """The role of an utterance in UCH (DCH §3.5)."""
 
     TRIGGER = "trigger"
     REGULAR = "regular"
@@ -36,7 +36,7 @@ class Nugget(StrEnum):
 
 WITH_OPTIONS = frozenset({Kind.CHOICE, Kind.CHOICES, Kind.SCALE})
 COMPARED_BY_DEFAULT = frozenset({Kind.CHOICE, Kind.SCALE})
-MAX_LENGTH = 10_000  # characters of an answer in words
+MAX_LENGTH = 10_000  # characters of a text answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ class BilingualText:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """key: of the keyboard; empty: the page gives one. speakers: whose utterances it is offered for; empty: all.
+    """One option of a question.
 
-    counts_as: the option that it is the same as when agreement is measured (DCH Table 2); None: itself.
+    key: the keyboard key; if empty, the page assigns one. speakers: offered only for their utterances; empty: all.
+    counts_as: the option that this one equals when agreement is measured (DCH Table 2); None: itself.
     """
 
     value: int | str
@@ -67,7 +68,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class ImpliedAnswer:
-    """Where `when` holds the answer is `value`, whatever was given."""
+    """If `when` is true, the answer is `value`, whatever was sent."""
 
     when: Condition
     value: int | str
@@ -75,9 +76,11 @@ class ImpliedAnswer:
 
 @dataclass(frozen=True)
 class Question:
-    """when: shown only then. speakers: asked only of their utterances; empty: all. agree: compared between people.
+    """One question.
 
-    runs: consecutive equal labels of one speaker are one nugget. low, high: what the ends of a slider say.
+    when: the condition under which it is shown. speakers: asked only about their utterances; empty: all.
+    agree: whether people are compared on it. runs: consecutive equal labels of one speaker are one nugget.
+    low, high: the texts at the ends of a slider.
     """
 
     key: str
@@ -99,7 +102,7 @@ class Question:
     guideline: BilingualText | None = None
 
     def offers(self, value: Any) -> bool:
-        """True and 1.0 are no 1 here."""
+        """Whether the value is one of the options. True and 1.0 do not equal 1 here."""
         return type(value) in (int, str) and value in self._values
 
     @cached_property
@@ -110,21 +113,23 @@ class Question:
         return tuple(option for option in self.options if option.is_for(speaker))
 
     def is_for(self, speaker: str | None) -> bool:
-        """Whether it is ever asked of this speaker's utterances; of a dialogue always."""
+        """Whether it can be asked about this speaker's utterances. Always true for a question about the dialogue."""
         if self.scope is Scope.DIALOGUE:
             return True
-        asked = not self.speakers or speaker in self.speakers
-        return asked and (not self.options or any(option.is_for(speaker) for option in self.options))
+        includes_speaker = not self.speakers or speaker in self.speakers
+        return includes_speaker and (
+            not self.options or any(option.is_for(speaker) for option in self.options)
+        )
 
     def value_references(self) -> set[str]:
-        """The questions on whose answers this one's answer rests."""
+        """The keys of the questions that this one's answer depends on."""
         conditions = [implied.when for implied in self.sets] + ([self.when] if self.when else [])
         return set[str]().union(*(references(condition) for condition in conditions))
 
 
 @dataclass(frozen=True)
 class QuestionSchema:
-    """The questions in the order in which they are asked, and `content`: the same as canonical JSON."""
+    """The questions in the order in which they are asked. content: the same as canonical JSON."""
 
     questions: tuple[Question, ...]
     content: dict[str, Any] = field(compare=False, repr=False, default_factory=dict)
@@ -136,29 +141,32 @@ class QuestionSchema:
 
     @cached_property
     def settling_order(self) -> tuple[Question, ...]:
-        """Every question after those that its answer rests on."""
+        """Every question after those that its answer depends on."""
         return tuple(self.by_key[key] for key in in_dependency_order(self.questions))
 
     @cached_property
     def named_speakers(self) -> frozenset[str]:
-        """Whom something is asked of or offered for by name; of all others the same is asked."""
-        named = [question.speakers for question in self.questions]
-        named += [option.speakers for question in self.questions for option in question.options]
-        return frozenset(chain.from_iterable(named))
+        """The speakers that a question or an option names. All other speakers get the same questions."""
+        names = [question.speakers for question in self.questions]
+        names += [option.speakers for question in self.questions for option in question.options]
+        return frozenset(chain.from_iterable(names))
 
-    def asked_of(self, scope: Scope, speaker: str | None) -> tuple[Question, ...]:
-        """In settling order the questions that this speaker's utterances can meet, with only the options offered."""
-        known = (scope, speaker if speaker in self.named_speakers else None)
-        if known not in self._asked:
-            self._asked[known] = tuple(
+    def questions_for(self, scope: Scope, speaker: str | None) -> tuple[Question, ...]:
+        """The questions that can be asked about this speaker's utterances, each with only the options offered.
+
+        In settling order.
+        """
+        cache_key = (scope, speaker if speaker in self.named_speakers else None)
+        if cache_key not in self._questions_cache:
+            self._questions_cache[cache_key] = tuple(
                 replace(question, options=question.options_for(speaker))
                 for question in self.settling_order
                 if question.scope is scope and question.is_for(speaker)
             )
-        return self._asked[known]
+        return self._questions_cache[cache_key]
 
     @cached_property
-    def _asked(self) -> dict[tuple[Scope, str | None], tuple[Question, ...]]:
+    def _questions_cache(self) -> dict[tuple[Scope, str | None], tuple[Question, ...]]:
         return {}
 
     def of_scope(self, scope: Scope) -> tuple[Question, ...]:
@@ -166,14 +174,14 @@ class QuestionSchema:
 
     @cached_property
     def _by_scope(self) -> dict[Scope, tuple[Question, ...]]:
-        return {scope: tuple(one for one in self.questions if one.scope is scope) for scope in Scope}
+        return {scope: tuple(item for item in self.questions if item.scope is scope) for scope in Scope}
 
 
 def in_dependency_order(questions: Iterable[Question]) -> list[str]:
-    """Keys sorted by what rests on what; those on a circle, and what rests on them, are left out."""
+    """The keys in topological order. Leaves out those on a cycle and those that depend on one."""
     waiting = {question.key: question.value_references() for question in questions}
     done: dict[str, None] = {}
-    while ready := [key for key, needed in waiting.items() if needed <= done.keys()]:
+    while ready := [key for key, references in waiting.items() if references <= done.keys()]:
         for key in ready:
             done[key] = None
             del waiting[key]

@@ -1,4 +1,4 @@
-"""A schema as data: the one way to write it down, so that equal schemas have equal sums."""
+"""Writes a schema as canonical data, so that equal schemas have equal checksums."""
 
 import hashlib
 import json
@@ -19,18 +19,18 @@ from annotation.labelling.schema.questions import (
 
 
 def schema_content(schema: QuestionSchema) -> dict[str, Any]:
-    """The content without what goes without saying, in one order of fields."""
+    """The schema as JSON data: fields in a fixed order, defaults left out."""
     return {"questions": [_question(question) for question in schema.questions]}
 
 
 def content_sha256(content: Mapping[str, Any]) -> str:
-    """Of canonical content. Object keys in any order: PostgreSQL does not keep theirs."""
+    """The checksum of canonical content. Keys are sorted, because PostgreSQL does not keep their order."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def condition_content(condition: Condition) -> dict[str, Any]:
-    """A condition as content."""
+    """A condition as JSON data."""
     match condition:
         case OneOf(question, values):
             return {"question": question, "in": list(values)}
@@ -58,7 +58,8 @@ def _question(question: Question) -> dict[str, Any]:
         "speakers": list(question.speakers) or None,
         "when": condition_content(question.when) if question.when else None,
         "required": None if required is True else required,
-        "sets": [{"when": condition_content(one.when), "value": one.value} for one in question.sets] or None,
+        "sets": [{"when": condition_content(rule.when), "value": rule.value} for rule in question.sets]
+        or None,
         "agree": None if question.agree == (question.kind in COMPARED_BY_DEFAULT) else question.agree,
         "runs": question.runs or None,
         "guideline": _text(question.guideline),

@@ -1,4 +1,4 @@
-"""A schema as YAML: numbers and words only, no tags, no aliases (one line of them can mean gigabytes)."""
+"""A schema as YAML: only numbers and words; no tags and no aliases, since a line of aliases can expand to gigabytes."""
 
 import re
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import yaml
 from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.errors import Path, ProblemCollector
-from annotation.labelling.schema.fields import brief
+from annotation.labelling.schema.fields import truncate
 from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.schema.reading import read_content
 from annotation.labelling.schema.writing import schema_content
 
 MAX_TEXT = 200_000  # characters
-MAX_DEPTH = 40  # lists and fields within each other
+MAX_DEPTH = 40  # levels of lists and fields
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -23,55 +23,57 @@ PLAIN: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~"
 
 
 def read_yaml(text: str) -> QuestionSchema:
-    """The schema that the text describes. Raises SchemaErrors with every problem and its line."""
-    found = ProblemCollector({})
+    """Read a schema from YAML. Raises InvalidSchema with every problem and its line."""
+    problems = ProblemCollector({})
     if len(text) > MAX_TEXT:
-        said = {"n": len(text), "most": MAX_TEXT}
-        found.add((), _("The text has %(n)d characters.") % said, _("At most %(most)d are possible.") % said)
-        found.raise_any()
-    content = parse_yaml(text, found)
-    found.raise_any()
-    return read_content(content, found)
+        counts = {"n": len(text), "most": MAX_TEXT}
+        problems.add(
+            (), _("The text has %(n)d characters.") % counts, _("At most %(most)d are allowed.") % counts
+        )
+        problems.raise_if_any()
+    content = parse_yaml(text, problems)
+    problems.raise_if_any()
+    return read_content(content, problems)
 
 
 def to_yaml(schema: QuestionSchema) -> str:
-    """Text that `read_yaml` reads as the same schema."""
+    """Write a schema as YAML; `read_yaml` reads it as the same schema."""
     content = schema_content(schema)
     return str(yaml.dump(content, Dumper=DUMPER, allow_unicode=True, sort_keys=False, width=110))
 
 
-def parse_yaml(text: str, found: ProblemCollector) -> Any:
-    """Plain data; the lines of everything in it go into `found`."""
+def parse_yaml(text: str, problems: ProblemCollector) -> Any:
+    """Parse YAML into plain data. Stores the line of every path in `problems.lines`; None if the text is invalid."""
     try:
-        return _Builder(text, found).value
+        return _Builder(text, problems).value
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        _stop(found, mark.line + 1 if mark else 1, brief(str(error.problem or error.context or "")))
+        _stop(problems, mark.line + 1 if mark else 1, truncate(str(error.problem or error.context or "")))
     except yaml.reader.ReaderError as error:
-        _stop(found, text.count("\n", 0, error.position) + 1, _("a character that cannot be read"))
+        _stop(problems, text.count("\n", 0, error.position) + 1, _("a character that cannot be read"))
     except Stopped:
         pass
     return None
 
 
 class Stopped(Exception):
-    """Reading on makes no sense; what is wrong has been noted."""
+    """Reading cannot continue; the problem has been noted."""
 
 
-def _stop(found: ProblemCollector, line: int, what: str) -> None:
-    found.lines = {(): line}
-    message = _("This is no YAML: %(what)s.") % {"what": what}
-    found.add(
+def _stop(problems: ProblemCollector, line: int, what: str) -> None:
+    problems.lines = {(): line}
+    message = _("This is not valid YAML: %(what)s.") % {"what": what}
+    problems.add(
         (), message, _("Look at the indentation, colons and quotation marks of this line and the one before.")
     )
 
 
 class _Builder:
-    """Builds from the parser's events, so that depth and aliases are refused before anything grows."""
+    """Builds data from the parser's events, so that depth and aliases are refused before anything is expanded."""
 
-    def __init__(self, text: str, found: ProblemCollector) -> None:
-        self.found = found
-        self.lines: dict[Path, int] = {} if found.lines is None else found.lines
+    def __init__(self, text: str, problems: ProblemCollector) -> None:
+        self.problems = problems
+        self.lines: dict[Path, int] = {} if problems.lines is None else problems.lines
         self.events: Iterator[Any] = iter(yaml.parse(text, Loader=LOADER))
         self.value = self._document()
 
@@ -79,16 +81,16 @@ class _Builder:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 value = self._node(next(self.events), ())
-                next(self.events)  # its end
-                rest = next(self.events)
-                if isinstance(rest, yaml.DocumentStartEvent):
-                    self._refuse(rest, (), _("This is a second document."), _("Remove the line “---”."))
+                next(self.events)  # the end of the document
+                following = next(self.events)
+                if isinstance(following, yaml.DocumentStartEvent):
+                    self._refuse(following, (), _("This is a second document."), _("Remove the line “---”."))
                 return value
         return None
 
     def _refuse(self, event: Any, path: Path, message: str, remedy: str) -> None:
         self.lines[path] = event.start_mark.line + 1
-        self.found.add(path, message, remedy)
+        self.problems.add(path, message, remedy)
         raise Stopped
 
     def _node(self, event: Any, path: Path) -> Any:
@@ -97,15 +99,18 @@ class _Builder:
             self._refuse(
                 event,
                 path,
-                _("Anchors and aliases (& and *) are not read."),
-                _("Write it out, or put the text in quotation marks."),
+                _("Anchors and aliases (& and *) are not supported."),
+                _("Write the value out, or put the text in quotation marks."),
             )
         if event.tag is not None and event.tag != "!":
             self._refuse(
-                event, path, _("Tags (!) are not read."), _("Put the text in quotation marks, or remove it.")
+                event,
+                path,
+                _("Tags (!) are not supported."),
+                _("Put the text in quotation marks, or remove it."),
             )
         if len(path) > MAX_DEPTH:
-            self._refuse(event, path, _("This is nested too deeply."), _("Take some of the levels out."))
+            self._refuse(event, path, _("This is nested too deeply."), _("Remove some of the levels."))
         if isinstance(event, yaml.SequenceStartEvent):
             return self._list(path)
         if isinstance(event, yaml.MappingStartEvent):
@@ -113,13 +118,13 @@ class _Builder:
         return _scalar(event)
 
     def _list(self, path: Path) -> list[Any]:
-        made: list[Any] = []
+        values: list[Any] = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            made.append(self._node(event, (*path, len(made))))
-        return made
+            values.append(self._node(event, (*path, len(values))))
+        return values
 
     def _fields(self, path: Path) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
                 self._refuse(
@@ -127,18 +132,18 @@ class _Builder:
                 )
             name = event.value
             line = event.start_mark.line + 1
-            if name in made:
-                message = _("The field “%(name)s” is there twice.") % {"name": brief(name)}
+            if name in fields:
+                message = _("The field “%(name)s” appears twice.") % {"name": truncate(name)}
                 self.lines[*path, name] = line
-                self.found.add((*path, name), message, _("Remove one of them."))
-            made[name] = self._node(next(self.events), (*path, name))
+                self.problems.add((*path, name), message, _("Remove one of them."))
+            fields[name] = self._node(next(self.events), (*path, name))
             self.lines[*path, name] = line
-        return made
+        return fields
 
 
 def _scalar(event: Any) -> Any:
     text = event.value
-    if not event.implicit[0]:  # in quotation marks, or a block of text
+    if not event.implicit[0]:  # quoted, or a block of text
         return text
     if text in PLAIN:
         return PLAIN[text]

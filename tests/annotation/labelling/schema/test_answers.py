@@ -76,7 +76,7 @@ def test_only_the_bot_is_judged() -> None:
 def test_speakers_whom_no_question_names_are_asked_the_same() -> None:
     """One list for all of them: a file may hold any number of names."""
     schema = preset("diamante-evaluation")
-    first, second, bot = (schema.asked_of(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
+    first, second, bot = (schema.questions_for(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
     assert first is second
     assert ([one.key for one in first], len(bot)) == ([], 3)
 
