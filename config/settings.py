@@ -331,7 +331,7 @@ SPECTACULAR_SETTINGS = {
         "TaskState": "annotation.tasks.models.work.TaskState",
         "LabelOrigin": "annotation.labelling.models.labels.LabelOrigin",
         "SubmissionStage": "annotation.labelling.models.labels.Stage",
-        "LabellingStage": "annotation.labelling.serializers.PAGES",
+        "LabellingStage": "annotation.labelling.serializers.REQUESTED_STAGES",
         "RoundState": "annotation.tasks.models.rounds.RoundState",
         "AppealState": "annotation.batch_review.models.AppealState",
         "CandidateOrder": "generation.models.CandidateOrder",

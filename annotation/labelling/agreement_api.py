@@ -1,4 +1,4 @@
-"""REST API of how far people agree, and of what helpdesk dialogues are worth by their nuggets."""
+"""REST API of agreement between people, and of the nugget-based scores (UCH) of helpdesk dialogues."""
 
 import math
 from typing import Any
@@ -25,13 +25,13 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Statistics"]
-LONGEST = 10_000_000  # characters
+MAX_PATIENCE = 10_000_000  # characters
 
 
 NUMBER = {"type": "number", "nullable": True}
 ESTIMATE: dict[str, Any] = {
     "type": "object",
-    "description": "Value with its 95 % interval, of n items that at least two people answered. Null: undefined.",
+    "description": "Value with its 95 % interval, over n items that at least two people answered. Null: undefined.",
     "properties": {"value": NUMBER, "low": NUMBER, "high": NUMBER, "n": {"type": "integer"}},
     "required": ["value", "low", "high", "n"],
 }
@@ -45,12 +45,14 @@ class AgreementView(APIView):
         responses={200: {"type": "object", "additionalProperties": MEASURES}},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Question to measure to estimate, as `manage.py agreement --json`; a large project takes seconds."""
+        """{question: {measure: estimate}}, like `manage.py agreement --json`; takes seconds in a large project."""
         project = project_for(person(request), slug, Capability.READ_STATISTICS)
         check_labelling_protocol(project)
         latest = latest_statistics(project)
         if latest.row and latest.is_current:
-            return Response({one["name"]: one["measures"] for one in latest.row.numbers["questions"]})
+            return Response(
+                {question["name"]: question["measures"] for question in latest.row.numbers["questions"]}
+            )
         return Response(agreement_by_question(project))
 
 
@@ -64,13 +66,16 @@ class FiniteField(serializers.FloatField):
 
 class UCHQuery(serializers.Serializer[Any]):
     patience = FiniteField(
-        required=False, min_value=1e-6, max_value=LONGEST, help_text="L; the longest dialogue if left out."
+        required=False,
+        min_value=1e-6,
+        max_value=MAX_PATIENCE,
+        help_text="L; defaults to the length of the longest dialogue.",
     )
     alpha = FiniteField(required=False, default=ALPHA, min_value=0, max_value=1)
     position = serializers.ChoiceField(choices=["start", "end"], required=False, default="start")
 
 
-class LabellerSerializer(serializers.Serializer[Any]):
+class AnnotatorUCHSerializer(serializers.Serializer[Any]):
     annotator = serializers.CharField()
     uc = serializers.FloatField()
     uh = serializers.FloatField()
@@ -84,7 +89,7 @@ class DialogueUCHSerializer(serializers.Serializer[Any]):
     auch = serializers.FloatField(allow_null=True)
     cuch = serializers.FloatField(allow_null=True)
     spare_goals = serializers.IntegerField()
-    annotators = LabellerSerializer(many=True)
+    annotators = AnnotatorUCHSerializer(many=True)
 
 
 class UCHSerializer(serializers.Serializer[Any]):
@@ -104,19 +109,20 @@ class UCHView(APIView):
         check_labelling_protocol(project)
         query = UCHQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
+        parameters = query.validated_data
         pages = CursorPagination()
         page = pages.paginate_queryset(labelled_dialogues(project), request, view=self) or []
-        collection = nugget_collection(project, asked["position"], [dialogue.pk for dialogue in page])
-        patience = asked.get("patience")
+        collection = nugget_collection(project, parameters["position"], [dialogue.pk for dialogue in page])
+        patience = parameters.get("patience")
         scores = collection.score(
-            patience=longest_dialogue_length(project) if patience is None else patience, alpha=asked["alpha"]
+            patience=longest_dialogue_length(project) if patience is None else patience,
+            alpha=parameters["alpha"],
         )
         return Response(
             {
                 "L": scores.patience,
                 "alpha": scores.alpha,
-                "position": asked["position"],
+                "position": parameters["position"],
                 "next": pages.get_next_link(),
                 "previous": pages.get_previous_link(),
                 "dialogues": scores_by_dialogue(collection, scores),

@@ -45,18 +45,18 @@ def own_assignment(user: User, pk: int) -> Assignment:
     return row
 
 
-def ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]:
-    """The dialogue after the present one, or why there is none. What was sent before stays stored either way."""
+def claim_ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]:
+    """Claim the next dialogue, or say why there is none. The submission before it stays stored either way."""
     if claim_id is None:
         return {"next": None, "nothing": None}
     try:
         claimed = claim_next_task(annotator=user, project=project, claim_id=claim_id, ahead=True)
     except Refusal as refusal:
-        return {"next": None, "nothing": _why(refusal)}
+        return {"next": None, "nothing": serialize_refusal(refusal)}
     return {"next": serializers.serialize_assignment(claimed), "nothing": None}
 
 
-def _why(refusal: Refusal) -> dict[str, Any]:
+def serialize_refusal(refusal: Refusal) -> dict[str, Any]:
     return {
         "code": refusal.code,
         "message": str(refusal.message),
@@ -72,7 +72,7 @@ class LabelClaimView(APIView):
         tags=TAG,
         operation_id="labelling_claim",
         request=serializers.LabelClaimInput,
-        responses={201: serializers.LabellingAssignment},
+        responses={201: serializers.LabellingAssignmentSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next dialogue.
@@ -80,15 +80,17 @@ class LabelClaimView(APIView):
         Codes: all_done, all_claimed (with `until`), too_many_open, limit_reached, balance (with `until`).
         """
         project = labelling_project(person(request), slug)
-        wanted = validated_input(serializers.LabelClaimInput, request)
-        claimed = claim_next_task(annotator=person(request), project=project, **wanted)
+        claim = validated_input(serializers.LabelClaimInput, request)
+        claimed = claim_next_task(annotator=person(request), project=project, **claim)
         return Response(serializers.serialize_assignment(claimed), status=status.HTTP_201_CREATED)
 
 
 class LabellingView(APIView):
-    @extend_schema(tags=TAG, operation_id="labelling_read", responses=serializers.LabellingAssignment)
+    @extend_schema(
+        tags=TAG, operation_id="labelling_read", responses=serializers.LabellingAssignmentSerializer
+    )
     def get(self, request: Request, pk: int) -> Response:
-        """Your own dialogue with draft and answers. It counts as shown from the first time on."""
+        """Your own dialogue with draft and answers. Its time starts with the first request."""
         row = own_assignment(person(request), pk)
         return Response(serializers.serialize_assignment(submissions.serve(assignment=row)))
 
@@ -100,10 +102,10 @@ class LabelDraftView(APIView):
         tags=TAG,
         operation_id="label_drafts_save",
         request=serializers.LabelDraftInput,
-        responses=serializers.DraftSaved,
+        responses=serializers.DraftSavedSerializer,
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Keep unsent answers. Code: draft_conflict, with the newer `draft`."""
+        """Save unsent answers. Code: draft_conflict, with the newer `draft`."""
         sent = {"note": ""} | validated_input(serializers.LabelDraftInput, request)
         own_assignment(person(request), pk)
         draft = drafts.save_label_draft(annotator=person(request), assignment_id=pk, **sent)
@@ -117,10 +119,10 @@ class SubmissionsView(APIView):
         tags=TAG,
         operation_id="labels_submit",
         request=serializers.SubmissionInput,
-        responses={201: serializers.LabelsStored, 200: serializers.LabelsStored},
+        responses={201: serializers.LabelsStoredSerializer, 200: serializers.LabelsStoredSerializer},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Send answers, a correction, or a confirmation. 200 when this id was stored before.
+        """Send answers, a correction or a confirmation. 200 if this id is already stored.
 
         Codes: invalid (with `problems`), too_early (with `seconds_left`), schema_changed, lease_gone, not_writable,
         decided.
@@ -136,13 +138,13 @@ class SubmissionsView(APIView):
             "submission": serializers.serialize_stored_submission(done.submission),
             "task_state": done.task.state,
             "assignment": serializers.serialize_assignment_summary(assignment),
-            **ahead(person(request), assignment.project, next_claim),
-            "today": _today(person(request), assignment.project),
+            **claim_ahead(person(request), assignment.project, next_claim),
+            "today": serialize_today(person(request), assignment.project),
         }
         return Response(body, status=status.HTTP_200_OK if done.repeated else status.HTTP_201_CREATED)
 
 
-def _today(user: User, project: Project) -> dict[str, int]:
+def serialize_today(user: User, project: Project) -> dict[str, int]:
     today = today_of(user, project)
     return {"finished": today.finished, "goal": today.goal}
 
@@ -151,16 +153,19 @@ class SkipView(APIView):
     write_scope = Scope.ANNOTATE
 
     @extend_schema(
-        tags=TAG, operation_id="labelling_skip", request=serializers.SkipInput, responses=serializers.Skipped
+        tags=TAG,
+        operation_id="labelling_skip",
+        request=serializers.SkipInput,
+        responses=serializers.SkippedSerializer,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Pass the dialogue by, with a reason; it is not offered to you again."""
+        """Skip the dialogue, with a reason; it is not offered to you again."""
         sent = validated_input(serializers.SkipInput, request)
         own_assignment(person(request), pk)
         row = submissions.skip_task(annotator=person(request), assignment_id=pk, reason=sent["reason"])
         body = {
             "assignment": serializers.serialize_assignment_summary(row),
-            **ahead(person(request), row.project, sent.get("next_claim")),
+            **claim_ahead(person(request), row.project, sent.get("next_claim")),
         }
         return Response(body)
 
@@ -172,9 +177,13 @@ class NewestSubmissions(CursorPagination):
 class MineView(APIView):
     pagination_class = NewestSubmissions
 
-    @extend_schema(tags=TAG, operation_id="labelling_mine", responses=serializers.MineSerializer(many=True))
+    @extend_schema(
+        tags=TAG,
+        operation_id="labelling_mine",
+        responses=serializers.SubmissionWithOutcomeSerializer(many=True),
+    )
     def get(self, request: Request, slug: str) -> Response:
-        """Your own submissions, newest first, each with what became of its dialogue."""
+        """Your own submissions, newest first, each with the final label of its dialogue."""
         project = labelling_project(person(request), slug)
         pages = self.pagination_class()
         rows = pages.paginate_queryset(live_submissions(person(request), project), request, view=self) or []
@@ -187,10 +196,12 @@ class ConfirmationsView(APIView):
     pagination_class = CursorPagination
 
     @extend_schema(
-        tags=TAG, operation_id="confirmations_list", responses=serializers.LabelAssignmentShort(many=True)
+        tags=TAG,
+        operation_id="confirmations_list",
+        responses=serializers.LabelAssignmentShortSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Dialogues that you and another person answered differently: look at both answers, confirm or change yours."""
+        """Dialogues that you and another person answered differently: compare the answers, confirm or change yours."""
         project = labelling_project(person(request), slug)
         pages = self.pagination_class()
         waiting = assignments_to_confirm(person(request), project).select_related("project")
@@ -201,7 +212,9 @@ class ConfirmationsView(APIView):
 class DisputesView(APIView):
     pagination_class = CursorPagination
 
-    @extend_schema(tags=TAG, operation_id="disputes_list", responses=serializers.DisputeShort(many=True))
+    @extend_schema(
+        tags=TAG, operation_id="disputes_list", responses=serializers.DisputeShortSerializer(many=True)
+    )
     def get(self, request: Request, slug: str) -> Response:
         """Dialogues that a trainer has to decide."""
         project = labelling_project(person(request), slug, Capability.DECIDE)
@@ -211,7 +224,7 @@ class DisputesView(APIView):
 
 
 def dispute_or_404(user: User, pk: int) -> Task:
-    """A disputed or decided task of a project in which the person decides."""
+    """A disputed or decided task of a project in which the user may decide."""
     project = Project.objects.filter(tasks=pk, protocol=Protocol.LABELLING).first()
     task = dispute_for(user, project_for(user, project.slug, Capability.DECIDE), pk) if project else None
     if task is None:
@@ -220,17 +233,16 @@ def dispute_or_404(user: User, pk: int) -> Task:
 
 
 class DisputeView(APIView):
-    @extend_schema(tags=TAG, operation_id="disputes_read", responses=serializers.DisputeFull)
+    @extend_schema(tags=TAG, operation_id="disputes_read", responses=serializers.DisputeFullSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """The dialogue, everybody's answers and notes, and what was decided before."""
+        """The dialogue, everybody's answers and notes, and earlier decisions."""
         task = dispute_or_404(person(request), pk)
-        answered = task.answered  # type: ignore[attr-defined]  # prefetched
         body = {
             **serializers.serialize_dispute(task),
             "state": task.state,
             "utterances": utterances_in(cast(int, task.dialogue_id)),
-            "answers": [serializers.serialize_person_answers(one) for one in answered],
-            "history": serializers.FinalSerializer(final_label_history(task), many=True).data,
+            "answers": [serializers.serialize_person_answers(row) for row in cast(Any, task).answered],
+            "history": serializers.FinalLabelSerializer(final_label_history(task), many=True).data,
         }
         return Response(body)
 
@@ -242,10 +254,13 @@ class DecisionView(APIView):
         tags=TAG,
         operation_id="disputes_decide",
         request=serializers.DecisionInput,
-        responses=serializers.DisputeShort,
+        responses=serializers.DisputeShortSerializer,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Say what holds, and why. Codes: invalid, not_disputed, already_decided (with `final`), own_work."""
+        """Decide the answers, with a reason.
+
+        Codes: invalid, not_disputed, already_decided (with `final`), own_work, id_in_use.
+        """
         sent = validated_input(serializers.DecisionInput, request)
         dispute_or_404(person(request), pk)
         decided = resolution.decide_dispute(

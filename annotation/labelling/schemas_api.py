@@ -34,7 +34,7 @@ from projects.selectors import project_for
 TAG = ["Schemas"]
 
 
-class Newest(CursorPagination):
+class NewestVersions(CursorPagination):
     ordering = "-version"
 
 
@@ -53,12 +53,14 @@ class QuestionsInput(StrictSerializer):
 
 
 class SchemaInput(QuestionsInput):
-    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first result.")
-    use = serializers.BooleanField(required=False, help_text="New work is done under it; true if left out.")
+    id = serializers.UUIDField(help_text="Created by the client; sending it again returns the first result.")
+    use = serializers.BooleanField(
+        required=False, help_text="Whether new work uses this version; true by default."
+    )
     based_on = serializers.CharField(
         required=False,
         max_length=64,
-        help_text="sha256 of the newest version that you know; refused (schema_newer) where there is a newer one.",
+        help_text="sha256 of the newest version that you have seen; refused (schema_newer) if there is a newer one.",
     )
 
 
@@ -66,9 +68,9 @@ class VersionInput(StrictSerializer):
     version = serializers.IntegerField(min_value=1, max_value=NEWEST_VERSION)
 
 
-class VersionSerializer(serializers.ModelSerializer[Schema]):
+class SchemaVersionSerializer(serializers.ModelSerializer[Schema]):
     created_by = serializers.CharField(source="created_by.username", allow_null=True, default=None)
-    answered = serializers.IntegerField(help_text="How many submissions answer this version now.")
+    answered = serializers.IntegerField(help_text="Number of current submissions for this version.")
 
     class Meta:
         model = Schema
@@ -81,127 +83,128 @@ class SchemaSerializer(serializers.Serializer[Any]):
     content = serializers.JSONField()
 
 
-class SavedSerializer(SchemaSerializer):
-    is_new = serializers.BooleanField(help_text="False: nothing had to be stored.")
+class SavedSchemaSerializer(SchemaSerializer):
+    is_new = serializers.BooleanField(help_text="False if nothing had to be stored.")
     used_at = serializers.DateTimeField(allow_null=True)
 
 
-class ProblemInSchema(serializers.Serializer[Any]):
+class SchemaProblemSerializer(serializers.Serializer[Any]):
     path = serializers.CharField(allow_blank=True, help_text="questions[2].options[0].text.zh")
     line = serializers.IntegerField(allow_null=True, help_text="Of the YAML, from 1.")
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
 
 
-class CheckedSerializer(serializers.Serializer[Any]):
-    content = serializers.JSONField(allow_null=True, help_text="Canonical; null where there are problems.")
-    problems = ProblemInSchema(many=True)
+class SchemaCheckSerializer(serializers.Serializer[Any]):
+    content = serializers.JSONField(allow_null=True, help_text="Canonical; null if there are problems.")
+    problems = SchemaProblemSerializer(many=True)
     parsed = serializers.JSONField(
-        allow_null=True, help_text="What the text says, right or not; null: unreadable."
+        allow_null=True, help_text="The parsed text, valid or not; null if it cannot be parsed."
     )
 
 
-def shown(row: Schema) -> dict[str, Any]:
+def serialize_schema(row: Schema) -> dict[str, Any]:
     return {"version": row.version, "sha256": row.sha256, "content": load_schema(row).content}
 
 
 class SchemasView(APIView):
-    pagination_class = Newest
+    pagination_class = NewestVersions
 
-    @extend_schema(tags=TAG, operation_id="schemas_list", responses=VersionSerializer(many=True))
+    @extend_schema(tags=TAG, operation_id="schemas_list", responses=SchemaVersionSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The versions, newest first."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
-        return paginated_response(self, request, schema_versions(project), VersionSerializer)
+        return paginated_response(self, request, schema_versions(project), SchemaVersionSerializer)
 
     @extend_schema(
         tags=TAG,
         operation_id="schemas_save",
         request=SchemaInput,
-        responses={200: SavedSerializer, 201: SavedSerializer},
+        responses={200: SavedSchemaSerializer, 201: SavedSchemaSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Save questions as the next version, or in place of the newest one while nobody uses it.
+        """Save questions as the next version, or replace the newest one while nobody uses it.
 
-        Codes: invalid (`problems` lists each with path, line, message and remedy), no_schema,
-        schema_newer.
+        Codes: invalid (`problems` lists each with path, line, message and remedy), no_schema, schema_newer, id_in_use.
         """
         project = project_for(person(request), slug, Capability.CONFIGURE)
         sent = validated_input(SchemaInput, request)
         saved = save_schema(
             project=project,
             actor=person(request),
-            content=_content_of(sent),
+            content=_sent_content(sent),
             save_id=sent["id"],
             use=sent.get("use", True),
             based_on=sent.get("based_on", ""),
         )
-        answer = {**shown(saved.row), "is_new": saved.is_new, "used_at": saved.row.used_at}
-        return Response(answer, status=status.HTTP_201_CREATED if saved.is_new else status.HTTP_200_OK)
+        body = {**serialize_schema(saved.row), "is_new": saved.is_new, "used_at": saved.row.used_at}
+        return Response(body, status=status.HTTP_201_CREATED if saved.is_new else status.HTTP_200_OK)
 
 
-def _content_of(sent: dict[str, Any]) -> Any:
+def _sent_content(sent: dict[str, Any]) -> Any:
     if "yaml" in sent:
         return sent["yaml"]
     if not isinstance(sent["content"], dict):
         raise Invalid(
-            _("The content is no object."), _('Send {"questions": […]}.'), field="content", problems=[]
+            _("The content must be an object."), _('Send {"questions": […]}.'), field="content", problems=[]
         )
     return sent["content"]
 
 
 class CheckView(APIView):
     @extend_schema(
-        tags=TAG, operation_id="schemas_check", request=QuestionsInput, responses=CheckedSerializer
+        tags=TAG, operation_id="schemas_check", request=QuestionsInput, responses=SchemaCheckSerializer
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Say what is wrong with questions, storing nothing."""
+        """Check questions without storing them."""
         project_for(person(request), slug, Capability.CONFIGURE)
-        content = _content_of(validated_input(QuestionsInput, request))
+        content = _sent_content(validated_input(QuestionsInput, request))
         try:
             schema = read_yaml(content) if isinstance(content, str) else read_schema(content)
         except InvalidSchema as errors:
-            problems = [one.as_dict() for one in errors.problems]
-            return Response({"content": None, "problems": problems, "parsed": _data_of(content)})
+            problems = [problem.as_dict() for problem in errors.problems]
+            return Response({"content": None, "problems": problems, "parsed": _parsed_content(content)})
         return Response({"content": schema.content, "problems": [], "parsed": schema.content})
 
 
-def _data_of(content: Any) -> Any:
+def _parsed_content(content: Any) -> Any:
     if not isinstance(content, str):
         return content
-    found = ProblemCollector({})
-    data = parse_yaml(content, found)
-    return None if found.problems else data
+    problems = ProblemCollector({})
+    data = parse_yaml(content, problems)
+    return None if problems.found else data
 
 
 class SchemaView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="schemas_read",
-        responses={200: SchemaSerializer, 304: OpenApiResponse(description="Still the same.")},
+        responses={200: SchemaSerializer, 304: OpenApiResponse(description="Not changed.")},
     )
     def get(self, request: Request, slug: str, version: int) -> HttpResponseBase:
-        """One version's questions. Send its ETag as If-None-Match to be told that they are still the same."""
+        """One version's questions. Send its ETag as If-None-Match to get 304 if they have not changed."""
         row = get_schema_version(project_for(person(request), slug), min(version, NEWEST_VERSION))
         etag = f'"{row.sha256}"'
-        answer = Response(shown(row), headers={"ETag": etag, "Cache-Control": "private, no-cache"})
-        return get_conditional_response(request._request, etag=etag, response=answer) or answer
+        response = Response(
+            serialize_schema(row), headers={"ETag": etag, "Cache-Control": "private, no-cache"}
+        )
+        return get_conditional_response(request._request, etag=etag, response=response) or response
 
 
 class CurrentView(APIView):
     @extend_schema(tags=TAG, operation_id="schemas_current", responses=SchemaSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """The questions that new work is done under."""
+        """The questions that new work uses."""
         project = project_for(person(request), slug)
         row = current_schema(project)
-        return Response(shown(row if row else get_schema_version(project, 1)))
+        return Response(serialize_schema(row if row else get_schema_version(project, 1)))
 
     @extend_schema(tags=TAG, operation_id="schemas_use", request=VersionInput, responses=SchemaSerializer)
     def put(self, request: Request, slug: str) -> Response:
-        """Do new work under this version. Code: no_schema."""
+        """Use this version for new work. Code: no_schema."""
         project = project_for(person(request), slug, Capability.CONFIGURE)
         version = validated_input(VersionInput, request)["version"]
-        return Response(shown(use_schema(project=project, actor=person(request), version=version)))
+        return Response(serialize_schema(use_schema(project=project, actor=person(request), version=version)))
 
 
 urlpatterns = [

@@ -1,4 +1,4 @@
-"""Shapes of the REST API of labelling. Output shapes are built from rows by `of_…` functions."""
+"""Serializers of the REST API of labelling. `serialize_…` functions build the output from rows."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, Submission
+from annotation.labelling.models.labels import FinalLabel, LabelDraft, LabelOrigin, Stage, Submission
 from annotation.labelling.selectors.workbench import (
     confirmation_for,
     is_decided,
@@ -18,28 +18,33 @@ from annotation.labelling.services.submissions import MAX_NOTE
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.serializers import A_DAY_MS, TodaySerializer, TraceEntry
 from common.rest.serializers import StrictSerializer
+from dialogues.models import Dialogue
 
-PAGES = [(one.value, one.label) for one in (Stage.LABEL, Stage.CONFIRMATION)]
-BIGGEST_VERSION = 2**31 - 1
-BIGGEST_ANSWERS = 2 * 1024**2  # characters of JSON; 2,000 utterances with long answers need a tenth
+REQUESTED_STAGES = [(stage.value, stage.label) for stage in (Stage.LABEL, Stage.CONFIRMATION)]
+MAX_VERSION = 2**31 - 1
+MAX_ANSWERS_LENGTH = 2 * 1024**2  # characters of JSON; 2,000 utterances with long answers need a tenth of it
 
 
 class AnswersField(serializers.JSONField):
-    """{"dialogue": {question: value}, "utterances": {"0": {question: value}}}; the service checks it."""
+    """{"dialogue": {question: value}, "utterances": {"0": {question: value}}}; the service checks the values."""
 
     def to_internal_value(self, data: Any) -> Any:
         answers = super().to_internal_value(data)
         if not isinstance(answers, dict):
             raise serializers.ValidationError(_("Answers are an object with “dialogue” and “utterances”."))
-        if len(json.dumps(answers)) > BIGGEST_ANSWERS:
+        if len(json.dumps(answers)) > MAX_ANSWERS_LENGTH:
             raise serializers.ValidationError(_("These answers are too large."))
         return answers
 
 
 class LabelClaimInput(StrictSerializer):
-    claim_id = serializers.UUIDField(help_text="Made by the client; a second send returns the first claim.")
+    claim_id = serializers.UUIDField(
+        help_text="Created by the client; sending it again returns the first claim."
+    )
     ahead = serializers.BooleanField(
-        required=False, default=False, help_text="Fetched while another is worked on; its time begins later."
+        required=False,
+        default=False,
+        help_text="Claimed while the annotator works on another dialogue; its time starts later.",
     )
 
 
@@ -47,25 +52,30 @@ class LabelDraftInput(StrictSerializer):
     answers = AnswersField()
     note = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False, max_length=MAX_NOTE)
     version = serializers.IntegerField(
-        min_value=0, max_value=BIGGEST_VERSION, help_text="The version that the page last saw."
+        min_value=0, max_value=MAX_VERSION, help_text="The last version that the page received."
     )
 
 
 class SubmissionInput(StrictSerializer):
-    id = serializers.UUIDField(help_text="Made by the client; a second send returns the stored submission.")
+    id = serializers.UUIDField(
+        help_text="Created by the client; sending it again returns the stored submission."
+    )
     schema = serializers.IntegerField(
-        min_value=1, max_value=BIGGEST_VERSION, help_text="The version of the questions that is answered."
+        min_value=1, max_value=MAX_VERSION, help_text="The version of the questions that the answers are for."
     )
     answers = AnswersField()
     note = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False, max_length=MAX_NOTE)
     active_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS)
     idle_ms = serializers.IntegerField(required=False, min_value=0, max_value=A_DAY_MS * 30)
     waited_ms = serializers.IntegerField(
-        required=False, min_value=0, max_value=A_DAY_MS * 30, help_text="How long it could not be sent."
+        required=False,
+        min_value=0,
+        max_value=A_DAY_MS * 30,
+        help_text="How long the client could not send it.",
     )
     trace = serializers.ListField(child=TraceEntry(), required=False, max_length=500)
     next_claim = serializers.UUIDField(
-        required=False, help_text="Claim one more dialogue ahead with this claim_id, in the same request."
+        required=False, help_text="Also claim the next dialogue ahead, with this claim_id."
     )
 
 
@@ -75,11 +85,11 @@ class SkipInput(StrictSerializer):
 
 
 class DecisionInput(StrictSerializer):
-    id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
+    id = serializers.UUIDField(help_text="Created by the client; sending it again changes nothing.")
     answers = AnswersField()
     reason = serializers.CharField(max_length=MAX_NOTE)
     replaces = serializers.IntegerField(
-        required=False, help_text="To decide anew: the id of the decided label that you know."
+        required=False, help_text="To change a decision: the id of the decided label that you have seen."
     )
 
 
@@ -90,7 +100,7 @@ class LabelUtteranceSerializer(serializers.Serializer[Any]):
     time = serializers.CharField(allow_blank=True)
 
 
-class LabelDialogue(serializers.Serializer[Any]):
+class LabelDialogueSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     language = serializers.CharField(allow_blank=True)
     domain = serializers.CharField(allow_blank=True)
@@ -104,12 +114,12 @@ class LabelDraftSerializer(serializers.Serializer[Any]):
     saved_at = serializers.DateTimeField()
 
 
-class DraftSaved(serializers.Serializer[Any]):
+class DraftSavedSerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField()
     saved_at = serializers.DateTimeField()
 
 
-class OwnSubmission(serializers.Serializer[Any]):
+class OwnSubmissionSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     revision = serializers.IntegerField()
     schema = serializers.IntegerField()
@@ -118,64 +128,68 @@ class OwnSubmission(serializers.Serializer[Any]):
     stored_at = serializers.DateTimeField()
 
 
-class OtherAnswers(serializers.Serializer[Any]):
+class OtherAnswersSerializer(serializers.Serializer[Any]):
     answers = serializers.JSONField()
     note = serializers.CharField(allow_blank=True)
 
 
-class LabelAssignmentShort(serializers.Serializer[Any]):
+class LabelAssignmentShortSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     project = serializers.CharField()
     state = serializers.ChoiceField(choices=AssignmentState.choices)
     lease_until = serializers.DateTimeField()
     touched_at = serializers.DateTimeField()
     task_state = serializers.ChoiceField(choices=TaskState.choices)
-    stage = serializers.ChoiceField(choices=PAGES, help_text="What the person is asked for.")
+    stage = serializers.ChoiceField(choices=REQUESTED_STAGES, help_text="What the annotator is asked for.")
 
 
-class LabellingAssignment(LabelAssignmentShort):
+class LabellingAssignmentSerializer(LabelAssignmentShortSerializer):
     served_at = serializers.DateTimeField(allow_null=True)
-    seconds_left = serializers.FloatField(help_text="Until it may be sent.")
+    seconds_left = serializers.FloatField(help_text="Seconds until answers are accepted.")
     min_seconds = serializers.IntegerField()
     schema = serializers.IntegerField(allow_null=True, help_text="The version of the questions.")
-    dialogue = LabelDialogue()
+    dialogue = LabelDialogueSerializer()
     draft = LabelDraftSerializer(allow_null=True)
-    submission = OwnSubmission(allow_null=True)
-    is_decided = serializers.BooleanField(help_text="A trainer has: what was sent is not changed any more.")
-    others = OtherAnswers(many=True, help_text="While you confirm: what the others answered, nameless.")
+    submission = OwnSubmissionSerializer(allow_null=True)
+    is_decided = serializers.BooleanField(
+        help_text="Whether a trainer has decided: submissions can no longer change."
+    )
+    others = OtherAnswersSerializer(
+        many=True, help_text="During confirmation: the other people's answers, without names."
+    )
     differences = serializers.ListField(child=serializers.CharField())
 
 
-class StoredSubmission(serializers.Serializer[Any]):
+class StoredSubmissionSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     revision = serializers.IntegerField()
     stage = serializers.ChoiceField(choices=Stage.choices)
     stored_at = serializers.DateTimeField()
 
 
-class NothingSerializer(serializers.Serializer[Any]):
+class NothingNextSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
     details = serializers.DictField()
 
 
-class LabelsStored(serializers.Serializer[Any]):
-    submission = StoredSubmission()
+class LabelsStoredSerializer(serializers.Serializer[Any]):
+    submission = StoredSubmissionSerializer()
     task_state = serializers.ChoiceField(choices=TaskState.choices)
-    assignment = LabelAssignmentShort()
-    next = LabellingAssignment(allow_null=True)
-    nothing = NothingSerializer(allow_null=True, help_text="Why nothing came next.")
+    assignment = LabelAssignmentShortSerializer()
+    next = LabellingAssignmentSerializer(allow_null=True)
+    nothing = NothingNextSerializer(allow_null=True, help_text="Why nothing came next.")
     today = TodaySerializer()
 
 
-class Skipped(serializers.Serializer[Any]):
-    assignment = LabelAssignmentShort()
-    next = LabellingAssignment(allow_null=True)
-    nothing = NothingSerializer(allow_null=True)
+class SkippedSerializer(serializers.Serializer[Any]):
+    assignment = LabelAssignmentShortSerializer()
+    next = LabellingAssignmentSerializer(allow_null=True)
+    nothing = NothingNextSerializer(allow_null=True)
 
 
-class MineSerializer(serializers.Serializer[Any]):
+class SubmissionWithOutcomeSerializer(serializers.Serializer[Any]):
     assignment = serializers.IntegerField()
     dialogue = serializers.IntegerField()
     revision = serializers.IntegerField()
@@ -185,19 +199,19 @@ class MineSerializer(serializers.Serializer[Any]):
     stored_at = serializers.DateTimeField()
     task_state = serializers.ChoiceField(choices=TaskState.choices)
     final = serializers.JSONField(
-        allow_null=True, help_text="The dialogue's final answers, where it has them."
+        allow_null=True, help_text="The final answers of the dialogue, if there are any."
     )
     origin = serializers.ChoiceField(choices=LabelOrigin.choices, allow_blank=True)
 
 
-class DisputeShort(serializers.Serializer[Any]):
+class DisputeShortSerializer(serializers.Serializer[Any]):
     task = serializers.IntegerField()
     dialogue = serializers.IntegerField()
     disagreement = serializers.FloatField(allow_null=True)
     utterance_count = serializers.IntegerField()
 
 
-class AnsweredSerializer(serializers.Serializer[Any]):
+class PersonAnswersSerializer(serializers.Serializer[Any]):
     annotator = serializers.CharField()
     schema = serializers.IntegerField()
     stage = serializers.ChoiceField(choices=Stage.choices)
@@ -205,7 +219,7 @@ class AnsweredSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_blank=True)
 
 
-class FinalSerializer(serializers.ModelSerializer[FinalLabel]):
+class FinalLabelSerializer(serializers.ModelSerializer[FinalLabel]):
     schema = serializers.IntegerField(source="schema.version")
     decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
 
@@ -216,16 +230,16 @@ class FinalSerializer(serializers.ModelSerializer[FinalLabel]):
         ]  # fmt: skip
 
 
-class DisputeFull(DisputeShort):
+class DisputeFullSerializer(DisputeShortSerializer):
     state = serializers.ChoiceField(choices=TaskState.choices)
     utterances = LabelUtteranceSerializer(many=True)
-    answers = AnsweredSerializer(many=True)
-    history = FinalSerializer(many=True)
+    answers = PersonAnswersSerializer(many=True)
+    history = FinalLabelSerializer(many=True)
 
 
 def requested_stage(row: Assignment) -> str:
-    confirms = row.task.state == TaskState.CONFIRMING and row.state == AssignmentState.SUBMITTED
-    return Stage.CONFIRMATION if confirms else Stage.LABEL
+    is_confirming = row.task.state == TaskState.CONFIRMING and row.state == AssignmentState.SUBMITTED
+    return Stage.CONFIRMATION if is_confirming else Stage.LABEL
 
 
 def serialize_assignment_summary(row: Assignment) -> dict[str, Any]:
@@ -252,23 +266,30 @@ def serialize_assignment(row: Assignment) -> dict[str, Any]:
         "seconds_left": seconds_left(row),
         "min_seconds": settings.min_seconds,
         "schema": settings.schema.version if settings.schema else None,
-        "dialogue": {
-            "id": row.dialogue_id,
-            "language": row.dialogue.language,
-            "domain": row.dialogue.domain,
-            "utterances": utterances_in(row.dialogue_id),
-        },
-        "draft": draft
-        and {
-            "answers": draft.answers,
-            "note": draft.note,
-            "version": draft.version,
-            "saved_at": draft.saved_at,
-        },
+        "dialogue": serialize_dialogue(row.dialogue),
+        "draft": draft and serialize_draft(draft),
         "submission": submission and serialize_own_submission(submission),
         "is_decided": is_sent and is_decided(row.task),
         "others": confirmation.others,
         "differences": confirmation.differences,
+    }
+
+
+def serialize_dialogue(dialogue: Dialogue) -> dict[str, Any]:
+    return {
+        "id": dialogue.pk,
+        "language": dialogue.language,
+        "domain": dialogue.domain,
+        "utterances": utterances_in(dialogue.pk),
+    }
+
+
+def serialize_draft(draft: LabelDraft) -> dict[str, Any]:
+    return {
+        "answers": draft.answers,
+        "note": draft.note,
+        "version": draft.version,
+        "saved_at": draft.saved_at,
     }
 
 
