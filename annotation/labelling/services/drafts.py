@@ -1,4 +1,4 @@
-"""Unsent answers, kept on the server so that another device finds them."""
+"""Unsent answers, stored on the server so that another device finds them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,9 +23,9 @@ from projects.models import Protocol
 def save_label_draft(
     *, annotator: User, assignment_id: int, answers: Mapping[str, Any], note: str, version: int
 ) -> LabelDraft:
-    """Store the draft if nobody stored another since `version`. Raises Refusal draft_conflict with the newer one.
+    """Store the draft unless a newer one than `version` exists. Raises Refusal `draft_conflict` with the newer draft.
 
-    Answers that the schema does not know are left out: a draft may be older than the questions.
+    Drops answers that the schema does not know: a draft may be older than the questions.
     """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.LABELLING

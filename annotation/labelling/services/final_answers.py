@@ -1,4 +1,4 @@
-"""One set of answers out of several people's. Plain values in, plain values out."""
+"""Merges several people's answers into one set. Plain values in, plain values out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from measures.voting import majority, median_vote
 
 @dataclass(frozen=True, slots=True)
 class MergedAnswers:
-    """undecided: paths without a value, as "quality" or "3/nugget"; unanimous: nobody differed on a compared one."""
+    """undecided: paths without a value, as "quality" or "3/nugget". unanimous: nobody differed on a compared path."""
 
     answers: Answers
     undecided: list[str]
@@ -23,18 +23,21 @@ class MergedAnswers:
 def merge_agreeing(
     schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]]
 ) -> MergedAnswers:
-    """Of people who agree on every compared path: that, and of the others what all say, or the union of several."""
+    """Merge the answers of people who agree on every compared path.
+
+    On the other paths, keeps what everybody answered, or the union of multiple choices.
+    """
     return vote_by_question(schema, compared, answers, Ties.TRAINER)
 
 
 def unanimous_answers(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> MergedAnswers:
-    """Only what all say; undecided are the compared paths on which they differ."""
+    """Keep only what everybody answered; the compared paths on which they differ are undecided."""
     result: Answers = {"dialogue": {}, "utterances": {}}
-    undecided, counted = [], set(compared)
+    undecided, compared_set = [], set(compared)
     for path in answered_paths(compared, answers):
-        first, *others = [answer_at(one, path) for one in answers]
+        first, *others = [answer_at(person, path) for person in answers]
         if any(value != first for value in others):
-            undecided += [path] if path in counted else []
+            undecided += [path] if path in compared_set else []
         elif first is not None:
             set_answer(result, path, first)
     return MergedAnswers(result, undecided, not undecided)
@@ -43,20 +46,20 @@ def unanimous_answers(compared: Sequence[str], answers: Sequence[Mapping[str, An
 def vote_by_question(
     schema: QuestionSchema, compared: Sequence[str], answers: Sequence[Mapping[str, Any]], ties: str
 ) -> MergedAnswers:
-    """By path the value that more people gave than any other; without one the median, where ties say so."""
+    """Elect, by path, the value that more people gave than any other. ties: whether a tie becomes the median."""
     result: Answers = {"dialogue": {}, "utterances": {}}
     undecided, unanimous = [], True
-    counted = set(compared)
+    compared_set = set(compared)
     for path in answered_paths(compared, answers):
         question = schema.by_key.get(path.rpartition("/")[2])
         if question is None:
             continue
-        values = [answer_at(one, path) for one in answers]
-        if path not in counted:
-            value = _uncompared(question, values)
+        values = [answer_at(person, path) for person in answers]
+        if path not in compared_set:
+            value = _merge_uncompared(question, values)
         else:
             unanimous = unanimous and all(value == values[0] for value in values)
-            value, decided = _elected(question, values, ties)
+            value, decided = _elect(question, values, ties)
             if not decided:
                 undecided.append(path)
         if value is not None:
@@ -67,22 +70,22 @@ def vote_by_question(
 def answered_paths(compared: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> dict[str, None]:
     """Every path that is compared or answered, in a stable order."""
     paths = dict.fromkeys(compared)
-    for one in answers:
-        paths |= dict.fromkeys(one["dialogue"])
-        for place, given in one["utterances"].items():
-            paths |= dict.fromkeys(f"{place}/{key}" for key in given)
+    for person in answers:
+        paths |= dict.fromkeys(person["dialogue"])
+        for place, values in person["utterances"].items():
+            paths |= dict.fromkeys(f"{place}/{key}" for key in values)
     return paths
 
 
-def _elected(question: Question, values: Sequence[Any], ties: str) -> tuple[Any, bool]:
-    """The value and whether there is a decision; None may win: the question was not asked of most."""
+def _elect(question: Question, values: Sequence[Any], ties: str) -> tuple[Any, bool]:
+    """The elected value and whether there is one. None can win: most people were not asked the question."""
     frozen = [tuple(value) if isinstance(value, list) else value for value in values]
     if all(value == frozen[0] for value in frozen):
         return values[0], True
-    # None is a vote too, so it is wrapped: `majority` answers None for a tie.
-    won = majority([(value,) for value in frozen])
-    if won is not None:
-        [value] = won
+    # None is a vote too, so it is wrapped: `majority` returns None for a tie.
+    winner = majority([(value,) for value in frozen])
+    if winner is not None:
+        [value] = winner
         return (list(value) if isinstance(value, tuple) else value), True
     if ties == Ties.MEDIAN and question.kind is Kind.SCALE:
         order = sorted(option.value for option in question.options)
@@ -90,11 +93,11 @@ def _elected(question: Question, values: Sequence[Any], ties: str) -> tuple[Any,
     return None, False
 
 
-def _uncompared(question: Question, values: Sequence[Any]) -> Any:
+def _merge_uncompared(question: Question, values: Sequence[Any]) -> Any:
     given = [value for value in values if value is not None]
     if not given:
         return None
     if question.kind is Kind.CHOICES:
-        chosen = {value for several in given for value in several}
+        chosen = {value for choices in given for value in choices}
         return [option.value for option in question.options if option.value in chosen]
     return given[0] if all(value == given[0] for value in values) else None

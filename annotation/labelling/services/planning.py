@@ -1,4 +1,4 @@
-"""Planning dialogues to be labelled."""
+"""Plans dialogues for labelling."""
 
 from collections.abc import Collection, Sequence
 from random import Random
@@ -14,7 +14,8 @@ from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue, DialogueState
-from projects.models import Event, Project
+from projects.models import Project
+from projects.transitions import record_request
 
 MAX_OVERLAP = 99
 
@@ -30,47 +31,44 @@ def plan_labelling(
     priority: int = 0,
     dialogue_ids: Collection[int] | None = None,
 ) -> int:
-    """Make tasks of the project's dialogues that have none. The same plan_id again adds nothing. Returns how many.
+    """Create tasks for dialogues that have none and return how many. Sending plan_id again adds nothing.
 
-    overlap: how many people label each (the project's, where it is None). group: only these annotators; "": anybody.
-    dialogue_ids: of these dialogues only.
+    overlap: people per dialogue; None: the project's setting. group: only these annotators; "": anybody.
+    dialogue_ids: plan only these dialogues. Raises Invalid, Refusal `wrong_protocol` or `id_in_use`.
     """
     settings = LabellingSettings.objects.select_for_update().filter(project=project).first()
     if settings is None:
-        raise Refusal("wrong_protocol", _("Only labelling projects plan dialogues to be labelled."))
+        raise Refusal("wrong_protocol", _("Only labelling projects plan dialogues for labelling."))
     people = settings.overlap if overlap is None else overlap
     if not 1 <= people <= MAX_OVERLAP:
         raise Invalid(
             _("Between 1 and %(limit)d people can label a dialogue.") % {"limit": MAX_OVERLAP},
             field="overlap",
         )
-    if is_planned(plan_id, project):
+    sent = {"group": group, "priority": priority} | ({} if overlap is None else {"overlap": overlap})
+    if is_planned(plan_id, project, **sent):
         return 0
     waiting = Dialogue.objects.filter(project=project, state=DialogueState.FINISHED, tasks=None).order_by(
         "id"
     )
     if dialogue_ids is not None:
         waiting = waiting.filter(pk__in=dialogue_ids)
-    made = _make_tasks(settings, list(waiting.values_list("pk", flat=True)), people, group.strip(), priority)
-    Event.objects.create(
-        project=project,
-        subject_type=PLAN,
-        subject_id=str(plan_id),
-        kind="planned",
-        actor=actor,
-        data={"count": made, "overlap": people, "group": group, "priority": priority},
+    count = _create_tasks(
+        settings, list(waiting.values_list("pk", flat=True)), people, group.strip(), priority
     )
-    return made
+    data = {"count": count, "overlap": people, "group": group, "priority": priority}
+    record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=data)
+    return count
 
 
 def plan_imported_dialogues(project: Project, dialogues: Sequence[Dialogue]) -> None:
-    """Imported dialogues of a labelling project become tasks, where it is set so; inside the import's transaction."""
+    """Create tasks for imported dialogues if the project is set to do so; in the import's transaction."""
     settings = LabellingSettings.objects.filter(project=project).first()
     if settings is not None and settings.plan_imported:
-        _make_tasks(settings, [dialogue.pk for dialogue in dialogues], settings.overlap, "", 0)
+        _create_tasks(settings, [dialogue.pk for dialogue in dialogues], settings.overlap, "", 0)
 
 
-def _make_tasks(
+def _create_tasks(
     settings: LabellingSettings, dialogues: Sequence[int], overlap: int, group: str, priority: int
 ) -> int:
     project = settings.project
@@ -95,7 +93,7 @@ def _make_tasks(
 
 
 def queue_place(settings: LabellingSettings, dialogue: int) -> int:
-    """Where the dialogue stands: by its id as imported, or drawn from the id, so that it is the same every time."""
+    """The dialogue's place in the queue: its id, or a number drawn from the id so that it is always the same."""
     if settings.order == Order.GIVEN:
         return dialogue % PRIORITY_STEP
     return Random(f"{settings.project_id}/{dialogue}").randrange(PRIORITY_STEP)

@@ -1,4 +1,4 @@
-"""From what several people answered to one final label (DiQAD §4.2; Diamante §3.2), which says how it came about."""
+"""Turns several people's answers into one final label that records its origin (DiQAD §4.2; Diamante §3.2)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,12 @@ from annotation.labelling.models.labels import (
     Submission,
     Ties,
 )
-from annotation.labelling.schema.answers import check_answers, compared_paths, count_differing_pairs
+from annotation.labelling.schema.answers import (
+    AnswerProblem,
+    check_answers,
+    compared_paths,
+    count_differing_pairs,
+)
 from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
@@ -35,41 +40,42 @@ from annotation.labelling.services.final_answers import (
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import TASK_MOVES, Task, TaskState
 from annotation.tasks.services.reasons import clean_reason
+from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Protocol
-from projects.transitions import move
+from projects.transitions import move, record_request
 
 DECISION = "annotation.decision"
-# Services of higher rooms that follow a final label, after its commit (annotation/apps.py).
+# Services of other rooms that run after the commit of a final label; annotation/apps.py registers them.
 AFTER_FINAL_LABEL: list[Callable[..., None]] = []
 
 
 def resolve_task(
     *, task: Task, settings: LabellingSettings, schema: QuestionSchema, row: Schema, speakers: Sequence[str]
 ) -> None:
-    """See what the live submissions of a locked task make of it. Called in the transaction that changed them."""
+    """Resolve a locked task from its live submissions. Call it in the transaction that changed them."""
     rows = Submission.objects.filter(task=task, superseded_at=None).order_by("assignment_id")
     live = list(rows.values_list("answers", "stage"))
     if len(live) < task.overlap:
-        _unfinish(task)
+        _reopen(task)
         return
-    answers = [given for given, _stage in live]
+    answers = [answers for answers, _stage in live]
     compared = compared_paths(schema, speakers)
     confirmed = [stage == Stage.CONFIRMATION for _answers, stage in live]
-    settled = resolve_answers(settings, schema, compared, answers)
-    if all(stage == Stage.LABEL for _answers, stage in live) and settled.disagreement is not None:
-        task.disagreement = settled.disagreement
+    outcome = resolve_answers(settings, schema, compared, answers)
+    if all(stage == Stage.LABEL for _answers, stage in live) and outcome.disagreement is not None:
+        task.disagreement = outcome.disagreement
         task.save(update_fields=["disagreement"])
-    if settled.final is None or settled.origin is None:
-        # One who changes towards the other ends it; when all have confirmed and still differ, a trainer decides.
-        _unfinish(task, TaskState.DISPUTED if all(confirmed) else settled.state)
+    if outcome.final is None or outcome.origin is None:
+        # Once everybody has confirmed and they still differ, a trainer decides.
+        _reopen(task, TaskState.DISPUTED if all(confirmed) else outcome.state)
     else:
-        _conclude(task, row, LabelOrigin.CONFIRMED if any(confirmed) else settled.origin, settled.final)
+        _conclude(task, row, LabelOrigin.CONFIRMED if any(confirmed) else outcome.origin, outcome.final)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What independent answers of all people make of a task; final and origin are None where nothing is decided."""
+    """What a task's answers lead to. final and origin are None if nothing is decided."""
 
     state: TaskState
     disagreement: float | None
@@ -83,34 +89,34 @@ def resolve_answers(
     compared: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
 ) -> Outcome:
-    """The outcome of answers that nobody has confirmed, by the project's resolution."""
-    apart, alone = disagreement_share(schema, answers, len(compared)), len(answers) == 1
+    """Resolve answers that nobody has confirmed, by the project's resolution."""
+    share, is_single = disagreement_share(schema, answers, len(compared)), len(answers) == 1
     if settings.resolution == Resolution.COLLECT:
         final = vote_by_question(schema, compared, answers, Ties.TRAINER)
-        return Outcome(TaskState.FINAL, apart, LabelOrigin.COLLECTED, final)
+        return Outcome(TaskState.FINAL, share, LabelOrigin.COLLECTED, final)
     if settings.resolution == Resolution.MAJORITY:
         final = vote_by_question(schema, compared, answers, settings.ties)
         if final.undecided:
-            return Outcome(TaskState.DISPUTED, apart)
+            return Outcome(TaskState.DISPUTED, share)
         agreed = LabelOrigin.UNANIMOUS if final.unanimous else LabelOrigin.MAJORITY
-        return Outcome(TaskState.FINAL, apart, LabelOrigin.SINGLE if alone else agreed, final)
-    if apart:
-        return Outcome(TaskState.CONFIRMING, apart)
-    origin = LabelOrigin.SINGLE if alone else LabelOrigin.UNANIMOUS
-    return Outcome(TaskState.FINAL, apart, origin, merge_agreeing(schema, compared, answers))
+        return Outcome(TaskState.FINAL, share, LabelOrigin.SINGLE if is_single else agreed, final)
+    if share:
+        return Outcome(TaskState.CONFIRMING, share)
+    origin = LabelOrigin.SINGLE if is_single else LabelOrigin.UNANIMOUS
+    return Outcome(TaskState.FINAL, share, origin, merge_agreeing(schema, compared, answers))
 
 
 def disagreement_share(
     schema: QuestionSchema, answers: Sequence[Mapping[str, Any]], compared: int
 ) -> float | None:
-    """Share of the compared answers that differ, over all pairs of people; None for one person."""
+    """The share of compared answers that differ, over all pairs of people; None for one person."""
     pairs = comb(len(answers), 2)
     if not pairs or not compared:
         return None
     return count_differing_pairs(schema, answers) / (pairs * compared)
 
 
-def _unfinish(task: Task, to: TaskState = TaskState.OPEN) -> None:
+def _reopen(task: Task, to: TaskState = TaskState.OPEN) -> None:
     _supersede(task)
     _move(task, to)
 
@@ -133,9 +139,9 @@ def _conclude(
     *,
     by: User | None = None,
     reason: str = "",
-) -> None:
+) -> FinalLabel:
     _supersede(task)
-    FinalLabel.objects.create(
+    final = FinalLabel.objects.create(
         task=task,
         project_id=task.project_id,
         dialogue_id=cast(int, task.dialogue_id),  # a labelling task has one
@@ -149,22 +155,23 @@ def _conclude(
     _move(task, TaskState.FINAL, by, reason)
     if task.round_id is not None:
         notify_final_label(task.round_id)
+    return final
 
 
 def notify_final_label(round_id: int) -> None:
-    """A batch waits for one dialogue less: where it was the last one, the batch is sealed, after this commit."""
-    # robust: what was submitted is stored, whatever becomes of the seal; the page offers it again.
-    for follow in AFTER_FINAL_LABEL:
-        transaction.on_commit(partial(follow, round_id=round_id), robust=True)
+    """Run the registered services after this commit. One seals the batch if this was its last open dialogue."""
+    # robust: the submission stays stored if sealing fails; the page offers to seal again.
+    for service in AFTER_FINAL_LABEL:
+        transaction.on_commit(partial(service, round_id=round_id), robust=True)
 
 
 def check_not_sealed(task: Task) -> None:
-    """Labels of a batch change only while it is open. Under the task's lock, which sealing takes too."""
+    """Raise Refusal unless the task's labels may change. Call it under the task's lock, which sealing takes too."""
     if task.state == TaskState.WITHDRAWN:
         raise Refusal(
             "withdrawn",
             _("The batch of this dialogue was returned, and its labels were withdrawn."),
-            _("The dialogue is given out once more in the next round."),
+            _("The dialogue is assigned again in the next round."),
         )
     if task.round_id is None:
         return
@@ -183,15 +190,15 @@ def propose_decision(
     speakers: Sequence[str],
     answers: Sequence[Mapping[str, Any]],
 ) -> MergedAnswers:
-    """What a trainer's decision begins with: what all agree on, and where majorities count, what those say.
+    """Suggest answers for a trainer's decision: what everybody agrees on, or the majority where the project uses it.
 
-    Answers to an earlier version of the questions are read as far as they still fit.
+    Answers to an earlier version of the questions count as far as they still fit.
     """
-    read = [check_answers(schema, one, speakers, complete=False)[0] for one in answers]
+    settled = [check_answers(schema, person, speakers, complete=False)[0] for person in answers]
     compared = compared_paths(schema, speakers)
     if settings.resolution == Resolution.MAJORITY:
-        return vote_by_question(schema, compared, read, settings.ties)
-    return unanimous_answers(compared, read)
+        return vote_by_question(schema, compared, settled, settings.ties)
+    return unanimous_answers(compared, settled)
 
 
 @transaction.atomic
@@ -204,11 +211,11 @@ def decide_dispute(
     reason: str,
     replaces: int | None = None,
 ) -> Task:
-    """A trainer says what holds where people still differ. The same decision_id again changes nothing.
+    """Store a trainer's decision on a disputed task. Sending decision_id again changes nothing.
 
-    replaces: the id of the decided label that the trainer knows and decides anew; without it, or when a third one has
-    decided meanwhile, a decided dispute is refused as "already_decided".
-    Who labelled the dialogue cannot decide it. The caller fetches the project with the right to decide.
+    replaces: the id of the decided label that the trainer has seen. The caller checks the right to decide.
+    Raises NotFound, Invalid, and Refusal: `already_decided` (without `replaces`, or if somebody else has decided since),
+    `not_disputed`, `own_work` (the trainer labelled the dialogue), `no_schema`, `sealed`, `withdrawn`, `id_in_use`.
     """
     task = (
         Task.objects.select_for_update(of=("self",))
@@ -218,32 +225,42 @@ def decide_dispute(
     )
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
-    if _is_decided_by(decision_id, task, trainer):
-        return task
     reason = clean_reason(reason)
+    if _is_repeated(decision_id, task, trainer, answers, reason):
+        return task
     row = _check_decision(task, trainer, reason, replaces)
-    known, problems = check_answers(load_schema(row), answers, speakers_in(task.dialogue_id), complete=True)
+    settled, problems = check_answers(load_schema(row), answers, speakers_in(task.dialogue_id), complete=True)
     if problems:
-        named = [{"path": one.path, "code": one.code, "message": one.message} for one in problems[:50]]
-        raise Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=named)
-    _conclude(task, row, LabelOrigin.DECIDED, MergedAnswers(known, [], True), by=trainer, reason=reason)
-    Event.objects.create(
-        project=task.project,
-        subject_type=DECISION,
-        subject_id=str(decision_id),
-        kind="decided",
-        actor=trainer,
-        data={"task": task.pk},
-    )
+        raise _invalid_answers(problems)
+    merged = MergedAnswers(settled, undecided=[], unanimous=True)
+    final = _conclude(task, row, LabelOrigin.DECIDED, merged, by=trainer, reason=reason)
+    data = {"task": task.pk, "final": final.pk}
+    record_request(DECISION, decision_id, kind="decided", project=task.project, actor=trainer, data=data)
     return task
 
 
-def _is_decided_by(decision_id: UUID, task: Task, trainer: User) -> bool:
-    """Whether this very decision was stored before."""
-    given = Event.objects.filter(subject_type=DECISION, subject_id=str(decision_id)).first()
-    if given and (given.data["task"], given.actor_id) != (task.pk, trainer.pk):
-        raise Refusal("id_in_use", _("This id belongs to another decision."), _("Send it with a new one."))
-    return given is not None
+def _invalid_answers(problems: Sequence[AnswerProblem]) -> Invalid:
+    details = [{"path": item.path, "code": item.code, "message": item.message} for item in problems[:50]]
+    return Invalid(f"{problems[0].path}: {problems[0].message}", field="answers", problems=details)
+
+
+def _is_repeated(
+    decision_id: UUID, task: Task, trainer: User, answers: Mapping[str, Any], reason: str
+) -> bool:
+    """Whether this decision was stored before. Raises Refusal `id_in_use` if the id belongs to another one."""
+    event = Event.objects.filter(subject_type=DECISION, subject_id=str(decision_id)).first()
+    if event is None:
+        return False
+    first = {"task": event.data["task"], "trainer": event.actor_id}
+    check_repeat(first, task=task.pk, trainer=trainer.pk)
+    # Events written before labels were recorded in them name no label.
+    final = FinalLabel.objects.filter(pk=event.data.get("final")).select_related("schema").first()
+    if final is not None:
+        settled, _problems = check_answers(
+            load_schema(final.schema), answers, speakers_in(task.dialogue_id), complete=True
+        )
+        check_repeat(final, reason=reason, answers=settled)
+    return True
 
 
 def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None) -> Schema:
@@ -263,7 +280,7 @@ def _check_decision(task: Task, trainer: User, reason: str, replaces: int | None
 
 
 def _check_decided(task: Task, replaces: int | None) -> None:
-    """Only a decision that the trainer has seen is decided anew."""
+    """Raise Refusal unless the trainer replaces a decision that they have seen."""
     final = FinalLabel.objects.filter(task=task, superseded_at=None).select_related("decided_by").first()
     if final is None or final.origin != LabelOrigin.DECIDED:
         raise Refusal(
@@ -276,6 +293,6 @@ def _check_decided(task: Task, replaces: int | None) -> None:
         raise Refusal(
             "already_decided",
             _("%(name)s has decided this dialogue in the meantime.") % {"name": name},
-            _("Read that decision; decide anew only if it is wrong."),
+            _("Read that decision; change it only if it is wrong."),
             details={"final": final.pk},
         )

@@ -1,4 +1,4 @@
-"""Computing a labelling project's numbers: at once while it is small, by a job when it is large."""
+"""Computes the statistics of a labelling project: at once while it is small, in a job when it is large."""
 
 import time
 from typing import Any
@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.labelling.models.statistics import LabelStatistics
@@ -17,7 +16,7 @@ from annotation.labelling.selectors.statistics import (
     current_extent,
     latest_statistics,
 )
-from common.refusals import Refusal
+from common.idempotency import check_repeat
 from jobs.models import LIVE_STATES, Job
 from jobs.progress import Progress
 from jobs.services import start_job
@@ -25,7 +24,7 @@ from projects.models import Project
 
 
 def current_statistics(*, project: Project) -> LatestStatistics:
-    """The stored numbers; of a small project they are computed first when something changed since."""
+    """The stored statistics. For a small project, computes them first if something has changed."""
     latest = latest_statistics(project)
     if latest.is_current or not latest.is_small or not latest.now.submissions:
         return latest
@@ -33,19 +32,19 @@ def current_statistics(*, project: Project) -> LatestStatistics:
 
 
 def store_statistics(*, project: Project, progress: Progress | None = None) -> LabelStatistics:
-    """Compute and store. No transaction is open meanwhile; what is sent meanwhile counts as come since.
+    """Compute and store. No transaction is open while computing; submissions sent then count as new.
 
-    Raises what `progress` raises when the job is to stop.
+    Raises what `progress` raises if the job has to stop.
     """
     extent, started = current_extent(project), time.monotonic()
 
-    def told(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if progress and not done:
             progress.start(total=total, unit="steps")
         elif progress:
             progress.report(done)
 
-    numbers = compute_numbers(project, told)
+    numbers = compute_numbers(project, report)
     return LabelStatistics.objects.update_or_create(
         project=project,
         defaults={
@@ -61,26 +60,23 @@ def store_statistics(*, project: Project, progress: Progress | None = None) -> L
 
 @transaction.atomic
 def start_statistics(*, job_id: UUID, project: Project, actor: User) -> Job:
-    """Compute in the background. While a job of the project does, that one is returned; the same job_id again too.
+    """Compute in the background. Returns the project's running job if there is one, else the job with this id.
 
-    Raises Refusal id_in_use when the id is that of something else.
+    Raises Refusal `id_in_use` if the id belongs to another job.
     """
-    # The row is the lock: two people who ask at one instant get one job.
+    # The row is the lock: two concurrent requests get one job.
     LabelStatistics.objects.get_or_create(project=project)
     LabelStatistics.objects.select_for_update().get(project=project)
     live = Job.objects.filter(project=project, kind=JOB_KIND, state__in=LIVE_STATES).first()
     if live:
         return live
     job = start_job(id=job_id, kind=JOB_KIND, project=project, actor=actor, parameters={})
-    if job.kind != JOB_KIND or job.project_id != project.pk:
-        raise Refusal(
-            "id_in_use", _("This submission was used for something else."), _("Reload and try again.")
-        )
+    check_repeat(job, kind=JOB_KIND, project_id=project.pk)
     return job
 
 
 def run_statistics_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """What a worker does. Killed and run again it begins anew and stores once."""
+    """The job's work. If killed and run again, it starts over and stores once."""
     project = Project.objects.select_related("labelling").get(jobs=job)
     row = store_statistics(project=project, progress=progress)
     return {"submissions": row.submissions, "seconds": round(row.seconds, 1)}

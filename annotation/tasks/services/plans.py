@@ -1,21 +1,23 @@
 """Plans: tasks that are made once, however often the plan is sent."""
 
+from typing import Any
 from uuid import UUID
 
-from django.utils.translation import gettext as _
-
-from common.refusals import Refusal
+from common.idempotency import check_repeat
 from projects.models import Event, Project
 
 PLAN = "annotation.plan"
-
-
 BATCH = 5_000
 
 
-def is_planned(plan_id: UUID, project: Project) -> bool:
-    """Whether this very plan was carried out before."""
-    plan = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
-    if plan and plan.project_id != project.pk:
-        raise Refusal("id_in_use", _("This id belongs to another plan."), _("Send it with a new one."))
-    return plan is not None
+def is_planned(plan_id: UUID, project: Project, **sent: Any) -> bool:
+    """Whether the plan was carried out before.
+
+    sent: what this request asks for, by the key in the event's data. Raises Refusal `id_in_use` if the plan was made
+    for another project or asked for something else.
+    """
+    event = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
+    if event is None:
+        return False
+    check_repeat({**event.data, "project": event.project_id}, project=project.pk, **sent)
+    return True

@@ -1,6 +1,7 @@
 """Giving out dialogues to be labelled: groups, priorities, limits, balance, and why nothing comes."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -265,6 +266,21 @@ def test_one_plan_id_is_one_projects(mara: User, quality: Project, project: Proj
             plans(actor=mara, plan_id=plan_id, **more)
         assert refused.value.code == "id_in_use"
     assert not Task.objects.filter(project__in=[other, project]).exists()
+
+
+@pytest.mark.parametrize("other", [{"overlap": 3}, {"group": "medicine"}, {"priority": -1}])
+def test_the_id_of_a_plan_is_refused_for_another_plan(
+    mara: User, quality: Project, other: dict[str, Any]
+) -> None:
+    imported(quality, 2)
+    plan_id = uuid4()
+    plan_labelling(project=quality, actor=mara, plan_id=plan_id)
+    assert (
+        plan_labelling(project=quality, actor=mara, plan_id=plan_id, overlap=2) == 0
+    )  # the project's overlap
+    with pytest.raises(Refusal) as refused:
+        plan_labelling(project=quality, actor=mara, plan_id=plan_id, **other)
+    assert refused.value.code == "id_in_use"
 
 
 @pytest.mark.parametrize("overlap", [0, 100])

@@ -271,10 +271,15 @@ def test_one_decision_id_is_one_decision(
         tasks.append(held[0].task_id)
     sent: dict[str, Any] = {"decision_id": uuid4(), "answers": good(2), "reason": "It answers both."}
     decide_dispute(trainer=tina, task_id=tasks[0], **sent)
-    other = joins("tom", quality, Role.TRAINER)
-    for trainer, task in ((tina, tasks[1]), (other, tasks[0])):
+    tom = joins("tom", quality, Role.TRAINER)
+    for changes in (
+        {"task_id": tasks[1]},
+        {"trainer": tom},
+        {"answers": good(1, reasons_1=["incomplete"])},
+        {"reason": "Another reason."},
+    ):
         with pytest.raises(Refusal) as refused:
-            decide_dispute(trainer=trainer, task_id=task, **sent)
+            decide_dispute(**{"trainer": tina, "task_id": tasks[0], **sent, **changes})
         assert refused.value.code == "id_in_use"
     assert FinalLabel.objects.get().task_id == tasks[0]
 

@@ -70,8 +70,20 @@ def test_yaml_and_content_are_the_same_questions(quality: Project) -> None:
 def test_a_save_sent_twice_is_one(quality: Project) -> None:
     save_id = uuid4()
     first = save_schema(project=quality, actor=None, content=DIQAD, save_id=save_id)
-    again = save_schema(project=quality, actor=None, content=DCH, save_id=save_id)
+    again = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=save_id)
     assert (again.row, again.is_new) == (first.row, False)
+    assert Event.objects.filter(kind="schema_saved").count() == 1
+
+
+def test_the_id_of_a_save_is_refused_for_other_questions_or_another_project(quality: Project) -> None:
+    other = Project.objects.create(slug="other", title="Other", protocol=Protocol.LABELLING)
+    LabellingSettings.objects.create(project=other)
+    save_id = uuid4()
+    save_schema(project=quality, actor=None, content=DIQAD, save_id=save_id)
+    for project, content in ((quality, DCH), (other, DIQAD)):
+        with pytest.raises(Refusal) as refused:
+            save_schema(project=project, actor=None, content=content, save_id=save_id)
+        assert refused.value.code == "id_in_use"
     assert Schema.objects.get().sha256 == read_schema(DIQAD).sha256
 
 

@@ -16,6 +16,7 @@ from annotation.labelling.selectors.ratings import rated_questions, rating_table
 from annotation.labelling.selectors.statistics import compute_numbers, latest_statistics
 from annotation.labelling.services.statistics import current_statistics, start_statistics
 from annotation.project_setup.services import create_project
+from common.refusals import Refusal
 from dialogues.models import Dialogue
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, run_job
@@ -228,6 +229,13 @@ def test_two_who_ask_get_one_job(labelled: Project, mara: User) -> None:
     run_job(job_id=first.pk)
     assert start_statistics(job_id=uuid4(), project=labelled, actor=mara) != first
     assert start_statistics(job_id=first.pk, project=labelled, actor=mara) != first
+
+
+def test_the_id_of_another_job_is_refused(labelled: Project, mara: User) -> None:
+    taken = Job.objects.create(kind="import", project=labelled)
+    with pytest.raises(Refusal) as refused:
+        start_statistics(job_id=taken.pk, project=labelled, actor=mara)
+    assert refused.value.code == "id_in_use"
 
 
 def test_a_cancelled_job_keeps_the_earlier_numbers(labelled: Project, mara: User) -> None:
