@@ -1,4 +1,4 @@
-"""Labelling: schemas, what people answered, and what came of it."""
+"""Admin pages for labelling: schemas, submissions and final labels."""
 
 from django.contrib import admin
 
@@ -25,7 +25,7 @@ class SchemaAdmin(ReadOnlyAdmin):
 
 @admin.register(LabelDraft)
 class LabelDraftAdmin(ReadOnlyAdmin):
-    """Unsent answers belong to their author: only that and when they were saved is shown."""
+    """Unsent answers belong to their author, so only their existence and save time are shown."""
 
     list_display = ["assignment_id", "version", "saved_at"]
     exclude = ["answers", "note"]
@@ -72,7 +72,7 @@ class WorkloadAdmin(ReadOnlyAdmin):
 
 @admin.register(LabelStatistics)
 class LabelStatisticsAdmin(ReadOnlyAdmin):
-    """The numbers themselves are on the project's page of statistics."""
+    """The numbers themselves are shown on the project's statistics page."""
 
     list_display = ["project", "submissions", "final_labels", "computed_at", "seconds"]
     list_select_related = ["project"]

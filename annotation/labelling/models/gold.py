@@ -1,4 +1,4 @@
-"""Gold dialogues: dialogues whose right answers are known."""
+"""Gold dialogues: dialogues with known correct answers."""
 
 from django.conf import settings
 from django.db import models
@@ -14,9 +14,9 @@ USER = settings.AUTH_USER_MODEL
 
 
 class GoldDialogue(models.Model):
-    """A dialogue with the right answers. While it is one, its task is given to nobody.
+    """A dialogue with its correct answers. Its task is not assigned to anybody until the gold dialogue is retired.
 
-    remarks: {"quality": "why", "3/nugget": "why"}. withheld: open slots of its task, given back when it retires.
+    remarks: {"quality": "why", "3/nugget": "why"}. withheld: open slots taken from its task and returned at retirement.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="gold")

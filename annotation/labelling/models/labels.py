@@ -1,4 +1,4 @@
-"""Labelling: schemas, what people answered, and what came of it."""
+"""Labelling: schemas, submissions and final labels."""
 
 import uuid
 
@@ -17,7 +17,7 @@ from projects.models import Project
 class Schema(models.Model):
     """One version of a project's list of questions (annotation/labelling/schema defines `content`).
 
-    A version that was used is frozen: a change makes the next one, and submissions keep theirs.
+    A used version is frozen: a change creates the next one, and submissions keep theirs.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="schemas")
@@ -57,9 +57,9 @@ class Order(models.TextChoices):
 
 
 class LabellingSettings(WorkSettings):
-    """How a project of the protocol `labelling` works.
+    """Settings of a labelling project.
 
-    balance: nobody may be more dialogues than this ahead of the least busy person at work; empty: no such rule.
+    balance: nobody may be more dialogues than this ahead of the least busy active annotator; empty: no limit.
     """
 
     project = models.OneToOneField(
@@ -98,7 +98,7 @@ class LabellingSettings(WorkSettings):
 
 
 class LabelDraft(models.Model):
-    """Unsent answers of an assignment. `version` counts saves, so that a second device is noticed."""
+    """Unsent answers of an assignment. `version` counts saves, which reveals a second device."""
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.CASCADE, related_name="label_draft", primary_key=True
@@ -119,11 +119,11 @@ class Stage(models.TextChoices):
 
 
 class Submission(models.Model):
-    """One person's sent answers; a correction is a new revision, the old one is kept with `superseded_at`.
+    """One person's submitted answers. A correction is a new revision; the old one is kept with `superseded_at`.
 
-    id: the browser's submission UUID. answers: {"dialogue": {question: value}, "utterances": {"0": {question: value}}}.
-    stage: whether the person could see what others answered (DiQAD §4.2): `label` not, and only that is independent
-    work; `confirmation` since their answers were shown, `correction` since the final label was there.
+    id: created by the browser. answers: {"dialogue": {question: value}, "utterances": {"0": {question: value}}}.
+    stage: whether the annotator could see others' answers (DiQAD §4.2). `label`: no, so the work is independent;
+    `confirmation`: yes, they were shown; `correction`: the final label was visible.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -156,7 +156,7 @@ class Submission(models.Model):
         indexes = [
             models.Index(fields=["project", "stored_at"], name="submission_course"),
             models.Index(fields=["annotator", "project", "-stored_at"], name="submission_mine"),
-            # Whose work was drawn in a sample: read without the answers.
+            # For samples, which read whose work was drawn without reading the answers.
             models.Index(fields=["annotator", "task"], name="submission_of_person"),
         ]
 
@@ -176,9 +176,9 @@ class LabelOrigin(models.TextChoices):
 
 
 class FinalLabel(models.Model):
-    """What a dialogue's labels are in the end, and how that came about. A later one supersedes it, history stays.
+    """The resolved labels of a dialogue and their origin. A later final label supersedes it; the history is kept.
 
-    undecided: questions without a value, as ["quality"] or ["3/nugget"] for an utterance.
+    undecided: paths without a value, such as ["quality"], or ["3/nugget"] for an utterance.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="final_labels")

@@ -1,4 +1,4 @@
-"""The last numbers that were computed about a labelling project's work."""
+"""The statistics that were last computed for a labelling project."""
 
 from django.db import models
 
@@ -7,9 +7,9 @@ from projects.models import Project
 
 
 class LabelStatistics(models.Model):
-    """One row a project, written anew each time. `numbers` as `annotation.labelling.selectors.statistics.Numbers`.
+    """One row per project, overwritten each time. numbers: see annotation.labelling.selectors.statistics.Numbers.
 
-    submissions, final_labels: how many rows of them there were when it began, so that one can say what came since.
+    submissions, final_labels: the number of rows when the computation began, to count what is new since.
     """
 
     project = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""How far people agree on every question of a labelling project (measures.md, "Agreement")."""
+"""Agreement between people on every question of a labelling project (measures.md, "Agreement")."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ LEVELS: dict[Kind, Level] = {Kind.SCALE: "ordinal", Kind.SLIDER: "interval"}
 
 @dataclass(frozen=True, slots=True)
 class QuestionAgreement:
-    """Agreement on one question, by measure; a slider has no κ, since it has no categories, but an ICC."""
+    """Agreement on one question, by measure. A slider has an ICC and no κ, because it has no categories."""
 
     name: str
     raters: int
@@ -27,25 +27,25 @@ class QuestionAgreement:
 
 
 def project_agreement(project: Project) -> list[QuestionAgreement]:
-    """One entry a question, in the schema's order."""
+    """One entry per question, in the schema's order."""
     return [table_agreement(table) for table in rating_tables(project)]
 
 
 def agreement_by_question(project: Project) -> dict[str, dict[str, dict[str, float | int | None]]]:
     """{question: {measure: {"value", "low", "high", "n"}}}."""
     return {
-        one.name: {measure: estimate.as_dict() for measure, estimate in one.measures.items()}
-        for one in project_agreement(project)
+        question.name: {measure: estimate.as_dict() for measure, estimate in question.measures.items()}
+        for question in project_agreement(project)
     }
 
 
 def table_agreement(table: RatingTable) -> QuestionAgreement:
-    ratings, kind = table.merged(), table.asked.question.kind
-    measures = _of_slider(ratings) if kind is Kind.SLIDER else _of_options(ratings, kind)
-    return QuestionAgreement(table.asked.name, len(ratings.raters), len(ratings.item), measures)
+    ratings, kind = table.merged_ratings(), table.rated.question.kind
+    measures = _slider_measures(ratings) if kind is Kind.SLIDER else _option_measures(ratings, kind)
+    return QuestionAgreement(table.rated.name, len(ratings.raters), len(ratings.item), measures)
 
 
-def _of_options(ratings: Ratings, kind: Kind) -> dict[str, Estimate]:
+def _option_measures(ratings: Ratings, kind: Kind) -> dict[str, Estimate]:
     counts = ratings.counts()
     return {
         "percent": percent_agreement(counts),
@@ -55,7 +55,7 @@ def _of_options(ratings: Ratings, kind: Kind) -> dict[str, Estimate]:
     }
 
 
-def _of_slider(ratings: Ratings) -> dict[str, Estimate]:
+def _slider_measures(ratings: Ratings) -> dict[str, Estimate]:
     values = numbers(ratings.categories)
     alpha = krippendorff_alpha(
         ratings.counts(), level="interval", values=values if values.size else np.zeros(1)
@@ -64,9 +64,10 @@ def _of_slider(ratings: Ratings) -> dict[str, Estimate]:
 
 
 def by_item(item: Ints, values: Floats) -> Floats:
-    """values of items, both of shape (ratings,), as (items, most ratings of an item), NaN beyond.
+    """Arrange ratings by item, padded with NaN.
 
-    Narrow however many people took part.
+    item, values: shape (ratings,). Returns shape (items, most ratings of one item), which stays narrow however many
+    people took part.
     """
     order = np.argsort(item, kind="stable")
     sorted_item = item[order]

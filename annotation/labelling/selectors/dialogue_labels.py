@@ -1,4 +1,4 @@
-"""Everything that people answered about one dialogue, as far as the reader may know it."""
+"""Everything that people answered about one dialogue, as far as the reader may see it."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -14,9 +14,7 @@ from annotation.tasks.models.work import Assignment, AssignmentState, Task, Task
 from dialogues.models import Dialogue
 from projects.roles import Capability
 
-MOST_ROWS = 200  # submissions and their revisions of one dialogue
-
-
+MAX_SUBMISSIONS = 200  # of one dialogue, revisions included
 UNPLANNED = "unplanned"
 LABEL_STATES = [
     *((state.value, state.label) for state in TaskState if state != TaskState.WITHDRAWN),
@@ -25,13 +23,13 @@ LABEL_STATES = [
 
 
 def filter_by_label_state(rows: QuerySet[Dialogue], state: str) -> QuerySet[Dialogue]:
-    """Those of the dialogues whose labels are so far; one of LABEL_STATES."""
+    """The dialogues whose labels are in this state, one of LABEL_STATES."""
     tasks = Task.objects.filter(dialogue=OuterRef("pk")).exclude(state=TaskState.WITHDRAWN)
     return rows.filter(~Exists(tasks) if state == UNPLANNED else Exists(tasks.filter(state=state)))
 
 
 def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
-    """How far the labels of each are; absent where nobody is given the dialogue. One query."""
+    """The label state of each dialogue; dialogues without a task are absent. One query."""
     rows = Task.objects.filter(dialogue__in=dialogues).exclude(state=TaskState.WITHDRAWN)
     return {
         dialogue: TaskState(state) for dialogue, state in rows.values_list("dialogue_id", "state") if dialogue
@@ -40,9 +38,9 @@ def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
 
 @dataclass(frozen=True, slots=True)
 class PersonAnswers:
-    """What one person answered: the present answers, and the revisions before them, the newest first.
+    """One person's current submission and its earlier revisions, newest first.
 
-    number: among the dialogue's people, from 1. name: empty where the reader may not know it.
+    number: among the dialogue's people, from 1. name: empty if the reader may not see it.
     """
 
     number: int
@@ -55,10 +53,11 @@ class PersonAnswers:
 
 @dataclass(frozen=True, slots=True)
 class DialogueLabels:
-    """final: the present label. before: those that it took the place of, the newest first.
+    """The labels of one dialogue.
 
-    people: without whom the reader may not see; `withheld` counts those. schema: of the final label, else the newest.
-    is_judged_blind: the reader is to label it themselves first, for a sample, and sees nobody's answers.
+    final: the current label. before: the labels that it replaced, newest first. people: only those that the reader may
+    see; `withheld` counts the others. schema: of the final label, else of the newest submission.
+    is_judged_blind: the reader has to judge the dialogue in a sample first, and sees nobody's answers until then.
     """
 
     task: Task
@@ -72,14 +71,14 @@ class DialogueLabels:
 
     @property
     def is_imported(self) -> bool:
-        return bool(self.people) and all(one.is_imported for one in self.people)
+        return bool(self.people) and all(person.is_imported for person in self.people)
 
 
 def dialogue_labels(user: User, dialogue: Dialogue, granted: Set[Capability]) -> DialogueLabels | None:
-    """A few queries; None for a dialogue that is no task.
+    """A dialogue's labels for a reader with these capabilities; None if the dialogue has no task. A few queries.
 
-    Who labels here sees others' answers only when nobody answers any more: before that they would not be independent.
-    Who may not read the project's dialogues sees nobody's but their own.
+    Annotators see others' answers only once the task is final or disputed, so that their own stay independent.
+    Without the right to read dialogues, users see only their own answers.
     """
     task = (
         Task.objects.filter(dialogue=dialogue).select_related("project__labelling").order_by("-id").first()
@@ -89,21 +88,21 @@ def dialogue_labels(user: User, dialogue: Dialogue, granted: Set[Capability]) ->
     if hidden_labels(user, task.project, granted).filter(task=task).exists():
         return DialogueLabels(task, None, [], [], 0, None, names_people=False, is_judged_blind=True)
     sent = Submission.objects.filter(task=task).select_related("annotator", "schema")
-    rows = list(sent.order_by("assignment_id", "-revision")[:MOST_ROWS])
+    rows = list(sent.order_by("assignment_id", "-revision")[:MAX_SUBMISSIONS])
     names = Capability.READ_STATISTICS in granted
     people = _people(rows, user, names=names)
     is_settled = task.state in (TaskState.FINAL, TaskState.DISPUTED)
     sees_all = Capability.READ_DIALOGUES in granted and (is_settled or Capability.ANNOTATE not in granted)
-    seen = [one for one in people if sees_all or one.is_own]
+    visible = [person for person in people if sees_all or person.is_own]
     history = list(final_label_history(task))
-    final = next((one for one in history if one.superseded_at is None), None)
-    newest = max((one.now for one in seen), key=lambda one: one.stored_at, default=None)
+    final = next((label for label in history if label.superseded_at is None), None)
+    newest = max((person.now for person in visible), key=lambda row: row.stored_at, default=None)
     return DialogueLabels(
         task=task,
         final=final,
-        before=[one for one in reversed(history) if one.superseded_at] if sees_all else [],
-        people=seen,
-        withheld=len(people) - len(seen),
+        before=[label for label in reversed(history) if label.superseded_at] if sees_all else [],
+        people=visible,
+        withheld=len(people) - len(visible),
         schema=final.schema if final else newest.schema if newest else None,
         names_people=names,
     )
@@ -113,21 +112,21 @@ def _people(rows: list[Submission], user: User, *, names: bool) -> list[PersonAn
     by_assignment: dict[int, list[Submission]] = {}
     for row in rows:
         by_assignment.setdefault(row.assignment_id, []).append(row)
-    live = [each for each in by_assignment.values() if each[0].superseded_at is None]
+    live = [revisions for revisions in by_assignment.values() if revisions[0].superseded_at is None]
     return [
         PersonAnswers(
             number=number,
-            name=each[0].annotator.shown_name if names else "",
-            is_own=each[0].annotator_id == user.pk,
-            is_imported=each[0].annotator.imported,
-            now=each[0],
-            earlier=each[1:],
+            name=revisions[0].annotator.shown_name if names else "",
+            is_own=revisions[0].annotator_id == user.pk,
+            is_imported=revisions[0].annotator.imported,
+            now=revisions[0],
+            earlier=revisions[1:],
         )
-        for number, each in enumerate(live, start=1)
+        for number, revisions in enumerate(live, start=1)
     ]
 
 
 def has_labelled(user: User, dialogue: Dialogue) -> bool:
-    """Whether the person has sent labels for it: then they may read it again."""
+    """Whether the user has submitted labels for the dialogue, and so may read it again."""
     rows = Assignment.objects.filter(dialogue=dialogue, annotator=user, state=AssignmentState.SUBMITTED)
     return rows.exists()

@@ -1,4 +1,4 @@
-"""Which dialogues people disagree on most, and about which questions."""
+"""The dialogues that people disagree on most, and the questions on which they differ."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from projects.models import Project
 
-SHOWN = 25
-LOOKED_AT = 500  # tasks a page, where one question is asked for: what lies deeper is on the next page
-MOST_PATHS = 12  # a dialogue's differing answers that are spelled out
+PAGE_SIZE = 25
+MAX_SCANNED = 500  # tasks per page when filtered by question; the next page scans further
+MAX_PATHS = 12  # differing answers listed per dialogue
 
 
 @dataclass(frozen=True, slots=True)
 class DifferingQuestion:
-    """One question of a dialogue and how the answers spread: [(value, count, names)], most frequent first."""
+    """A question that people answered differently. spread: [(value, count, names)], most frequent first."""
 
     path: str
     question: str
@@ -44,7 +44,7 @@ class DisagreementCase:
 
 @dataclass(frozen=True, slots=True)
 class CasePage:
-    """after: where the next page begins, "" on the last one."""
+    """after: the cursor of the next page; "" on the last one."""
 
     cases: list[DisagreementCase]
     after: str
@@ -53,27 +53,27 @@ class CasePage:
 def most_disagreed(
     project: Project, *, reader: User, question: str = "", after: str = "", names: bool = False
 ) -> CasePage:
-    """The most disagreed first, a page at a time; a constant number of queries, and of tasks looked at.
+    """One page of cases, highest disagreement first. The number of queries and of scanned tasks is bounded.
 
-    Without those whose labels the reader must not see yet: they may be the one to judge them blind.
+    Leaves out tasks whose labels the reader must not see yet, because they may have to judge them blind.
     """
     unseen = hidden_labels(reader, project).filter(task=OuterRef("pk"))
-    standing = Task.objects.filter(~Exists(unseen), project=project, disagreement__gt=0)
-    rows = _after(standing.exclude(state=TaskState.WITHDRAWN), after)
+    visible = Task.objects.filter(~Exists(unseen), project=project, disagreement__gt=0)
+    rows = _after(visible.exclude(state=TaskState.WITHDRAWN), after)
     rows = rows.order_by("-disagreement", "-id")
-    wanted = LOOKED_AT if question else SHOWN
-    tasks = list(_with_answers(rows)[: wanted + 1])
+    limit = MAX_SCANNED if question else PAGE_SIZE
+    tasks = list(_with_answers(rows)[: limit + 1])
     cases: list[DisagreementCase] = []
-    for n, task in enumerate(tasks[:wanted]):
+    for n, task in enumerate(tasks[:limit]):
         differing = _differing(task, names=names)
-        if not question or any(one.question == question for one in differing):
+        if not question or any(item.question == question for item in differing):
             cases.append(_case(task, differing))
-        if len(cases) == SHOWN or n == wanted - 1:
-            return CasePage(cases, _key(task) if n + 1 < len(tasks) else "")
+        if len(cases) == PAGE_SIZE or n == limit - 1:
+            return CasePage(cases, _cursor(task) if n + 1 < len(tasks) else "")
     return CasePage(cases, "")
 
 
-def _key(task: Task) -> str:
+def _cursor(task: Task) -> str:
     return f"{task.disagreement!r}_{task.pk}"
 
 
@@ -106,43 +106,43 @@ def _skips() -> QuerySet[Any]:
 
 
 def _case(task: Any, differing: Sequence[DifferingQuestion]) -> DisagreementCase:
-    more = max(0, len(differing) - MOST_PATHS)
-    return DisagreementCase(task, task.skips, task.gold_id, list(differing[:MOST_PATHS]), more)
+    more = max(0, len(differing) - MAX_PATHS)
+    return DisagreementCase(task, task.skips, task.gold_id, list(differing[:MAX_PATHS]), more)
 
 
 def _differing(task: Any, *, names: bool) -> list[DifferingQuestion]:
-    """Of each person's last independent answers, those that are not all the same."""
+    """The differences between each person's last independent answers."""
     return differing_questions(
-        list({one.annotator_id: one for one in task.independent}.values()), names=names
+        list({row.annotator_id: row for row in task.independent}.values()), names=names
     )
 
 
-def differing_questions(answered: Sequence[Submission], *, names: bool) -> list[DifferingQuestion]:
-    """Where people's answers are not all the same, and who gave which."""
-    if len(answered) < 2:
+def differing_questions(submissions: Sequence[Submission], *, names: bool) -> list[DifferingQuestion]:
+    """The questions on which the submissions differ, and who gave which answer."""
+    if len(submissions) < 2:
         return []
-    schema, paths = load_schema(answered[-1].schema), dict[str, None]()
-    for other in answered[1:]:
-        paths |= dict.fromkeys(differing_paths(schema, answered[0].answers, other.answers))
-    return [_spread(path, answered, names) for path in paths]
+    schema, paths = load_schema(submissions[-1].schema), dict[str, None]()
+    for other in submissions[1:]:
+        paths |= dict.fromkeys(differing_paths(schema, submissions[0].answers, other.answers))
+    return [_spread(path, submissions, names) for path in paths]
 
 
-def _spread(path: str, answered: Sequence[Submission], names: bool) -> DifferingQuestion:
+def _spread(path: str, submissions: Sequence[Submission], names: bool) -> DifferingQuestion:
     counts: Counter[str] = Counter()
     values: dict[str, Any] = {}
     people: dict[str, list[str]] = {}
-    for one in answered:
-        value = answer_at(one.answers, path)
+    for submission in submissions:
+        value = answer_at(submission.answers, path)
         values[repr(value)] = value
         counts[repr(value)] += 1
-        people.setdefault(repr(value), []).append(one.annotator.shown_name if names else "")
+        people.setdefault(repr(value), []).append(submission.annotator.shown_name if names else "")
     position, _slash, key = path.rpartition("/")
     spread = [(values[at], n, [name for name in people[at] if name]) for at, n in counts.most_common()]
     return DifferingQuestion(path, key, int(position) if position else None, spread)
 
 
 def most_skipped(project: Project, most: int = 10) -> list[tuple[int, int, Any]]:
-    """[(task, skips, dialogue)]: what people pass by most often, of those that more than one person skipped."""
+    """[(task, skips, dialogue)]: the tasks that were skipped most often, at least twice."""
     rows = Assignment.objects.filter(project=project, state=AssignmentState.RELEASED).order_by()
-    counted = rows.values("task", "dialogue").annotate(n=Count("pk")).filter(n__gt=1).order_by("-n", "task")
-    return [(row["task"], row["n"], row["dialogue"]) for row in counted[:most]]
+    skips = rows.values("task", "dialogue").annotate(n=Count("pk")).filter(n__gt=1).order_by("-n", "task")
+    return [(row["task"], row["n"], row["dialogue"]) for row in skips[:most]]

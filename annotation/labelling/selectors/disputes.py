@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
-from annotation.labelling.selectors.disagreement import MOST_PATHS, DifferingQuestion, differing_questions
+from annotation.labelling.selectors.disagreement import MAX_PATHS, DifferingQuestion, differing_questions
 from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.labelling.selectors.workbench import disputed_tasks
 from annotation.tasks.models.work import Task, TaskState
@@ -19,7 +19,7 @@ from projects.models import Project
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """since: when the last of the answers came. is_own: the trainer labelled it too, so another one decides."""
+    """since: when the last answers were stored. is_own: the trainer labelled it, so another trainer decides."""
 
     task: Task
     since: datetime | None
@@ -29,7 +29,7 @@ class Dispute:
 
 
 def disputes_for(trainer: User, project: Project) -> QuerySet[Task]:
-    """The most disagreed first, with `since` and `is_own`."""
+    """Disputed tasks, highest disagreement first, annotated with `since` and `is_own`."""
     live = Submission.objects.filter(task=OuterRef("pk"), superseded_at=None)
     newest = live.order_by().values("task").annotate(at=Max("stored_at"))
     return disputed_tasks(project).annotate(since=Subquery(newest.values("at")), is_own=_labelled_by(trainer))
@@ -40,48 +40,48 @@ def _labelled_by(trainer: User) -> Exists:
 
 
 def dispute_for(reader: User, project: Project, task_id: int) -> Task | None:
-    """A disputed task, or one that a trainer has decided, with its live submissions as `answered`.
+    """A disputed or final task with its live submissions as `answered`; None if there is none.
 
-    Raises NotAllowed where the reader may be the one to judge it blind: a decided one may be in a sample.
+    Raises NotAllowed if the reader may have to judge it blind: a decided task can be in a sample.
     """
     rows = Task.objects.filter(project=project, pk=task_id, state__in=[TaskState.DISPUTED, TaskState.FINAL])
     task = with_answers(rows.select_related("dialogue")).first()
     unseen = hidden_labels(reader, project)
     if task is not None and unseen.filter(task=task).exists():
         raise NotAllowed(
-            _("You may be the one who judges it in a sample: its labels are shown when you have.")
+            _("You may have to judge this dialogue in a sample. Its labels are shown once you have.")
         )
     return task
 
 
 def with_answers(rows: QuerySet[Task]) -> QuerySet[Task]:
-    """With the live submissions as `answered`."""
+    """Prefetch the live submissions as `answered`."""
     live = Submission.objects.filter(superseded_at=None).select_related("annotator", "schema")
     return rows.prefetch_related(Prefetch("submissions", live.order_by("assignment_id"), to_attr="answered"))
 
 
 def describe_disputes(rows: list[Task]) -> list[Dispute]:
-    """Rows of `with_answers(disputes_for(…))` with who differs on what; the first MOST_PATHS of each."""
-    return [_spelled(cast(Any, row)) for row in rows]
+    """Find who differs on what in rows of `with_answers(disputes_for(…))`; the first MAX_PATHS of each."""
+    return [_describe(cast(Any, row)) for row in rows]
 
 
-def _spelled(task: Any) -> Dispute:
+def _describe(task: Any) -> Dispute:
     differing = differing_questions(task.answered, names=True)
-    more = max(0, len(differing) - MOST_PATHS)
-    return Dispute(task, task.since, task.is_own, differing[:MOST_PATHS], more)
+    more = max(0, len(differing) - MAX_PATHS)
+    return Dispute(task, task.since, task.is_own, differing[:MAX_PATHS], more)
 
 
 def next_dispute(trainer: User, project: Project, after: Task | None = None) -> Task | None:
-    """The next one that the trainer may decide, in the order of the list; from its beginning again at the end."""
+    """The next dispute that the trainer may decide, in the order of the list; wraps around at its end."""
     rows = disputed_tasks(project).filter(~_labelled_by(trainer))
     if after is None:
         return rows.first()
     rows = rows.exclude(pk=after.pk)
-    return rows.filter(_behind(after)).first() or rows.first()
+    return rows.filter(_comes_after(after)).first() or rows.first()
 
 
-def _behind(task: Task) -> Q:
-    """What comes after it in the order of `disputes_in`: where none is known, first."""
+def _comes_after(task: Task) -> Q:
+    """Tasks after this one in the order of `disputed_tasks`, which puts unknown disagreement first."""
     same = Q(disagreement=task.disagreement, pk__gt=task.pk)
     if task.disagreement is None:
         return Q(disagreement=None, pk__gt=task.pk) | Q(disagreement__isnull=False)
@@ -89,6 +89,6 @@ def _behind(task: Task) -> Q:
 
 
 def recent_decisions(project: Project, most: int = 10) -> list[FinalLabel]:
-    """What trainers decided last, so that a slip can be put right."""
+    """The trainers' last decisions, so that a mistake can be corrected."""
     rows = FinalLabel.objects.filter(project=project, origin=LabelOrigin.DECIDED, superseded_at=None)
     return list(rows.select_related("dialogue", "decided_by").order_by("-decided_at")[:most])

@@ -1,4 +1,4 @@
-"""Gold dialogues: dialogues whose right answers are known."""
+"""Gold dialogues: dialogues with known correct answers."""
 
 from django.db.models import QuerySet
 

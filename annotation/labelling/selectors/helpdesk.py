@@ -1,4 +1,4 @@
-"""UCH of a project whose schema has nugget types (DCH paper, section 4): the plain values that `measures` works on."""
+"""The nuggets of a project whose schema has nugget types, as plain values for `measures` (DCH paper, section 4)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from measures.helpdesk import CUSTOMER, HELPDESK, NAN, Position
 from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect
 from projects.models import Project
 
-AT_ONCE = 2000
+CHUNK_SIZE = 2000  # rows
 LABELS = {
     (CUSTOMER, Nugget.TRIGGER): "CNUG0",
     (CUSTOMER, Nugget.REGULAR): "CNUG",
@@ -30,7 +30,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class NuggetQuestion:
-    """The question that asks for nugget types, with the speakers of each side."""
+    """The question that asks for nugget types, and the speakers who are customers."""
 
     question: Question
     customers: frozenset[str]
@@ -39,7 +39,7 @@ class NuggetQuestion:
         return CUSTOMER if speaker in self.customers else HELPDESK
 
     def label(self, speaker: str, value: Any) -> str:
-        """What `measures.helpdesk` calls this answer; NAN where there is none."""
+        """The answer as a label of `measures.helpdesk`; NAN if there is no answer."""
         role = next(
             (option.nugget for option in self.question.options_for(speaker) if option.value == value), None
         )
@@ -47,7 +47,7 @@ class NuggetQuestion:
 
 
 def nugget_question(project: Project) -> NuggetQuestion | None:
-    """The first utterance question whose options are nugget types; the customer is who may have a trigger."""
+    """The first utterance question with nugget types. Speakers who may have a trigger are customers."""
     row = project.labelling.schema
     for question in load_schema(row).of_scope(Scope.UTTERANCE) if row else ():
         triggers = [option for option in question.options if option.nugget is Nugget.TRIGGER]
@@ -57,57 +57,57 @@ def nugget_question(project: Project) -> NuggetQuestion | None:
 
 
 def longest_dialogue_length(project: Project) -> int:
-    """L by default: characters of the project's longest dialogue, at least 1."""
+    """The default L: the length of the project's longest dialogue in characters, at least 1."""
     lengths = Dialogue.objects.filter(project=project).annotate(length=Sum(Length("utterances__text")))
     return lengths.aggregate(longest=Max("length"))["longest"] or 1
 
 
 def labelled_dialogues(project: Project) -> QuerySet[Dialogue]:
-    """Those that somebody labelled on their own, in their order."""
-    own = independent_submissions(project).filter(task__dialogue=OuterRef("pk"))
-    return Dialogue.objects.filter(Exists(own), project=project).order_by("id")
+    """Dialogues with at least one independent submission, ordered by id."""
+    independent = independent_submissions(project).filter(task__dialogue=OuterRef("pk"))
+    return Dialogue.objects.filter(Exists(independent), project=project).order_by("id")
 
 
 def nugget_collection(
     project: Project, position: Position = "start", dialogues: Sequence[int] | None = None
 ) -> Collection:
-    """The nuggets of every dialogue that somebody labelled, or of these, in the order of the dialogues.
+    """The nuggets of every labelled dialogue, or of these, ordered by dialogue.
 
-    Raises Invalid where the schema asks for no nuggets.
+    Raises Invalid if the schema has no nugget types.
     """
-    asked = nugget_question(project)
-    if asked is None:
+    question = nugget_question(project)
+    if question is None:
         raise Invalid(
             _("The schema of this project has no nugget types, so there is no UCH."),
             _("Use the preset dch or dialeval, or give options of an utterance question a nugget type."),
         )
-    return collect((one for _key, one in annotated_dialogues(project, asked, dialogues)), position)
+    return collect((item for _key, item in annotated_dialogues(project, question, dialogues)), position)
 
 
 def annotated_dialogues(
-    project: Project, asked: NuggetQuestion, dialogues: Sequence[int] | None = None
+    project: Project, question: NuggetQuestion, dialogues: Sequence[int] | None = None
 ) -> Iterator[tuple[int, AnnotatedDialogue]]:
-    """What people called the utterances of every labelled dialogue, or of these, with the dialogue's key."""
-    given = _given(project, asked.question.key, dialogues)
-    labelled = sorted(given)
-    for start in range(0, len(labelled), AT_ONCE):
-        ids = labelled[start : start + AT_ONCE]
-        known = Dialogue.objects.filter(pk__in=ids).values_list("pk", "external_id")
-        names = {pk: external or str(pk) for pk, external in known}
-        for dialogue, spoken in _spoken(ids).items():
-            sides = [(asked.side(speaker), length) for speaker, length in spoken]
+    """The nugget labels of every labelled dialogue, or of these, each with the dialogue's primary key."""
+    answers = _nugget_answers(project, question.question.key, dialogues)
+    labelled = sorted(answers)
+    for start in range(0, len(labelled), CHUNK_SIZE):
+        ids = labelled[start : start + CHUNK_SIZE]
+        external_ids = Dialogue.objects.filter(pk__in=ids).values_list("pk", "external_id")
+        names = {pk: external or str(pk) for pk, external in external_ids}
+        for dialogue, utterances in _utterance_lengths(ids).items():
+            sides = [(question.side(speaker), length) for speaker, length in utterances]
             labellings = {
                 person: [
-                    asked.label(speaker, values.get(str(place)))
-                    for place, (speaker, _length) in enumerate(spoken)
+                    question.label(speaker, values.get(str(place)))
+                    for place, (speaker, _length) in enumerate(utterances)
                 ]
-                for person, values in given[dialogue].items()
+                for person, values in answers[dialogue].items()
             }
             yield dialogue, AnnotatedDialogue(names[dialogue], sides, labellings)
 
 
 def scores_by_dialogue(collection: Collection, scores: Scores) -> list[dict[str, Any]]:
-    """{"id", "auch", "cuch", "spare_goals", "annotators": [{"annotator", "uc", "uh", "uch"}]}, one a dialogue."""
+    """{"id", "auch", "cuch", "spare_goals", "annotators": [{"annotator", "uc", "uh", "uch"}]} per dialogue."""
     dialogues: list[dict[str, Any]] = [
         {"id": name, "auch": auch, "cuch": cuch, "spare_goals": 0, "annotators": []}
         for name, auch, cuch in zip(collection.ids, scores.auch, scores.cuch, strict=True)
@@ -120,24 +120,24 @@ def scores_by_dialogue(collection: Collection, scores: Scores) -> list[dict[str,
     return dialogues
 
 
-def _given(
+def _nugget_answers(
     project: Project, key: str, dialogues: Sequence[int] | None
 ) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """Dialogue to annotator to the nugget type by position, as text."""
-    found: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    own = independent_submissions(project).exclude(task__dialogue=None)
+    """Dialogue to annotator to nugget type by position (as text)."""
+    answers: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    submissions = independent_submissions(project).exclude(task__dialogue=None)
     if dialogues is not None:
-        own = own.filter(task__dialogue__in=dialogues)
-    rows = own.values_list("task__dialogue_id", "annotator__username", "answers__utterances")
-    for dialogue, person, utterances in rows.iterator(chunk_size=AT_ONCE):
-        found[dialogue][person] = {place: one.get(key) for place, one in (utterances or {}).items()}
-    return found
+        submissions = submissions.filter(task__dialogue__in=dialogues)
+    rows = submissions.values_list("task__dialogue_id", "annotator__username", "answers__utterances")
+    for dialogue, person, utterances in rows.iterator(chunk_size=CHUNK_SIZE):
+        answers[dialogue][person] = {place: values.get(key) for place, values in (utterances or {}).items()}
+    return answers
 
 
-def _spoken(ids: Iterable[int]) -> dict[int, list[tuple[str, int]]]:
+def _utterance_lengths(ids: Iterable[int]) -> dict[int, list[tuple[str, int]]]:
     """Speaker and length in characters of every utterance, by dialogue."""
-    spoken: dict[int, list[tuple[str, int]]] = {dialogue: [] for dialogue in ids}
-    rows = Utterance.objects.filter(dialogue__in=list(spoken)).order_by("dialogue", "position")
+    lengths: dict[int, list[tuple[str, int]]] = {dialogue: [] for dialogue in ids}
+    rows = Utterance.objects.filter(dialogue__in=list(lengths)).order_by("dialogue", "position")
     for dialogue, speaker, length in rows.values_list("dialogue_id", "speaker", Length("text")):
-        spoken[dialogue].append((speaker, length))
-    return spoken
+        lengths[dialogue].append((speaker, length))
+    return lengths

@@ -1,8 +1,8 @@
-"""People's independent answers as tables of ratings, one table a question (DCH §3.2, §3.5).
+"""People's independent answers as tables of ratings, one table per question (DCH §3.2, §3.5).
 
-Independent (stage `label`) is what was answered before the confirmation of its dialogue began or its final label was
-there, from when on people may have seen the others' answers; of several revisions the last.
-PostgreSQL picks one answer out of each submission and sends columns of numbers: 100,000 dialogues need no objects.
+Answers are independent (stage `label`) if they were sent before the dialogue's confirmation began and before it had a
+final label, since both show others' answers. Of several revisions, the last one counts.
+PostgreSQL extracts one answer per submission and returns columns of numbers, so 100,000 dialogues need no objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,15 +24,15 @@ from measures.ratings import Ratings
 from projects.models import Project
 
 RATED = frozenset({Kind.CHOICE, Kind.SCALE, Kind.SLIDER, Kind.CHOICES})
-NUMBERED = frozenset({Kind.SCALE, Kind.SLIDER})
+NUMERIC = frozenset({Kind.SCALE, Kind.SLIDER})
 
 
 @dataclass(frozen=True, slots=True)
 class RatedQuestion:
-    """What one table rests on. name: "A", "nugget/customer" where options differ by speaker, "reasons=incomplete" for
-    one option of several.
+    """What one table of ratings is about.
 
-    categories: in order; empty for a slider, which has those that occur.
+    name: "A"; "nugget/customer" if options differ by speaker; "reasons=incomplete" for one option of a multiple choice.
+    categories: in order; empty for a slider, whose categories are the values that occur.
     """
 
     name: str
@@ -48,29 +48,32 @@ class RatedQuestion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatingTable:
-    """Ratings of one question. An item is a dialogue's id, or an utterance's; day: shape (ratings,), since 1970."""
+    """Ratings of one question. An item is the id of a dialogue or an utterance. day: shape (ratings,), since 1970."""
 
-    asked: RatedQuestion
+    rated: RatedQuestion
     ratings: Ratings
     day: Ints
 
-    def merged(self) -> Ratings:
-        """The ratings with options that count as another one taken together; agreement is measured on these."""
-        same: dict[Any, Any] = {
-            option.value: option.counts_as for option in self.asked.options if option.counts_as is not None
+    def merged_ratings(self) -> Ratings:
+        """The ratings with `counts_as` applied: options that count as another one share its category.
+
+        Agreement is measured on these.
+        """
+        counts_as: dict[Any, Any] = {
+            option.value: option.counts_as for option in self.rated.options if option.counts_as is not None
         }
         old = self.ratings.categories
-        if self.asked.option or not same.keys() & set(old):
+        if self.rated.option or not counts_as.keys() & set(old):
             return self.ratings
-        names = [same.get(value, value) for value in old]
-        # The category that others count as need not have been given itself.
-        kept = tuple(value for value in self.asked.categories if value in set(names))
-        code = np.array([kept.index(name) for name in names], np.int64)
-        return replace(self.ratings, categories=kept, code=code[self.ratings.code])
+        new = [counts_as.get(value, value) for value in old]
+        # The category that others count as may never have been chosen itself.
+        categories = tuple(value for value in self.rated.categories if value in set(new))
+        code = np.array([categories.index(value) for value in new], np.int64)
+        return replace(self.ratings, categories=categories, code=code[self.ratings.code])
 
 
 def independent_submissions(project: Project) -> QuerySet[Submission]:
-    """The last submission of every assignment that was made before its author could see the others'."""
+    """Each assignment's last submission that was sent before its author could see others' answers."""
     later = Submission.objects.filter(
         assignment=OuterRef("assignment"), stage=Stage.LABEL, revision__gt=OuterRef("revision")
     )
@@ -79,20 +82,20 @@ def independent_submissions(project: Project) -> QuerySet[Submission]:
 
 
 def rated_questions(project: Project) -> list[RatedQuestion]:
-    """What can be compared, in the order of the questions of the project's schema."""
+    """What can be compared, in the order of the project's schema."""
     row = project.labelling.schema
-    return list(_asked(load_schema(row))) if row else []
+    return list(_rated_questions(load_schema(row))) if row else []
 
 
-def _asked(schema: QuestionSchema) -> Iterator[RatedQuestion]:
+def _rated_questions(schema: QuestionSchema) -> Iterator[RatedQuestion]:
     for question in schema.questions:
         if question.kind in RATED:
             speakers = sorted({name for option in question.options for name in option.speakers})
             for speaker in speakers or (None,):
-                yield from _of_speaker(question, speaker)
+                yield from _rated_by_speaker(question, speaker)
 
 
-def _of_speaker(question: Question, speaker: str | None) -> Iterator[RatedQuestion]:
+def _rated_by_speaker(question: Question, speaker: str | None) -> Iterator[RatedQuestion]:
     name = f"{question.key}/{speaker}" if speaker else question.key
     options = question.options_for(speaker)
     if question.kind is Kind.CHOICES:
@@ -103,8 +106,6 @@ def _of_speaker(question: Question, speaker: str | None) -> Iterator[RatedQuesti
         ordered = sorted(values) if question.kind is Kind.SCALE else values
         yield RatedQuestion(name, question, speaker, None, tuple(ordered))
 
-
-# ---- reading -----------------------------------------------------------------------------------------------------
 
 INDEPENDENT = """
 FROM annotation_submission s JOIN annotation_task t ON t.id = s.task_id
@@ -122,7 +123,7 @@ FROM (SELECT t.dialogue_id, s.annotator_id, {DAY}, s.answers->'utterances' AS ut
 jsonb_each(one.utterances) given, dialogues_utterance u
 WHERE u.dialogue_id = one.dialogue_id AND u.position = given.key::int
 AND (%(speaker)s::text IS NULL OR u.speaker = %(speaker)s)"""  # noqa: S608  no part of it comes from outside
-# A column arrives as one text: numpy reads millions of numbers from it in the time that a thousand rows take.
+# Each column is returned as one text: numpy parses millions of numbers from it as fast as psycopg reads 1,000 rows.
 COLUMNS = "SELECT " + ", ".join(
     f"coalesce(string_agg({name}::text, ','), '')" for name in ("item", "rater", "day", "code")
 )
@@ -135,48 +136,48 @@ CODES = {
 
 def rating_table(
     project: Project,
-    asked: RatedQuestion,
+    rated: RatedQuestion,
     dialogues: Sequence[int] | None = None,
     people: Sequence[int] | None = None,
 ) -> RatingTable:
-    """The ratings of one question, of all dialogues and people or of these; one query.
+    """The ratings of one question, for all dialogues and people or only for these. One query.
 
-    Answers to another version of the schema count where the question still has the option.
+    Answers to another version of the schema count if the question still has the option.
     """
-    code = CODES["several" if asked.option else "slider" if asked.question.kind is Kind.SLIDER else "options"]
-    rows = OF_DIALOGUE if asked.question.scope is Scope.DIALOGUE else OF_UTTERANCE
+    code = CODES["several" if rated.option else "slider" if rated.question.kind is Kind.SLIDER else "options"]
+    rows = OF_DIALOGUE if rated.question.scope is Scope.DIALOGUE else OF_UTTERANCE
     query = f"""{COLUMNS} FROM (SELECT item, rater, day, {code} AS code FROM ({rows}) given
         WHERE answer IS NOT NULL) coded WHERE code IS NOT NULL"""  # noqa: S608  as above
     with connection.cursor() as cursor:
-        cursor.execute(query, _parameters(project, asked, dialogues, people))
+        cursor.execute(query, _parameters(project, rated, dialogues, people))
         item, rater, day, codes = (np.fromstring(text, np.int64, sep=",") for text in cursor.fetchone())
-    categories = asked.categories
-    if asked.question.kind is Kind.SLIDER:
+    categories = rated.categories
+    if rated.question.kind is Kind.SLIDER:
         found, codes = np.unique(codes, return_inverse=True)
         categories = tuple(found.tolist())
     else:
         codes = codes - 1
     items, item = np.unique(item, return_inverse=True)
     raters, rater = np.unique(rater, return_inverse=True)
-    whole = Ratings(tuple(items.tolist()), tuple(raters.tolist()), categories, item, rater, codes)
-    return RatingTable(asked, whole, day)
+    ratings = Ratings(tuple(items.tolist()), tuple(raters.tolist()), categories, item, rater, codes)
+    return RatingTable(rated, ratings, day)
 
 
 def _parameters(
-    project: Project, asked: RatedQuestion, dialogues: Sequence[int] | None, people: Sequence[int] | None
+    project: Project, rated: RatedQuestion, dialogues: Sequence[int] | None, people: Sequence[int] | None
 ) -> dict[str, Any]:
     return {
         "project": project.pk,
         "dialogues": None if dialogues is None else list(dialogues),
         "raters": None if people is None else list(people),
         "zone": timezone.get_default_timezone_name(),
-        "key": asked.question.key,
-        "speaker": asked.speaker,
-        "option": Jsonb(asked.option.value) if asked.option else None,
-        "options": [Jsonb(value) for value in asked.categories],
+        "key": rated.question.key,
+        "speaker": rated.speaker,
+        "option": Jsonb(rated.option.value) if rated.option else None,
+        "options": [Jsonb(value) for value in rated.categories],
     }
 
 
 def rating_tables(project: Project) -> Iterator[RatingTable]:
     """The table of every question, one after the other."""
-    return (rating_table(project, asked) for asked in rated_questions(project))
+    return (rating_table(project, rated) for rated in rated_questions(project))

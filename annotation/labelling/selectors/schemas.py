@@ -1,4 +1,4 @@
-"""Reading the versions of a project's list of questions."""
+"""The versions of a project's list of questions."""
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -10,30 +10,31 @@ from annotation.labelling.schema.reading import read_schema
 from common.refusals import NotFound
 from projects.models import Project
 
-CACHED = 64
-# By the sum of the content: it says which content it is, whatever row holds it.
-_KNOWN: dict[str, QuestionSchema] = {}
+CACHE_SIZE = 64
+NEWEST_VERSION = 2**31 - 1  # the largest version number that the database can hold
+# By checksum, which identifies the content whatever row holds it.
+_CACHE: dict[str, QuestionSchema] = {}
 
 
 def load_schema(row: Schema) -> QuestionSchema:
-    """The questions of a version, read once per process."""
-    if (known := _KNOWN.get(row.sha256)) is None:
-        known = _KNOWN[row.sha256] = read_schema(row.content)
-        if len(_KNOWN) > CACHED:
-            _KNOWN.pop(next(iter(_KNOWN)), None)
-    return known
+    """Parse the questions of a version; cached per process."""
+    if (schema := _CACHE.get(row.sha256)) is None:
+        schema = _CACHE[row.sha256] = read_schema(row.content)
+        if len(_CACHE) > CACHE_SIZE:
+            _CACHE.pop(next(iter(_CACHE)), None)
+    return schema
 
 
 def schema_versions(project: Project) -> QuerySet[Schema]:
-    """Newest first, with who made it and `answered`: how many submissions answer it now."""
+    """Newest first, with the author and `answered`: the number of live submissions for the version."""
     live = Submission.objects.filter(schema=OuterRef("pk"), superseded_at=None).order_by()
-    counted = live.values("schema").annotate(n=Count("pk")).values("n")
+    counts = live.values("schema").annotate(n=Count("pk")).values("n")
     rows = Schema.objects.filter(project=project).select_related("created_by")
-    return rows.annotate(answered=Coalesce(Subquery(counted), 0)).order_by("-version")
+    return rows.annotate(answered=Coalesce(Subquery(counts), 0)).order_by("-version")
 
 
 def count_answers(row: Schema) -> int:
-    """How many submissions answer this version now."""
+    """The number of live submissions for this version."""
     return Submission.objects.filter(schema=row, superseded_at=None).count()
 
 
@@ -52,9 +53,6 @@ def newest_version(project: Project) -> Schema | None:
 
 
 def current_schema(project: Project) -> Schema | None:
-    """The version that new work is done under."""
+    """The version that new work uses."""
     settings = LabellingSettings.objects.filter(project=project).select_related("schema__created_by").first()
     return settings.schema if settings else None
-
-
-NEWEST_VERSION = 2**31 - 1

@@ -1,4 +1,4 @@
-"""The labelling settings of a project."""
+"""Finds labelling projects."""
 
 from django.utils.translation import gettext as _
 
@@ -10,9 +10,10 @@ from projects.selectors import project_for
 
 
 def labelling_project(user: User, slug: str, capability: Capability = Capability.SEE) -> Project:
+    """The project, if the user has the capability. Raises NotFound for a project of another protocol."""
     project = project_for(user, slug, capability)
     if project.protocol != Protocol.LABELLING:
         raise NotFound(
-            _("“%(slug)s” is no labelling project.") % {"slug": slug}, _("Choose a labelling project.")
+            _("“%(slug)s” is not a labelling project.") % {"slug": slug}, _("Choose a labelling project.")
         )
     return project

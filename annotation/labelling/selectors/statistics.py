@@ -1,4 +1,4 @@
-"""All numbers about a labelling project's work, and whether the stored ones are still those of today."""
+"""The statistics of a labelling project, and whether the stored ones are up to date."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from django.utils.translation import gettext as _
 
-from annotation.labelling.models.labels import FinalLabel, LabellingSettings, Submission
+from annotation.labelling.models.labels import FinalLabel, Submission
 from annotation.labelling.models.statistics import LabelStatistics
 from annotation.labelling.selectors.question_statistics import question_statistics
 from annotation.labelling.selectors.ratings import rated_questions, rating_table
@@ -17,11 +17,11 @@ from jobs.models import Job
 from projects.models import Project, Protocol
 
 JOB_KIND = "agreement"
-AT_ONCE = 2000  # submissions that are computed while somebody waits for the page
+SMALL = 2000  # submissions; below this, statistics are computed within the request
 
 
 class Numbers(TypedDict):
-    """Plain JSON; the functions that make the parts say what is in them."""
+    """Plain JSON; the functions that compute the parts document their keys."""
 
     questions: list[dict[str, Any]]
     finals: dict[str, Any]
@@ -31,7 +31,7 @@ class Numbers(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DataExtent:
-    """What there is to compute from."""
+    """The size of the data that statistics are computed from."""
 
     schema: int | None
     submissions: int
@@ -40,7 +40,7 @@ class DataExtent:
 
 @dataclass(frozen=True, slots=True)
 class LatestStatistics:
-    """The stored numbers, what there is now, and the job that computes them anew, if one lives or failed last."""
+    """The stored statistics, the current extent of the data, and the project's last job, if any."""
 
     row: LabelStatistics | None
     now: DataExtent
@@ -56,17 +56,16 @@ class LatestStatistics:
 
     @property
     def is_small(self) -> bool:
-        return self.now.submissions < AT_ONCE
+        return self.now.submissions < SMALL
 
 
-def check_labelling_protocol(project: Project) -> LabellingSettings:
-    """Raises NotFound for a project of another protocol."""
+def check_labelling_protocol(project: Project) -> None:
+    """Raise NotFound for a project of another protocol."""
     if project.protocol != Protocol.LABELLING:
         raise NotFound(
-            _("“%(slug)s” is no labelling project.") % {"slug": project.slug},
-            _("Its numbers are at statistics/."),
+            _("“%(slug)s” is not a labelling project.") % {"slug": project.slug},
+            _("Its statistics are at statistics/."),
         )
-    return project.labelling
 
 
 def current_extent(project: Project) -> DataExtent:
@@ -89,30 +88,30 @@ def latest_statistics(project: Project) -> LatestStatistics:
 
 
 def compute_numbers(
-    project: Project, told: Callable[[int, int], object] = lambda done, total: None
+    project: Project, report: Callable[[int, int], object] = lambda done, total: None
 ) -> Numbers:
-    """told: called with the steps done and all steps, where it is safe to stop."""
-    asked = rated_questions(project)
-    total, done = len(asked) + 2 + STEPS, 0
+    """Compute all statistics. report: called with the steps done and the total, at points where it is safe to stop."""
+    rated = rated_questions(project)
+    total, done = len(rated) + 2 + STEPS, 0
 
-    def went_on() -> None:
+    def advance() -> None:
         nonlocal done
         done += 1
-        told(done, total)
+        report(done, total)
 
-    told(0, total)
+    report(0, total)
     tables, questions = [], []
-    for one in asked:
-        tables.append(rating_table(project, one))
+    for rated_question in rated:
+        tables.append(rating_table(project, rated_question))
         questions.append(question_statistics(tables[-1]))
-        went_on()
+        advance()
     finals = final_labels(project)
-    went_on()
+    advance()
     people = work_by_annotator(project)
-    went_on()
+    advance()
     return {
         "questions": questions,
         "finals": finals,
         "people": people,
-        "uch": uch_statistics(project, tables, went_on),
+        "uch": uch_statistics(project, tables, advance),
     }

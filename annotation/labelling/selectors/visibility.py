@@ -1,4 +1,4 @@
-"""Which labels are hidden from a reader. The rule is batch review's; annotation/apps.py names it."""
+"""Which labels are hidden from a reader. Batch review defines the rule; annotation/apps.py registers it."""
 
 from collections.abc import Callable, Set
 from typing import Any
@@ -15,6 +15,6 @@ HIDDEN_LABELS: list[Callable[[User, Project, Set[Capability]], QuerySet[Any]]] =
 
 
 def hidden_labels(reader: User, project: Project, granted: Set[Capability] | None = None) -> QuerySet[Any]:
-    """Rows with a `task` whose labels the reader must not see yet, since they may be the one to judge it blind."""
+    """Rows with a `task` whose labels the reader must not see yet, because they may have to judge it blind."""
     [rule] = HIDDEN_LABELS
     return rule(reader, project, capabilities_of(reader, project) if granted is None else granted)

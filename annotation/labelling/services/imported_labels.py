@@ -1,4 +1,4 @@
-"""Annotations that come with imported dialogues become submissions of imported annotators."""
+"""Turns the annotations of imported dialogues into submissions of imported annotators."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ from dialogues.parsing.row_errors import BadRow, RowError
 from dialogues.services.storing import copy_rows, json_text, next_ids
 from projects.models import Project
 
-WHOLE = re.compile(r"-?[0-9]{1,9}")
-NO_NUGGET = ("CNaN", "HNaN", "NAN")
-KEYS = frozenset({"annotations", "label", "reason"})  # of the metadata, that answers are made of
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+NO_NUGGET_LABELS = ("CNaN", "HNaN", "NAN")
+ANNOTATION_KEYS = frozenset({"annotations", "label", "reason"})  # the metadata that become answers
 TASK_COLUMNS = [
     "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "state",
     "disagreement", "created_at",
@@ -45,8 +45,8 @@ FINAL_COLUMNS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """A dialogue with the answers of each of its annotators, in their order."""
+class LabelledDialogue:
+    """A dialogue with the answers of each of its annotators, in order."""
 
     dialogue: Dialogue
     speakers: list[str]
@@ -54,16 +54,16 @@ class Imported:
 
 
 def annotation_error(project: Project, parsed: ParsedDialogue) -> RowError | None:
-    """Why the annotations of a dialogue do not fit the project's questions; None where they do, or are none."""
+    """The error if a dialogue's annotations do not fit the project's questions; None if they fit or there are none."""
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return None
     if isinstance(annotations := parsed.metadata.get("annotations"), list):
-        try:  # other formats than `dialeval` bring them unread
+        try:  # formats other than `dialeval` have not checked them
             check_annotations(annotations, len(parsed.utterances))
         except BadRow as problem:
             return problem.at(parsed.line, external_id=parsed.external_id)
-    for place, (_known, problems) in enumerate(_checked(load_schema(settings.schema), parsed)):
+    for place, (_known, problems) in enumerate(_check_annotations(load_schema(settings.schema), parsed)):
         if problems:
             path = f"annotations[{place}].{problems[0].path}"
             params = {"path": path, "detail": problems[0].message}
@@ -72,131 +72,139 @@ def annotation_error(project: Project, parsed: ParsedDialogue) -> RowError | Non
 
 
 def settings_with_schema(project: Project) -> LabellingSettings | None:
-    """Read once for an import: the project's row is the same object for every dialogue."""
-    known: LabellingSettings | None = getattr(project, "_labelling_for_import", None)
-    if known is None and project.protocol == "labelling":
-        known = LabellingSettings.objects.select_related("schema").filter(project=project).first()
-        project._labelling_for_import = known  # type: ignore[attr-defined]
-    return known
+    """Cached on the project, which is the same object for every dialogue of an import."""
+    settings: LabellingSettings | None = getattr(project, "_labelling_for_import", None)
+    if settings is None and project.protocol == "labelling":
+        settings = LabellingSettings.objects.select_related("schema").filter(project=project).first()
+        project._labelling_for_import = settings  # type: ignore[attr-defined]
+    return settings
 
 
-def _checked(schema: QuestionSchema, parsed: ParsedDialogue) -> Iterator[tuple[Answers, list[AnswerProblem]]]:
-    speakers = [one.speaker for one in parsed.utterances]
-    for given in answers_in(schema, parsed):
-        yield check_answers(schema, given, speakers, complete=False)
+def _check_annotations(
+    schema: QuestionSchema, parsed: ParsedDialogue
+) -> Iterator[tuple[Answers, list[AnswerProblem]]]:
+    speakers = [utterance.speaker for utterance in parsed.utterances]
+    for answers in answers_in(schema, parsed):
+        yield check_answers(schema, answers, speakers, complete=False)
 
 
 def answers_in(schema: QuestionSchema, parsed: ParsedDialogue) -> list[Answers]:
-    """What each annotator of the file answered, in the words of the schema; not checked yet."""
+    """Each annotator's answers in the file, translated to the schema's values; not checked yet."""
     metadata = parsed.metadata
     if isinstance(annotations := metadata.get("annotations"), list):
-        asked = next((one for one in schema.of_scope(Scope.UTTERANCE) if one.runs), None)
-        speakers = [one.speaker for one in parsed.utterances]
-        return [_dialeval(asked, one, speakers) for one in annotations]
+        question = next((item for item in schema.of_scope(Scope.UTTERANCE) if item.runs), None)
+        speakers = [utterance.speaker for utterance in parsed.utterances]
+        return [_dialeval_answers(question, annotation, speakers) for annotation in annotations]
     if metadata.get("label") is not None and "quality" in schema.by_key:
-        return [_diqad(schema, metadata)]
+        return [_diqad_answers(schema, metadata)]
     return []
 
 
-def _dialeval(asked: Question | None, given: Mapping[str, Any], speakers: Sequence[str]) -> Answers:
-    quality, key = given.get("quality") or {}, asked.key if asked else "nugget"
+def _dialeval_answers(
+    question: Question | None, annotation: Mapping[str, Any], speakers: Sequence[str]
+) -> Answers:
+    quality, key = annotation.get("quality") or {}, question.key if question else "nugget"
     utterances = {}
-    for place, value in enumerate(given.get("nugget") or []):
+    for place, value in enumerate(annotation.get("nugget") or []):
         if value is not None:
-            utterances[str(place)] = {key: _nugget(asked, value, speakers[place])}
-    return {"dialogue": {name: _number(value) for name, value in quality.items()}, "utterances": utterances}
+            utterances[str(place)] = {key: _nugget_value(question, value, speakers[place])}
+    return {
+        "dialogue": {name: _whole_number(value) for name, value in quality.items()},
+        "utterances": utterances,
+    }
 
 
-def _nugget(question: Question | None, value: Any, speaker: str) -> Any:
-    """As the schema calls it: what is no nugget is CNaN and HNaN in one, NAN in another."""
-    if question is None or value not in NO_NUGGET:
+def _nugget_value(question: Question | None, value: Any, speaker: str) -> Any:
+    """The schema's own value: files write “no nugget” as CNaN, HNaN or NAN."""
+    if question is None or value not in NO_NUGGET_LABELS:
         return value
-    nothing = (one.value for one in question.options_for(speaker) if one.nugget is Nugget.NONE)
-    return next(nothing, value)
+    no_nugget = (option.value for option in question.options_for(speaker) if option.nugget is Nugget.NONE)
+    return next(no_nugget, value)
 
 
-def _diqad(schema: QuestionSchema, metadata: Mapping[str, Any]) -> Answers:
-    dialogue: dict[str, Any] = {"quality": _number(metadata["label"])}
+def _diqad_answers(schema: QuestionSchema, metadata: Mapping[str, Any]) -> Answers:
+    dialogue: dict[str, Any] = {"quality": _whole_number(metadata["label"])}
     reasons = metadata.get("reason") or []
     reasons = reasons if isinstance(reasons, list) else [reasons]
     question = schema.by_key.get(f"reasons_{dialogue['quality']}")
     if question is not None and question.kind is Kind.CHOICES and reasons:
-        dialogue[question.key] = [_option(question, reason) for reason in reasons]
+        dialogue[question.key] = [_option_value(question, reason) for reason in reasons]
     return {"dialogue": dialogue, "utterances": {}}
 
 
-def _option(question: Question, said: Any) -> Any:
-    """The option that is meant: by its value, or by its words in either language."""
+def _option_value(question: Question, label: Any) -> Any:
+    """The value of the option with this value or text, in either language; the label itself if there is none."""
     for option in question.options:
-        if said in (option.value, option.text.en, option.text.zh):
+        if label in (option.value, option.text.en, option.text.zh):
             return option.value
-    return said
+    return label
 
 
-def _number(value: Any) -> Any:
-    """The released files write whole numbers as text, too; what is none is left for the schema to refuse."""
-    return int(value) if isinstance(value, str) and WHOLE.fullmatch(value) else value
+def _whole_number(value: Any) -> Any:
+    """Convert a whole number written as text, as in the released files. The schema refuses other values later."""
+    return int(value) if isinstance(value, str) and WHOLE_NUMBER.fullmatch(value) else value
 
 
 def store_labels(project: Project, new: Sequence[tuple[Dialogue, ParsedDialogue]]) -> list[Dialogue]:
-    """Store the annotations of dialogues that are about to be stored; what has become a submission leaves metadata.
+    """Store the annotations of new dialogues as submissions and remove them from the metadata.
 
-    In the import's transaction. Returns the dialogues without any.
+    Call it in the import's transaction, before the dialogues are stored. Returns the dialogues without annotations.
     """
     settings = settings_with_schema(project)
     if settings is None or settings.schema is None:
         return [dialogue for dialogue, _parsed in new]
     schema = load_schema(settings.schema)
-    labelled, bare = [], []
+    labelled, unlabelled = [], []
     for dialogue, parsed in new:
-        if answers := [answers for answers, _problems in _checked(schema, parsed)]:
-            _forget_annotations(dialogue)
-            labelled.append(Imported(dialogue, [one.speaker for one in parsed.utterances], answers))
+        if answers := [answers for answers, _problems in _check_annotations(schema, parsed)]:
+            _remove_annotations(dialogue)
+            speakers = [utterance.speaker for utterance in parsed.utterances]
+            labelled.append(LabelledDialogue(dialogue, speakers, answers))
         else:
-            bare.append(dialogue)
+            unlabelled.append(dialogue)
     if labelled:
         _store(settings, settings.schema, schema, labelled)
-    return bare
+    return unlabelled
 
 
-def _forget_annotations(dialogue: Dialogue) -> None:
-    """Whether numbers were written as text is kept, so that an export writes them back so."""
-    given = dialogue.metadata.get("annotations")
-    quality = [one.get("quality") or {} for one in given] if isinstance(given, list) else []
-    kept = {key: value for key, value in dialogue.metadata.items() if key not in KEYS}
-    if any(isinstance(value, str) for one in quality for value in one.values()):
-        kept["quality_as_text"] = True
-    dialogue.metadata = kept
+def _remove_annotations(dialogue: Dialogue) -> None:
+    """Remember whether numbers were written as text, so that an export writes them the same way."""
+    annotations = dialogue.metadata.get("annotations")
+    quality = [row.get("quality") or {} for row in annotations] if isinstance(annotations, list) else []
+    metadata = {key: value for key, value in dialogue.metadata.items() if key not in ANNOTATION_KEYS}
+    if any(isinstance(value, str) for values in quality for value in values.values()):
+        metadata["quality_as_text"] = True
+    dialogue.metadata = metadata
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a batch of labelled dialogues becomes: ids of the tasks and assignments to come, what settled them.
+    """The rows for a batch of labelled dialogues: ids of new tasks and assignments, and how each task was resolved.
 
-    now: as text, since each of their rows says it, most of them several times.
+    now: as text, because every row contains it, most of them several times.
     """
 
     tasks: list[int]
     assignments: list[list[int]]
     people: list[User]
-    settled: list[Outcome]
+    outcomes: list[Outcome]
     now: str
 
 
 def _store(
-    settings: LabellingSettings, row: Schema, schema: QuestionSchema, labelled: Sequence[Imported]
+    settings: LabellingSettings, row: Schema, schema: QuestionSchema, labelled: Sequence[LabelledDialogue]
 ) -> None:
-    """With COPY, as their utterances: half of an import was spent on making model instances of them."""
+    """Use COPY: creating model instances took half of an import's time."""
     mark_used(row)
     tasks = next_ids(Task, len(labelled))
-    free = iter(next_ids(Assignment, sum(len(one.answers) for one in labelled)))
+    free = iter(next_ids(Assignment, sum(len(item.answers) for item in labelled)))
     rows = _Rows(
         tasks,
-        [[next(free) for _answers in one.answers] for one in labelled],
-        imported_annotators(settings.project, max(len(one.answers) for one in labelled)),
+        [[next(free) for _answers in item.answers] for item in labelled],
+        imported_annotators(settings.project, max(len(item.answers) for item in labelled)),
         [
-            resolve_answers(settings, schema, compared_paths(schema, one.speakers), one.answers)
-            for one in labelled
+            resolve_answers(settings, schema, compared_paths(schema, item.speakers), item.answers)
+            for item in labelled
         ],
         timezone.now().isoformat(),
     )
@@ -206,46 +214,48 @@ def _store(
     copy_rows(FinalLabel, FINAL_COLUMNS, _finals(row, labelled, rows))
 
 
-def _tasks(settings: LabellingSettings, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
-    for id, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
-        # Imported annotators cannot be asked again: where they differ, a trainer decides.
-        state = TaskState.DISPUTED if result.state == TaskState.CONFIRMING else result.state
-        place = queue_place(settings, one.dialogue.pk)
-        about = (settings.project_id, one.dialogue.pk, len(one.answers), 0, 0, place, "")
-        yield id, *about, state.value, result.disagreement, rows.now
+def _tasks(
+    settings: LabellingSettings, labelled: Sequence[LabelledDialogue], rows: _Rows
+) -> Iterator[Sequence[Any]]:
+    for id, item, outcome in zip(rows.tasks, labelled, rows.outcomes, strict=True):
+        # Imported annotators cannot confirm: if they differ, a trainer decides.
+        state = TaskState.DISPUTED if outcome.state == TaskState.CONFIRMING else outcome.state
+        place = queue_place(settings, item.dialogue.pk)
+        columns = (settings.project_id, item.dialogue.pk, len(item.answers), 0, 0, place, "")
+        yield id, *columns, state.value, outcome.disagreement, rows.now
 
 
 def _assignments(
-    settings: LabellingSettings, labelled: Sequence[Imported], rows: _Rows
+    settings: LabellingSettings, labelled: Sequence[LabelledDialogue], rows: _Rows
 ) -> Iterator[Sequence[Any]]:
     state, now = AssignmentState.SUBMITTED.value, rows.now
-    for task, ids, one in zip(rows.tasks, rows.assignments, labelled, strict=True):
+    for task, ids, item in zip(rows.tasks, rows.assignments, labelled, strict=True):
         for id, person in zip(ids, rows.people, strict=False):
-            about = (task, settings.project_id, person.pk, one.dialogue.pk, state, uuid4())
-            yield id, *about, now, now, now, now, now
+            columns = (task, settings.project_id, person.pk, item.dialogue.pk, state, uuid4())
+            yield id, *columns, now, now, now, now, now
 
 
-def _submissions(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
-    for task, ids, one in zip(rows.tasks, rows.assignments, labelled, strict=True):
-        for id, person, answers in zip(ids, rows.people, one.answers, strict=False):
-            about = (uuid4(), id, task, row.project_id, person.pk, row.pk, 1, Stage.LABEL.value)
-            yield *about, json_text(answers), "", 0, 0, "[]", rows.now
+def _submissions(row: Schema, labelled: Sequence[LabelledDialogue], rows: _Rows) -> Iterator[Sequence[Any]]:
+    for task, ids, item in zip(rows.tasks, rows.assignments, labelled, strict=True):
+        for id, person, answers in zip(ids, rows.people, item.answers, strict=False):
+            columns = (uuid4(), id, task, row.project_id, person.pk, row.pk, 1, Stage.LABEL.value)
+            yield *columns, json_text(answers), "", 0, 0, "[]", rows.now
 
 
-def _finals(row: Schema, labelled: Sequence[Imported], rows: _Rows) -> Iterator[Sequence[Any]]:
-    for task, one, result in zip(rows.tasks, labelled, rows.settled, strict=True):
-        if result.final is not None and result.origin is not None:
-            about = (task, row.project_id, one.dialogue.pk, row.pk, json_text(result.final.answers))
-            yield *about, result.origin.value, json_text(result.final.undecided), "", rows.now
+def _finals(row: Schema, labelled: Sequence[LabelledDialogue], rows: _Rows) -> Iterator[Sequence[Any]]:
+    for task, item, outcome in zip(rows.tasks, labelled, rows.outcomes, strict=True):
+        if outcome.final is not None and outcome.origin is not None:
+            columns = (task, row.project_id, item.dialogue.pk, row.pk, json_text(outcome.final.answers))
+            yield *columns, outcome.origin.value, json_text(outcome.final.undecided), "", rows.now
 
 
 def imported_annotators(project: Project, count: int) -> list[User]:
-    """The first `count` of a project's imported annotators; nobody can sign in as one of them."""
+    """Get or create the first `count` imported annotators of a project. Nobody can sign in as one of them."""
     names = [f"imported-{project.slug}-{n}" for n in range(1, count + 1)]
-    known = {user.username: user for user in User.objects.filter(username__in=names)}
+    users = {user.username: user for user in User.objects.filter(username__in=names)}
     for n, name in enumerate(names, start=1):
-        if name not in known:
-            known[name] = User.objects.create(
+        if name not in users:
+            users[name] = User.objects.create(
                 username=name, display_name=f"{project.slug} {n}", is_active=False, imported=True
             )
-    return [known[name] for name in names]
+    return [users[name] for name in names]

@@ -214,8 +214,8 @@ def decide_dispute(
     """Store a trainer's decision on a disputed task. Sending decision_id again changes nothing.
 
     replaces: the id of the decided label that the trainer has seen. The caller checks the right to decide.
-    Raises NotFound, Invalid, and Refusal: `already_decided` (without `replaces`, or if somebody else has decided since),
-    `not_disputed`, `own_work` (the trainer labelled the dialogue), `no_schema`, `sealed`, `withdrawn`, `id_in_use`.
+    Raises NotFound, Invalid, and Refusal: `already_decided` (without `replaces`, or if somebody else has decided
+    since), `not_disputed`, `own_work` (the trainer labelled it), `no_schema`, `sealed`, `withdrawn`, `id_in_use`.
     """
     task = (
         Task.objects.select_for_update(of=("self",))

@@ -24,8 +24,7 @@ from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import labelling_progress
 from annotation.labelling.services.planning import MAX_OVERLAP, plan_labelling
-from annotation.labelling.services.settings import SETTING_NAMES as LABELLING_SETTINGS
-from annotation.labelling.services.settings import update_labelling
+from annotation.labelling.services.settings import LABELLING_SETTINGS, update_labelling
 from annotation.tasks.selectors.queue import task_counts
 from common.refusals import Refusal
 from frontend.pages import signed_in

@@ -126,7 +126,7 @@ def test_in_dch_two_and_one_count_as_one(mara: User, people: list[User]) -> None
         labels(other, person, {"CS": -satisfied})
     table = rating_table(dch, rated_questions(dch)[2])
     assert table.ratings.categories == (-2, -1, 0, 1, 2)
-    assert table.merged().categories == (-1, 0, 1)
+    assert table.merged_ratings().categories == (-1, 0, 1)
     assert told("agreement", "dch")["CS"]["fleiss_kappa"]["value"] == 1
 
 

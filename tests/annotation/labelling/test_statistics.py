@@ -208,7 +208,7 @@ def test_a_small_project_is_computed_when_it_changed(labelled: Project, people: 
 
 
 def test_a_large_project_is_left_to_a_job(labelled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbers_of, "AT_ONCE", 6)
+    monkeypatch.setattr(numbers_of, "SMALL", 6)
     latest = current_statistics(project=labelled)
     assert latest.row is None
     assert latest.came_since == 6
@@ -260,7 +260,7 @@ def test_a_constant_number_of_queries(
 
 def test_what_came_since_is_told(labelled: Project, people: list[User], monkeypatch: Any) -> None:
     current_statistics(project=labelled)
-    monkeypatch.setattr(numbers_of, "AT_ONCE", 1)
+    monkeypatch.setattr(numbers_of, "SMALL", 1)
     labels(task_in(labelled), people[0], {"A": 1})
     latest = current_statistics(project=labelled)
     assert (latest.came_since, latest.is_current) == (1, False)

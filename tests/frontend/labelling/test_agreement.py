@@ -115,7 +115,7 @@ def test_others_do_not_see_their_colleagues_numbers(
 def test_a_large_project_is_computed_by_a_job(
     erics: Client, labelled: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbers_of, "AT_ONCE", 6)
+    monkeypatch.setattr(numbers_of, "SMALL", 6)
     assert "a worker computes them" in text_of(erics)
     sent = uuid4()
     for _twice in range(2):
