@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.labelling.services.statistics import current_statistics
 from projects.models import Project, Role
-from tests.annotation.labelling.test_agreement import helpdesk, labelled, people, told
+from tests.annotation.labelling.test_agreement import helpdesk, json_output, labelled, people
 
 __all__ = ["helpdesk", "labelled", "people"]
 AGREEMENT, UCH = "/api/v1/projects/helpdesk/agreement/", "/api/v1/projects/helpdesk/uch/"
@@ -22,7 +22,7 @@ def erics(client: Client, labelled: Project, joins: Callable[..., User]) -> Clie
 
 
 def test_agreement_is_what_the_command_prints(erics: Client, labelled: Project) -> None:
-    expected = told("agreement", "helpdesk")
+    expected = json_output("agreement", "helpdesk")
     assert erics.get(AGREEMENT).json() == expected
     current_statistics(project=labelled)
     assert erics.get(AGREEMENT).json() == expected
@@ -31,13 +31,13 @@ def test_agreement_is_what_the_command_prints(erics: Client, labelled: Project) 
 def test_uch_is_what_the_command_prints(erics: Client) -> None:
     told_here = erics.get(UCH).json()
     assert (told_here.pop("next"), told_here.pop("previous")) == (None, None)
-    assert told_here == told("uch", "helpdesk")
+    assert told_here == json_output("uch", "helpdesk")
 
 
 def test_uch_takes_its_parameters(erics: Client) -> None:
     told_here = erics.get(f"{UCH}?patience=66&alpha=0&position=end").json()
     assert (told_here["L"], told_here["alpha"], told_here["position"]) == (66, 0, "end")
-    expected = told("uch", "helpdesk", "--patience", "66", "--alpha", "0", "--position", "end")
+    expected = json_output("uch", "helpdesk", "--patience", "66", "--alpha", "0", "--position", "end")
     assert told_here["dialogues"] == expected["dialogues"]
 
 

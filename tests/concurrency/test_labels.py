@@ -1,4 +1,4 @@
-"""Many labellers at once, through HTTP, on the real web server: who gets what, and what is kept of it."""
+"""Many concurrent labellers over HTTP on the real web server: who gets which dialogue, and what is stored."""
 
 import asyncio
 from collections import Counter
@@ -67,29 +67,29 @@ def helpdesk(dialogues: int, **settings: Any) -> Project:
 
 
 class Labeller:
-    """Somebody with a shaky connection: sends things twice, and now and then goes away with a dialogue in hand."""
+    """An annotator with an unreliable connection: repeats requests, and sometimes abandons a claimed dialogue."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, seed: int) -> None:
-        self.client, self.dice = client, Random(seed)
+        self.client, self.rng = client, Random(seed)
         self.headers = {"Authorization": f"Bearer {token}"}
         self.seen: Counter[str] = Counter()
 
     async def send(self, address: str, body: dict[str, Any]) -> httpx.Response:
-        """Once more where the connection broke: the server may have closed it as it fell idle."""
+        """Post, and retry once if the connection broke: the server may have closed it when it became idle."""
         try:
             return await self.client.post(address, json=body, headers=self.headers)
         except httpx.TransportError:
             return await self.client.post(address, json=body, headers=self.headers)
 
-    async def twice(self, address: str, body: dict[str, Any]) -> httpx.Response:
-        sends = 2 if self.dice.random() < 0.3 else 1
+    async def maybe_twice(self, address: str, body: dict[str, Any]) -> httpx.Response:
+        sends = 2 if self.rng.random() < 0.3 else 1
         answers = await asyncio.gather(*(self.send(address, body) for _ in range(sends)))
-        # A claim that was refused may be granted when it is sent again: the others have caught up.
+        # A refused claim may succeed when repeated, because the others have caught up.
         return min(answers, key=lambda answer: answer.status_code)
 
     async def work(self) -> Counter[str]:
         while True:
-            claimed = await self.twice(
+            claimed = await self.maybe_twice(
                 "/api/v1/projects/helpdesk/labelling/claim/", {"claim_id": str(uuid4())}
             )
             if claimed.status_code == 409:
@@ -97,18 +97,18 @@ class Labeller:
                 self.seen[code] += 1
                 if code == "all_done" or self.seen[code] > 200:
                     return self.seen
-                await asyncio.sleep(0.2 + self.dice.random() / 5)
+                await asyncio.sleep(0.2 + self.rng.random() / 5)
                 continue
             assert claimed.status_code == 201, claimed.text
             await self.finish(claimed.json()["id"])
 
     async def finish(self, assignment: int) -> None:
-        if self.dice.random() < 0.05:
-            self.seen["left"] += 1  # its lease is let run out by `expiring`
+        if self.rng.random() < 0.05:
+            self.seen["left"] += 1  # `expire_leases` ends its lease
             return
         labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS}
-        stored = await self.twice(f"/api/v1/labelling/{assignment}/submissions/", labels)
-        if stored.status_code == 409:  # its lease was let run out and somebody else has it
+        stored = await self.maybe_twice(f"/api/v1/labelling/{assignment}/submissions/", labels)
+        if stored.status_code == 409:  # its lease expired and somebody else has it
             assert stored.json()["code"] == "lease_gone", stored.text
             self.seen["lease_gone"] += 1
         else:
@@ -116,8 +116,8 @@ class Labeller:
             self.seen["acknowledged"] += 1
 
 
-async def expiring(over: asyncio.Event) -> None:
-    """Let the oldest leases run out while everybody works."""
+async def expire_leases(done_working: asyncio.Event) -> None:
+    """Expire the oldest leases while everybody works."""
 
     def expire() -> None:
         oldest = Assignment.objects.filter(
@@ -129,41 +129,43 @@ async def expiring(over: asyncio.Event) -> None:
         reap_expired_leases()
         connections.close_all()
 
-    while not over.is_set():
+    while not done_working.is_set():
         await asyncio.to_thread(expire)
         await asyncio.sleep(0.3)
 
 
-async def everybody(url: str, tokens: list[str]) -> Counter[str]:
-    over = asyncio.Event()
+async def run_labellers(url: str, tokens: list[str]) -> Counter[str]:
+    done_working = asyncio.Event()
     limits = httpx.Limits(max_connections=ANNOTATORS)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
-        clock = asyncio.create_task(expiring(over))
-        crowd = [Labeller(client, token, seed) for seed, token in enumerate(tokens)]
-        seen = await asyncio.gather(*(one.work() for one in crowd))
-        over.set()
-        await clock
+        reaper = asyncio.create_task(expire_leases(done_working))
+        labellers = [Labeller(client, token, seed) for seed, token in enumerate(tokens)]
+        seen = await asyncio.gather(*(one.work() for one in labellers))
+        done_working.set()
+        await reaper
     return sum(seen, Counter[str]())
 
 
-def test_every_dialogue_gets_three_different_people(tmp_path: Path) -> None:
+def test_every_dialogue_gets_three_different_annotators(tmp_path: Path) -> None:
     project = helpdesk(DIALOGUES)
-    crowd = people(project, ANNOTATORS)
-    tokens = [create_token(user=one, name="test", scopes=[Scope.READ, Scope.ANNOTATE])[1] for one in crowd]
+    labellers = people(project, ANNOTATORS)
+    tokens = [
+        create_token(user=one, name="test", scopes=[Scope.READ, Scope.ANNOTATE])[1] for one in labellers
+    ]
     with Stack.on_this_database(tmp_path) as stack:
         stack.web(workers=2)
-        seen = asyncio.run(everybody(stack.url, tokens))
+        seen = asyncio.run(run_labellers(stack.url, tokens))
     assert not Task.objects.exclude(open_slots=0, state=TaskState.FINAL).exists(), seen
     live = Submission.objects.filter(superseded_at=None)
     assert live.count() == DIALOGUES * OVERLAP == seen["acknowledged"]
     by_task = live.values("task").annotate(people=Count("annotator", distinct=True))
     assert {row["people"] for row in by_task} == {OVERLAP}
-    shares = [one.submissions.count() for one in crowd]
+    shares = [one.submissions.count() for one in labellers]
     assert max(shares) - min(shares) <= BALANCE + seen["left"], (shares, seen)
 
 
-def at_once(*works: Any) -> list[Any]:
-    """Run all of them from one instant on, each on its own connection."""
+def run_concurrently(*works: Any) -> list[Any]:
+    """Run all functions concurrently, each on its own connection."""
     start, results = Barrier(len(works)), [None] * len(works)
 
     def run(place: int) -> None:
@@ -183,8 +185,8 @@ def at_once(*works: Any) -> list[Any]:
     return results
 
 
-def is_waited_for() -> bool:
-    """Whether somebody waits for a lock of this thread's transaction."""
+def has_waiter() -> bool:
+    """Whether another connection waits for a lock of this transaction."""
     asks = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
     with connection.cursor() as cursor:
         cursor.execute(asks)
@@ -197,8 +199,8 @@ def send(assignment: Assignment, accomplished: int, id: UUID | None = None) -> N
     submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
 
-def test_two_who_confirm_at_the_same_instant_end_in_one_label() -> None:
-    """One stays and one changes, whoever is first: they agree, and there is exactly one label."""
+def test_two_concurrent_confirmations_store_one_label() -> None:
+    """One keeps their answer and one changes it. In either order they agree, and there is exactly one label."""
     project = helpdesk(12, overlap=2, resolution="agreement", balance=None)
     anna, bela = people(project, 2)
     for _dialogue in range(12):
@@ -207,19 +209,19 @@ def test_two_who_confirm_at_the_same_instant_end_in_one_label() -> None:
         )
         send(first, 1)
         send(second, -1)
-        done = at_once(partial(send, first, 1), partial(send, second, 1))
+        done = run_concurrently(partial(send, first, 1), partial(send, second, 1))
         assert done == [None, None]
         final = FinalLabel.objects.get(task=first.task_id, superseded_at=None)
         assert (final.origin, final.answers["dialogue"]["A"]) == (LabelOrigin.CONFIRMED, 1)
 
 
-def test_one_id_that_is_sent_for_two_dialogues_at_once_is_stored_for_one() -> None:
+def test_an_id_sent_concurrently_for_two_dialogues_is_stored_for_one() -> None:
     project = helpdesk(12, overlap=1, balance=None)
     anna, bela = people(project, 2)
     for round_number in range(1, 7):
         id = uuid4()
         held = [claim_next_task(annotator=one, project=project, claim_id=uuid4()) for one in (anna, bela)]
-        done = at_once(*(partial(send, one, 1, id) for one in held))
+        done = run_concurrently(*(partial(send, one, 1, id) for one in held))
         [refused] = [one for one in done if one is not None]
         assert isinstance(refused, Refusal), refused
         assert refused.code == "id_in_use"
@@ -229,17 +231,17 @@ def test_one_id_that_is_sent_for_two_dialogues_at_once_is_stored_for_one() -> No
         release(annotator=(anna, bela)[done.index(refused)], assignment_id=held[done.index(refused)].pk)
 
 
-def test_answers_that_are_sent_twice_at_once_are_stored_once() -> None:
+def test_answers_sent_twice_concurrently_are_stored_once() -> None:
     project = helpdesk(6, overlap=1, balance=None)
     [anna] = people(project, 1)
     for round_number in range(1, 7):
         held, id = claim_next_task(annotator=anna, project=project, claim_id=uuid4()), uuid4()
-        assert at_once(*[partial(send, held, 1, id)] * 3) == [None] * 3
+        assert run_concurrently(*[partial(send, held, 1, id)] * 3) == [None] * 3
         assert Submission.objects.count() == FinalLabel.objects.count() == round_number
 
 
 def test_leases_end_one_by_one() -> None:
-    """The reaper, too, holds one task at a time: what it has given back is free while it waits for the next one."""
+    """The reaper locks one task at a time: an ended lease is free while the reaper waits for the next task."""
     project = helpdesk(2, overlap=1, balance=None)
     [anna] = people(project, 1)
     first, second = (claim_next_task(annotator=anna, project=project, claim_id=uuid4()) for _n in range(2))
@@ -248,15 +250,15 @@ def test_leases_end_one_by_one() -> None:
         Assignment.objects.filter(pk=row.pk).update(lease_until=ended)
     taken = Event()
 
-    def holds_the_second() -> str:
+    def hold_the_second() -> str:
         with transaction.atomic():
             Task.objects.select_for_update().get(pk=second.task_id)
             taken.set()
-            wait_until(is_waited_for, 30, "the reaper's wait")
+            wait_until(has_waiter, 30, "the reaper's wait")
             return Assignment.objects.get(pk=first.pk).state
 
-    def reaps() -> int:
+    def reap() -> int:
         assert taken.wait(30)
         return reap_expired_leases()
 
-    assert at_once(holds_the_second, reaps) == ["expired", 2]
+    assert run_concurrently(hold_the_second, reap) == ["expired", 2]

@@ -83,7 +83,7 @@ def disputable_item_for(user: User, pk: int) -> SampleItem:
         raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))
     if items_to_judge(user, project, granted).filter(pk=pk).exists():
         raise NotAllowed(
-            _("You may be the one who judges it in a sample: its labels are shown when you have.")
+            _("You may have to judge this dialogue in a sample. Its labels are shown once you have.")
         )
     if Capability.DECIDE in granted or judged_items_of(user, project).filter(pk=pk).exists():
         return item

@@ -1,4 +1,4 @@
-"""Agreement and UCH from stored answers: small cases worked out by hand, and what three annotators imported."""
+"""Agreement and UCH from stored answers, compared with small cases calculated by hand."""
 
 import json
 from io import StringIO
@@ -38,7 +38,7 @@ def task_in(project: Project, name: str = "") -> Task:
 
 
 def labels(task: Task, person: User, dialogue: dict[str, Any], nuggets: str = "", **more: Any) -> Submission:
-    """nuggets: one word an utterance."""
+    """nuggets: one word per utterance."""
     schema = task.project.labelling.schema
     assert task.dialogue
     assert schema
@@ -55,7 +55,7 @@ def labels(task: Task, person: User, dialogue: dict[str, Any], nuggets: str = ""
 
 @pytest.fixture
 def labelled(helpdesk: Project, people: list[User]) -> Project:
-    """Two dialogues by three people: A agreed 1 1 1 and 1 0 0; the first customer nugget agreed, the goal by two."""
+    """Two dialogues by three people. A: 1 1 1 and 1 0 0. All give the same first customer nugget, two the goal."""
     first, second = task_in(helpdesk, "d1"), task_in(helpdesk, "d2")
     for person, a, words in zip(
         people,
@@ -68,45 +68,50 @@ def labelled(helpdesk: Project, people: list[User]) -> Project:
     return helpdesk
 
 
-def told(command: str, *arguments: str) -> Any:
+def json_output(command: str, *arguments: str) -> Any:
     out = StringIO()
     call_command(command, *arguments, "--json", stdout=out)
     return json.loads(out.getvalue(), parse_constant=pytest.fail)
 
 
-def test_agreement_is_told_for_every_question(labelled: Project) -> None:
-    said = told("agreement", "helpdesk")
-    assert list(said) == ["A", "S", "E", "nugget/customer", "nugget/helpdesk"]
-    assert set(said["A"]) == {"percent", "fleiss_kappa", "randolph_kappa", "krippendorff_alpha"}
-    assert set(said["A"]["percent"]) == {"value", "low", "high", "n"}
+def test_agreement_is_reported_for_every_question(labelled: Project) -> None:
+    output = json_output("agreement", "helpdesk")
+    assert list(output) == ["A", "S", "E", "nugget/customer", "nugget/helpdesk"]
+    assert set(output["A"]) == {"percent", "fleiss_kappa", "randolph_kappa", "krippendorff_alpha"}
+    assert set(output["A"]["percent"]) == {"value", "low", "high", "n"}
 
 
 def test_agreement_by_hand(labelled: Project) -> None:
-    said = told("agreement", "helpdesk")
-    # Pairs that agree: 3 of 3, and 1 of 3. Shares of 1 and 0 among the six ratings: 4/6 and 2/6.
+    output = json_output("agreement", "helpdesk")
+    # Agreeing pairs: 3 of 3, and 1 of 3. Shares of 1 and 0 among the six ratings: 4/6 and 2/6.
     observed, chance = (1 + 1 / 3) / 2, (4 / 6) ** 2 + (2 / 6) ** 2
-    assert said["A"]["percent"]["value"] == pytest.approx(observed)
-    assert said["A"]["fleiss_kappa"]["value"] == pytest.approx((observed - chance) / (1 - chance))
-    assert said["A"]["randolph_kappa"]["value"] == pytest.approx((observed - 1 / 5) / (1 - 1 / 5))
-    assert said["A"]["percent"]["n"] == 2
-    # Four customer utterances: agreed, 1 of 3, agreed, agreed.
-    assert said["nugget/customer"]["percent"]["value"] == pytest.approx((3 + 1 / 3) / 4)
+    assert output["A"]["percent"]["value"] == pytest.approx(observed)
+    assert output["A"]["fleiss_kappa"]["value"] == pytest.approx((observed - chance) / (1 - chance))
+    assert output["A"]["randolph_kappa"]["value"] == pytest.approx((observed - 1 / 5) / (1 - 1 / 5))
+    assert output["A"]["percent"]["n"] == 2
+    # Agreeing pairs of the four customer utterances: all, 1 of 3, all, all.
+    assert output["nugget/customer"]["percent"]["value"] == pytest.approx((3 + 1 / 3) / 4)
 
 
 def test_without_variance_a_measure_is_null(labelled: Project) -> None:
-    said = told("agreement", "helpdesk")["S"]
-    assert said["percent"]["value"] == 1
-    assert said["fleiss_kappa"] == {"value": None, "low": None, "high": None, "n": 2}
+    output = json_output("agreement", "helpdesk")["S"]
+    assert output["percent"]["value"] == 1
+    assert output["fleiss_kappa"] == {"value": None, "low": None, "high": None, "n": 2}
 
 
-def test_one_persons_work_says_nothing_about_agreement(helpdesk: Project, people: list[User]) -> None:
+def test_one_persons_work_gives_no_agreement(helpdesk: Project, people: list[User]) -> None:
     labels(task_in(helpdesk), people[0], {"A": 1})
-    assert told("agreement", "helpdesk")["A"]["percent"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert json_output("agreement", "helpdesk")["A"]["percent"] == {
+        "value": None,
+        "low": None,
+        "high": None,
+        "n": 0,
+    }
 
 
-def test_nothing_labelled_is_no_error(helpdesk: Project) -> None:
-    assert told("agreement", "helpdesk")["A"]["percent"]["n"] == 0
-    assert told("uch", "helpdesk")["dialogues"] == []
+def test_a_project_without_labels_is_not_an_error(helpdesk: Project) -> None:
+    assert json_output("agreement", "helpdesk")["A"]["percent"]["n"] == 0
+    assert json_output("uch", "helpdesk")["dialogues"] == []
 
 
 def test_only_the_last_independent_answer_counts(helpdesk: Project, people: list[User]) -> None:
@@ -118,7 +123,7 @@ def test_only_the_last_independent_answer_counts(helpdesk: Project, people: list
     assert [table.ratings.categories[code] for code in table.ratings.code] == [1]
 
 
-def test_in_dch_two_and_one_count_as_one(mara: User, people: list[User]) -> None:
+def test_in_dch_the_options_two_and_one_are_merged(mara: User, people: list[User]) -> None:
     dch = create_project(slug="dch", preset="dch", actor=mara)
     task, other = task_in(dch), task_in(dch)
     for person, satisfied in zip(people, (2, 1, 1), strict=True):
@@ -127,7 +132,7 @@ def test_in_dch_two_and_one_count_as_one(mara: User, people: list[User]) -> None
     table = rating_table(dch, rated_questions(dch)[2])
     assert table.ratings.categories == (-2, -1, 0, 1, 2)
     assert table.merged_ratings().categories == (-1, 0, 1)
-    assert told("agreement", "dch")["CS"]["fleiss_kappa"]["value"] == 1
+    assert json_output("agreement", "dch")["CS"]["fleiss_kappa"]["value"] == 1
 
 
 def test_answers_outside_the_options_are_left_out(helpdesk: Project, people: list[User]) -> None:
@@ -136,16 +141,16 @@ def test_answers_outside_the_options_are_left_out(helpdesk: Project, people: lis
     assert all(one.ratings == 0 for one in project_agreement(helpdesk))
 
 
-def test_one_query_a_question(labelled: Project, django_assert_max_num_queries: Any) -> None:
+def test_one_query_per_question(labelled: Project, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(5 + 3):
         project_agreement(Project.objects.get(slug="helpdesk"))
 
 
 def test_uch_by_hand(labelled: Project) -> None:
-    """Lengths 9, 12, 12: L = 33. The customer's goal nugget at 21 gains 2, the trigger at 0 and HNUG at 9 gain 1."""
-    said = told("uch", "helpdesk")
-    assert (said["L"], said["alpha"], said["position"]) == (33, 0.5, "start")
-    first = said["dialogues"][0]
+    """Lengths 9, 12, 12: L = 33. The customer's goal nugget at 21 gains 2; the trigger at 0 and HNUG at 9 gain 1."""
+    output = json_output("uch", "helpdesk")
+    assert (output["L"], output["alpha"], output["position"]) == (33, 0.5, "start")
+    first = output["dialogues"][0]
     assert first["id"] == "d1"
     ann, bob, carla = first["annotators"]
     assert ann == {
@@ -158,21 +163,21 @@ def test_uch_by_hand(labelled: Project) -> None:
 
 
 def test_uch_takes_l_alpha_and_the_end(labelled: Project) -> None:
-    said = told("uch", "helpdesk", "--patience", "66", "--alpha", "0", "--position", "end")
-    [ann, *_others] = said["dialogues"][0]["annotators"]
+    output = json_output("uch", "helpdesk", "--patience", "66", "--alpha", "0", "--position", "end")
+    [ann, *_others] = output["dialogues"][0]["annotators"]
     assert ann["uch"] == ann["uc"] == pytest.approx(57 / 66 + 2 * 33 / 66)
 
 
 @pytest.mark.parametrize(
     "bad", [("--patience", "0"), ("--patience", "nan"), ("--alpha", "1.5"), ("--alpha", "nan")]
 )
-def test_uch_refuses_what_means_nothing(labelled: Project, bad: tuple[str, str]) -> None:
+def test_uch_refuses_meaningless_parameters(labelled: Project, bad: tuple[str, str]) -> None:
     with pytest.raises(CommandError):
         call_command("uch", "helpdesk", *bad)
 
 
 @pytest.mark.parametrize("command", ["agreement", "uch"])
-def test_a_project_that_is_not_there(command: str, db: None) -> None:
+def test_an_unknown_project_is_an_error(command: str, db: None) -> None:
     with pytest.raises(CommandError, match="no labelling project"):
         call_command(command, "nowhere")
 

@@ -1,4 +1,4 @@
-"""Giving out dialogues to be labelled: groups, priorities, limits, balance, and why nothing comes."""
+"""Assigning dialogues for labelling: groups, priorities, limits, balance, and reasons why there is nothing to do."""
 
 from datetime import timedelta
 from typing import Any
@@ -72,24 +72,24 @@ def test_two_people_share_each_dialogue_and_a_third_finds_nothing(
     assert refused(cleo, quality).code == "all_done"
 
 
-def test_a_trainer_without_the_role_is_told_so(tina: User, quality: Project) -> None:
+def test_a_trainer_without_the_role_cannot_claim(tina: User, quality: Project) -> None:
     assert refused(tina, quality).code == "not_allowed"
 
 
-def test_claiming_changes_no_dialogue(anna: User, quality: Project) -> None:
+def test_claiming_does_not_change_the_dialogue(anna: User, quality: Project) -> None:
     before = list(Dialogue.objects.order_by("pk").values_list("pk", "state"))
     release(annotator=anna, assignment_id=claims(anna, quality).pk, reason="Later")
     assert list(Dialogue.objects.order_by("pk").values_list("pk", "state")) == before
 
 
-def test_a_claim_tells_the_language_and_the_domain_of_its_dialogue(anna: User, quality: Project) -> None:
+def test_a_claim_contains_the_language_and_domain_of_its_dialogue(anna: User, quality: Project) -> None:
     Dialogue.objects.update(language="zh", domain="bank")
-    told = claims(anna, quality).dialogue
-    assert (told.language, told.domain) == ("zh", "bank")
-    assert told.external_id == Dialogue.objects.get(pk=told.pk).external_id
+    dialogue = claims(anna, quality).dialogue
+    assert (dialogue.language, dialogue.domain) == ("zh", "bank")
+    assert dialogue.external_id == Dialogue.objects.get(pk=dialogue.pk).external_id
 
 
-def test_a_group_gets_its_own_dialogues_first_and_nobody_else_does(
+def test_only_the_group_gets_its_dialogues_and_gets_them_first(
     anna: User, bela: User, mara: User, quality: Project
 ) -> None:
     [special] = imported(quality, 1)
@@ -100,7 +100,7 @@ def test_a_group_gets_its_own_dialogues_first_and_nobody_else_does(
     assert claims(anna, quality).dialogue_id != special.pk
 
 
-def test_a_group_is_told_with_an_event_and_once(anna: User, mara: User, quality: Project) -> None:
+def test_changing_a_group_writes_one_event(anna: User, mara: User, quality: Project) -> None:
     for _again in range(2):
         set_group(project=quality, actor=mara, user=anna, group="medicine")
     event = Event.objects.get(kind="member_group")
@@ -115,16 +115,14 @@ def test_smaller_priority_comes_first(anna: User, mara: User, quality: Project) 
     assert claims(anna, quality).dialogue_id == urgent.pk
 
 
-def test_what_becomes_urgent_is_found_behind_the_cursor(anna: User, mara: User, quality: Project) -> None:
+def test_an_urgent_dialogue_behind_the_cursor_is_found(anna: User, mara: User, quality: Project) -> None:
     claims(anna, quality)
     [urgent] = imported(quality, 1)
     plan_labelling(project=quality, actor=mara, plan_id=uuid4(), priority=-5)
     assert claims(anna, quality).dialogue_id == urgent.pk
 
 
-def test_in_the_order_given_or_at_random_but_always_the_same(
-    mara: User, anna: User, quality: Project
-) -> None:
+def test_the_order_is_as_given_or_random_but_stable(mara: User, anna: User, quality: Project) -> None:
     places = list(Task.objects.order_by("dialogue_id").values_list("place", flat=True))
     assert places != sorted(places) or len(set(places)) == 3
     settings(quality, order=Order.GIVEN)
@@ -141,18 +139,18 @@ def test_a_person_stops_at_the_limit(anna: User, quality: Project) -> None:
     assert (nothing.code, nothing.details) == ("limit_reached", {"limit": 1})
 
 
-def test_skipping_gives_the_place_under_the_limit_back(anna: User, quality: Project) -> None:
+def test_skipping_does_not_count_towards_the_limit(anna: User, quality: Project) -> None:
     settings(quality, max_per_person=1)
     skip_task(annotator=anna, assignment_id=claims(anna, quality).pk, reason="Not my language")
     assert claims(anna, quality).state == AssignmentState.ACTIVE
 
 
-def test_skipping_wants_a_reason(anna: User, quality: Project) -> None:
+def test_skipping_requires_a_reason(anna: User, quality: Project) -> None:
     with pytest.raises(Invalid):
         skip_task(annotator=anna, assignment_id=claims(anna, quality).pk, reason="  ")
 
 
-def test_who_is_too_far_ahead_waits_for_the_others(anna: User, bela: User, quality: Project) -> None:
+def test_an_annotator_too_far_ahead_waits_for_the_others(anna: User, bela: User, quality: Project) -> None:
     settings(quality, balance=1)
     claims(bela, quality)
     claims(anna, quality)
@@ -163,14 +161,14 @@ def test_who_is_too_far_ahead_waits_for_the_others(anna: User, bela: User, quali
     assert claims(anna, quality).state == AssignmentState.ACTIVE
 
 
-def test_who_has_gone_home_holds_nobody_up(anna: User, bela: User, quality: Project) -> None:
+def test_an_inactive_annotator_does_not_hold_up_the_others(anna: User, bela: User, quality: Project) -> None:
     settings(quality, balance=1)
     claims(bela, quality)
     Workload.objects.filter(annotator=bela).update(active_at=timezone.now() - timedelta(minutes=11))
     assert len([claims(anna, quality) for _n in range(3)]) == 3
 
 
-def test_a_lease_that_ends_gives_the_dialogue_to_somebody_else(
+def test_an_expired_lease_frees_the_dialogue_for_somebody_else(
     anna: User, bela: User, quality: Project
 ) -> None:
     settings(quality, open_tasks_per_person=9)
@@ -191,28 +189,26 @@ def test_a_renewed_lease_is_not_reaped(anna: User, quality: Project) -> None:
     assert reap_expired_leases() == 0
 
 
-def over(*held: Assignment) -> None:
+def expire(*held: Assignment) -> None:
     ended = timezone.now() - timedelta(seconds=1)
     Assignment.objects.filter(pk__in=[one.pk for one in held]).update(lease_until=ended)
 
 
-def test_a_lease_that_cannot_be_ended_leaves_the_others_alone(anna: User, quality: Project) -> None:
+def test_a_lease_that_cannot_be_ended_does_not_block_the_others(anna: User, quality: Project) -> None:
     broken, whole = claims(anna, quality), claims(anna, quality)
-    Task.objects.filter(pk=broken.task_id).update(open_slots=2)  # so there is no slot to be given back
-    over(broken, whole)
+    Task.objects.filter(pk=broken.task_id).update(open_slots=2)  # so there is no slot to return
+    expire(broken, whole)
     assert reap_expired_leases() == 1
     states = dict(Assignment.objects.values_list("pk", "state"))
     assert states == {broken.pk: AssignmentState.ACTIVE, whole.pk: AssignmentState.EXPIRED}
 
 
 @pytest.mark.parametrize("expires", [True, False])
-def test_questions_that_somebody_was_given_are_not_replaced(
-    anna: User, quality: Project, expires: bool
-) -> None:
-    """Expired or given back, they may still lie open on a screen, and be sent from there."""
+def test_assigned_questions_are_not_replaced(anna: User, quality: Project, expires: bool) -> None:
+    """After an expiry or a release they may still be open on somebody's screen and be submitted from there."""
     held = claims(anna, quality)
     if expires:
-        over(held)
+        expire(held)
         assert reap_expired_leases() == 1
     else:
         release(annotator=anna, assignment_id=held.pk)
@@ -222,20 +218,20 @@ def test_questions_that_somebody_was_given_are_not_replaced(
     assert saved.row.version == 2
 
 
-def test_every_lease_that_ends_costs_the_same_queries(anna: User, quality: Project) -> None:
+def test_every_expired_lease_takes_the_same_queries(anna: User, quality: Project) -> None:
     imported(quality, 6)
     plan_labelling(project=quality, actor=None, plan_id=uuid4())
     settings(quality, open_tasks_per_person=9)
     counts = []
     for several in (1, 2, 3):
-        over(*(claims(anna, quality) for _n in range(several)))
+        expire(*(claims(anna, quality) for _n in range(several)))
         with CaptureQueriesContext(connection) as queries:
             assert reap_expired_leases() == several
         counts.append(len(queries))
     assert counts[2] - counts[1] == counts[1] - counts[0] <= 10
 
 
-def test_one_claim_id_is_one_persons(anna: User, bela: User, quality: Project) -> None:
+def test_a_claim_id_belongs_to_one_person(anna: User, bela: User, quality: Project) -> None:
     claim_id = uuid4()
     first = claim_next_task(annotator=anna, project=quality, claim_id=claim_id)
     assert claim_next_task(annotator=anna, project=quality, claim_id=claim_id) == first
@@ -244,7 +240,7 @@ def test_one_claim_id_is_one_persons(anna: User, bela: User, quality: Project) -
     assert taken.value.code == "id_in_use"
 
 
-def test_planning_makes_each_dialogue_one_task_however_often(mara: User, quality: Project) -> None:
+def test_repeated_planning_creates_one_task_per_dialogue(mara: User, quality: Project) -> None:
     imported(quality, 2)
     plan_id = uuid4()
     assert plan_labelling(project=quality, actor=mara, plan_id=plan_id) == 2
@@ -253,7 +249,7 @@ def test_planning_makes_each_dialogue_one_task_however_often(mara: User, quality
     assert Task.objects.count() == 5
 
 
-def test_one_plan_id_is_one_projects(mara: User, quality: Project, project: Project) -> None:
+def test_a_plan_id_belongs_to_one_project(mara: User, quality: Project, project: Project) -> None:
     other = create_project(slug="other", preset="diqad", actor=mara)
     imported(other, 2)
     plan_id = uuid4()
@@ -284,7 +280,7 @@ def test_the_id_of_a_plan_is_refused_for_another_plan(
 
 
 @pytest.mark.parametrize("overlap", [0, 100])
-def test_planning_for_nobody_or_for_a_crowd_is_refused(mara: User, quality: Project, overlap: int) -> None:
+def test_an_overlap_out_of_range_is_refused(mara: User, quality: Project, overlap: int) -> None:
     with pytest.raises(Invalid):
         plan_labelling(project=quality, actor=mara, plan_id=uuid4(), overlap=overlap)
 
@@ -316,6 +312,6 @@ def test_queries_do_not_depend_on_the_size(anna: User, bela: User, mara: User, q
                state, created_at) SELECT project_id, id, 2, 2, 0, 2147480000, '', 'open', now() FROM dialogues_dialogue
                WHERE external_id LIKE 'd%%'"""
         )
-        # Else a hundred thousand foreign keys are checked by a plan made for a table of three rows.
+        # Otherwise 100,000 foreign keys are checked with a plan made for a table of three rows.
         cursor.execute("ANALYZE annotation_task, dialogues_dialogue")
     assert costs() == small

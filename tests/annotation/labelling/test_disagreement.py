@@ -1,4 +1,4 @@
-"""The most disagreed dialogues and how their answers spread; the versions of the guidelines."""
+"""The dialogues with the highest disagreement and the spread of their answers; versions of the guidelines."""
 
 from accounts.models import User
 from annotation.labelling.selectors.disagreement import most_disagreed
@@ -15,7 +15,7 @@ from tests.annotation.onboarding.conftest import RIGHT, SLIP, label_next
 BAD = {"dialogue": {"verify": 1, "quality": 0, "reasons_0": ["other"]}, "utterances": {}}
 
 
-def test_the_most_disagreed_comes_first_with_its_answers(
+def test_the_highest_disagreement_comes_first_with_its_answers(
     mara: User, anna: User, bela: User, quality: Project
 ) -> None:
     for theirs in (SLIP, BAD, RIGHT):
@@ -26,7 +26,7 @@ def test_the_most_disagreed_comes_first_with_its_answers(
     assert cases[1].differing[0].spread == [(0, 1, ["anna"]), (1, 1, ["bela"])]
 
 
-def test_names_are_left_out_and_one_question_asked_for(
+def test_names_can_be_left_out_and_one_question_selected(
     mara: User, anna: User, bela: User, quality: Project
 ) -> None:
     for theirs in (SLIP, BAD):
@@ -36,7 +36,9 @@ def test_names_are_left_out_and_one_question_asked_for(
     assert all(not names for one in case.differing for _value, _n, names in one.spread)
 
 
-def test_a_page_begins_where_the_last_one_ended(mara: User, anna: User, bela: User, quality: Project) -> None:
+def test_a_page_starts_where_the_previous_one_ended(
+    mara: User, anna: User, bela: User, quality: Project
+) -> None:
     for theirs in (SLIP, BAD):
         label_next(anna, quality, RIGHT)
         label_next(bela, quality, theirs)
@@ -58,7 +60,7 @@ def test_changed_guidelines_are_unread_until_acknowledged(anna: User, tina: User
     assert not changed_since_read(anna, project)
 
 
-def test_versions_say_what_was_before(tina: User, quality: Project) -> None:
+def test_versions_contain_the_previous_text(tina: User, quality: Project) -> None:
     first = quality.guidelines_en
     project = update_project(project=quality, actor=tina, changes={"guidelines_en": "Two"})
     project = update_project(project=project, actor=tina, changes={"guidelines_en": "Three"})

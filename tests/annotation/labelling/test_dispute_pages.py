@@ -1,4 +1,4 @@
-"""Pages about disputes, confirmations and a dialogue's labels: who sees what, and two trainers at once."""
+"""Pages of disputes, confirmations and a dialogue's labels: who sees what, and concurrent decisions."""
 
 import html
 import json
@@ -35,7 +35,7 @@ def tom(joins: Joins, quality: Project) -> User:
 
 
 def disputed(one: User, other: User, project: Project) -> Task:
-    """They differ about the quality, also after they have seen each other's answers."""
+    """They still differ on the quality after they have seen each other's answers."""
     first, second = both(one, other, project)
     for _round in range(2):
         sends(first, good(2), note="It answers everything.")
@@ -50,7 +50,7 @@ def signed(person: User) -> Client:
 
 
 def shown(response: Any) -> dict[str, Any]:
-    """What the page's script begins with."""
+    """The initial data of the page's script."""
     data: dict[str, Any] = response.context["data"]
     return data
 
@@ -59,7 +59,7 @@ def decision(answers: dict[str, Any], reason: str = "It answers both.", **more: 
     return {"id": uuid4(), "answers": json.dumps(answers), "reason": reason, **more}
 
 
-def test_the_list_says_who_differs_on_what(anna: User, bela: User, tina: User, quality: Project) -> None:
+def test_the_list_shows_who_differs_on_what(anna: User, bela: User, tina: User, quality: Project) -> None:
     task = disputed(anna, bela, quality)
     page = signed(tina).get("/p/quality/disputes/")
     ((case, differing),) = page.context["cases"]
@@ -68,12 +68,12 @@ def test_the_list_says_who_differs_on_what(anna: User, bela: User, tina: User, q
     assert {name for row in differing for _words, _n, name in row["spread"]} == {"anna", "bela"}
 
 
-def test_an_empty_list_says_what_it_would_hold(tina: User, quality: Project) -> None:
+def test_an_empty_list_explains_itself(tina: User, quality: Project) -> None:
     assert b"Nothing to decide" in signed(tina).get("/p/quality/disputes/").content
 
 
 @pytest.mark.django_db
-def test_the_list_costs_the_same_for_many(
+def test_the_queries_of_the_list_do_not_grow(
     anna: User, bela: User, tina: User, quality: Project, django_assert_max_num_queries: Any
 ) -> None:
     client = signed(tina)
@@ -86,9 +86,7 @@ def test_the_list_costs_the_same_for_many(
         client.get("/p/quality/disputes/")
 
 
-def test_what_all_agree_on_is_filled_in_and_the_rest_asked(
-    anna: User, bela: User, tina: User, quality: Project
-) -> None:
+def test_agreed_answers_are_filled_in(anna: User, bela: User, tina: User, quality: Project) -> None:
     task = disputed(anna, bela, quality)
     page = signed(tina).get(f"/p/quality/disputes/{task.pk}/")
     data = shown(page)
@@ -109,7 +107,7 @@ def test_a_decision_leads_to_the_next_dispute(anna: User, bela: User, tina: User
     assert answer["Location"] == "/p/quality/disputes/"
 
 
-def test_without_a_reason_nothing_is_decided_and_nothing_lost(
+def test_a_decision_without_a_reason_is_refused_and_keeps_the_answers(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
@@ -120,19 +118,21 @@ def test_without_a_reason_nothing_is_decided_and_nothing_lost(
     assert not FinalLabel.objects.exists()
 
 
-def test_nothing_of_a_long_reason_is_cut_off(anna: User, bela: User, tina: User, quality: Project) -> None:
+def test_a_long_reason_is_refused_and_not_truncated(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
     task = disputed(anna, bela, quality)
     address, reason = f"/p/quality/disputes/{task.pk}/", "Why.\r\n" * 998
     page = signed(tina).post(address, decision(BETTER, reason=reason + "Much too long."))
     assert page.status_code == 400
     assert b"A reason has at most 5000 characters." in page.content
     assert b"Much too long.</textarea>" in page.content
-    # As many characters as its field takes, which counts the end of a line once.
+    # Exactly as many characters as the field accepts; it counts a line end once.
     assert signed(tina).post(address, decision(BETTER, reason=reason + "ok")).status_code == 302
     assert FinalLabel.objects.get(superseded_at=None).reason.endswith("Why.\nok")
 
 
-def test_the_second_of_two_trainers_is_told_who_decided_and_why(
+def test_the_second_trainer_sees_who_decided_and_why(
     anna: User, bela: User, tina: User, tom: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
@@ -140,8 +140,8 @@ def test_the_second_of_two_trainers_is_told_who_decided_and_why(
     signed(tom).post(address, decision(good(2), reason="Nothing is missing."))
     page = signed(tina).post(address, decision(BETTER, reason="The card number is missing."))
     assert page.status_code == 409
-    for said in (b"tom has decided this dialogue", b"Nothing is missing.", b"The card number is missing."):
-        assert said in page.content
+    for text in (b"tom has decided this dialogue", b"Nothing is missing.", b"The card number is missing."):
+        assert text in page.content
     assert FinalLabel.objects.get(superseded_at=None).answers == good(2)
     again = decision(BETTER, replaces=page.context["decision"].pk)
     assert signed(tina).post(address, again).status_code == 302
@@ -149,7 +149,7 @@ def test_the_second_of_two_trainers_is_told_who_decided_and_why(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_trainers_at_the_same_instant_make_one_decision(
+def test_two_concurrent_decisions_store_one(
     anna: User, bela: User, tina: User, tom: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
@@ -166,7 +166,7 @@ def test_two_trainers_at_the_same_instant_make_one_decision(
     assert FinalLabel.objects.count() == 1
 
 
-def test_the_api_wants_the_id_of_the_decision_that_is_decided_anew(
+def test_changing_a_decision_requires_its_id(
     anna: User, bela: User, tina: User, tom: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
@@ -182,7 +182,7 @@ def test_the_api_wants_the_id_of_the_decision_that_is_decided_anew(
     assert decides(tina, replaces=refused.json()["final"]).status_code == 200
 
 
-def test_the_same_decision_sent_twice_is_one(anna: User, bela: User, tina: User, quality: Project) -> None:
+def test_a_repeated_decision_is_stored_once(anna: User, bela: User, tina: User, quality: Project) -> None:
     task = disputed(anna, bela, quality)
     sent, client = decision(BETTER), signed(tina)
     assert [client.post(f"/p/quality/disputes/{task.pk}/", sent).status_code for _again in range(2)] == [
@@ -192,7 +192,9 @@ def test_the_same_decision_sent_twice_is_one(anna: User, bela: User, tina: User,
     assert FinalLabel.objects.count() == 1
 
 
-def test_who_labelled_it_leaves_it_to_another(joins: Joins, anna: User, tina: User, quality: Project) -> None:
+def test_a_trainer_cannot_decide_a_dialogue_they_labelled(
+    joins: Joins, anna: User, tina: User, quality: Project
+) -> None:
     bela = joins("bela", quality, Role.ANNOTATOR, Role.TRAINER)
     task = disputed(anna, bela, quality)
     page = signed(bela).get(f"/p/quality/disputes/{task.pk}/")
@@ -219,7 +221,7 @@ def test_a_dispute_of_another_project_is_not_found(
     assert signed(outsider).get(f"/p/chit-chat/disputes/{task.pk}/").status_code == 404
 
 
-def test_what_nobody_disputes_leads_back_to_the_list(
+def test_an_undisputed_dialogue_redirects_to_the_list(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
     first, second = both(anna, bela, quality)
@@ -232,7 +234,7 @@ def test_what_nobody_disputes_leads_back_to_the_list(
 # ---- confirmations ---------------------------------------------------------------------------------------------------
 
 
-def test_confirmations_lead_to_the_workbench(anna: User, bela: User, quality: Project) -> None:
+def test_confirmations_link_to_the_workbench(anna: User, bela: User, quality: Project) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(2))
     sends(second, BETTER)
@@ -247,7 +249,7 @@ def _done(assignment: Assignment) -> User:
     return assignment.annotator
 
 
-def test_confirmations_cost_the_same_for_many(
+def test_the_queries_of_confirmations_do_not_grow(
     anna: User, bela: User, quality: Project, django_assert_max_num_queries: Any
 ) -> None:
     client = signed(anna)
@@ -272,11 +274,11 @@ def dialogue_page(person: User, task: Task, query: str = "") -> Any:
 
 
 def text_of(page: Any) -> str:
-    """What is read, in one line."""
+    """The visible text, on one line."""
     return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
 
 
-def test_the_label_says_how_it_came_about(anna: User, bela: User, tina: User, quality: Project) -> None:
+def test_the_page_shows_the_origin_of_the_label(anna: User, bela: User, tina: User, quality: Project) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(2))
@@ -285,12 +287,12 @@ def test_the_label_says_how_it_came_about(anna: User, bela: User, tina: User, qu
     decide_dispute(
         trainer=tina, task_id=task.pk, decision_id=uuid4(), answers=BETTER, reason="One stays open."
     )
-    said = text_of(dialogue_page(tina, task))
-    assert "Decided by tina" in said
-    assert "One stays open." in said
+    text = text_of(dialogue_page(tina, task))
+    assert "Decided by tina" in text
+    assert "One stays open." in text
 
 
-def test_every_submission_is_there_with_its_revisions(
+def test_the_page_shows_every_submission_with_its_revisions(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
     first, second = both(anna, bela, quality)
@@ -324,7 +326,7 @@ def test_annotators_read_only_their_own(anna: User, bela: User, quality: Project
         assert theirs not in text_of(page)
 
 
-def test_annotators_read_no_dialogue_that_they_have_not_labelled(
+def test_annotators_cannot_read_a_dialogue_they_have_not_labelled(
     joins: Joins, anna: User, bela: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
@@ -333,10 +335,10 @@ def test_annotators_read_no_dialogue_that_they_have_not_labelled(
     assert dialogue_page(anna, held.task).status_code == 404
 
 
-def test_who_labels_here_is_told_nobody_elses_answers_before_the_end(
+def test_annotators_do_not_see_others_answers_before_the_end(
     joins: Joins, anna: User, bela: User, quality: Project
 ) -> None:
-    """Who also reads dialogues could copy otherwise."""
+    """Otherwise an annotator who may read dialogues could copy answers."""
     first, second = both(anna, bela, quality)
     sends(second, BETTER)
     both_roles = joins("anna", quality, Role.ANNOTATOR, Role.TRAINER)
@@ -350,7 +352,7 @@ def test_a_dialogue_without_labels_says_so(tina: User, quality: Project) -> None
     assert "Nobody has answered yet." in text_of(dialogue_page(tina, task))
 
 
-def test_imported_labels_are_called_so(tina: User, quality: Project) -> None:
+def test_imported_labels_are_marked(tina: User, quality: Project) -> None:
     (dialogue,) = imported(quality, 1)
     parsed = ParsedDialogue(
         line=1,
@@ -359,12 +361,12 @@ def test_imported_labels_are_called_so(tina: User, quality: Project) -> None:
         metadata={"label": 2, "reason": []},
     )
     assert store_labels(quality, [(dialogue, parsed)]) == []
-    said = text_of(signed(tina).get(f"/p/quality/dialogues/{dialogue.pk}/"))
-    assert "Imported: One person's answers" in html.unescape(said)
+    text = text_of(signed(tina).get(f"/p/quality/dialogues/{dialogue.pk}/"))
+    assert "Imported: One person's answers" in html.unescape(text)
 
 
 def helpdesk(manager: User, utterances: int, people: int) -> Task:
-    """A helpdesk dialogue that so many people labelled, every second one with another nugget in each utterance."""
+    """A helpdesk dialogue labelled by several people, every second one of whom gives other customer nuggets."""
     project = create_project(slug="helpdesk", preset="dch", actor=manager)
     dialogue = Dialogue.objects.create(
         project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=utterances
@@ -400,11 +402,13 @@ def helpdesk(manager: User, utterances: int, people: int) -> Task:
 
 def nuggets(utterances: int, turn: int) -> dict[str, Any]:
     labels = ("CNUG", "CNUG0") if turn else ("CNUG", "CNUG")
-    said = {str(at): {"nugget": labels[at % 2] if at // 2 % 2 == 0 else "HNUG"} for at in range(utterances)}
-    return {"dialogue": {"TS": 1, "TA": 1, "CS": turn, "HA": 1, "CA": 1}, "utterances": said}
+    labelled = {
+        str(at): {"nugget": labels[at % 2] if at // 2 % 2 == 0 else "HNUG"} for at in range(utterances)
+    }
+    return {"dialogue": {"TS": 1, "TA": 1, "CS": turn, "HA": 1, "CA": 1}, "utterances": labelled}
 
 
-def test_nuggets_are_drawn_in_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
+def test_nuggets_have_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
     task = helpdesk(mara, utterances=8, people=3)
     page = signed(joins("tina", task.project, Role.TRAINER)).get(f"/p/helpdesk/dialogues/{task.dialogue_id}/")
     beside = page.context["beside"]
@@ -414,7 +418,7 @@ def test_nuggets_are_drawn_in_brackets_and_disagreement_is_marked(mara: User, jo
     assert [(n, len(names.split(", "))) for _words, n, names in beside[1].nugget.spread] == [(2, 2), (1, 1)]
 
 
-def test_a_dialogue_of_2000_utterances_costs_as_many_queries_as_one_of_eight(
+def test_the_queries_do_not_grow_with_the_utterances(
     mara: User, joins: Joins, django_assert_max_num_queries: Any
 ) -> None:
     task = helpdesk(mara, utterances=2000, people=19)

@@ -1,4 +1,4 @@
-"""Annotations of imported files: submissions of imported annotators, or a refusal that names the line."""
+"""Annotations in imported files become submissions of imported annotators, or errors with a line number."""
 
 import json
 from collections.abc import Callable
@@ -37,9 +37,9 @@ def helpdesk(mara: User) -> Project:
 
 @pytest.fixture
 def imports(transactional_db: None) -> Imports:
-    """imports(project, entries, "dialeval") carries an import out and returns its job."""
+    """imports(project, content, "dialeval") runs an import and returns its job."""
 
-    def carry_out(
+    def run_import(
         project: Project,
         content: bytes,
         format: str,
@@ -58,7 +58,7 @@ def imports(transactional_db: None) -> Imports:
         )
         return run_job(job_id=job.pk, watch=watch)
 
-    return carry_out
+    return run_import
 
 
 def entry(name: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def file_of(*entries: dict[str, Any]) -> bytes:
     return json.dumps(list(entries), ensure_ascii=False, indent=1).encode()
 
 
-def test_every_annotation_is_a_submission_of_its_annotator(helpdesk: Project, imports: Imports) -> None:
+def test_every_annotation_becomes_a_submission(helpdesk: Project, imports: Imports) -> None:
     imports(helpdesk, file_of(entry("d1", [annotation(1), annotation("-1")])), "dialeval")
     first, second = Submission.objects.order_by("annotator__username")
     assert first.answers == {
@@ -100,13 +100,15 @@ def test_a_turn_is_one_utterance_and_its_parts_are_kept(helpdesk: Project, impor
     assert Utterance.objects.get(position=0).text == "No sound.\nNone at all."
 
 
-def test_without_annotations_it_is_open_work(helpdesk: Project, imports: Imports) -> None:
+def test_a_dialogue_without_annotations_is_open_for_work(helpdesk: Project, imports: Imports) -> None:
     imports(helpdesk, file_of(entry("d1", [])), "dialeval")
     assert Task.objects.get().open_slots == helpdesk.labelling.overlap
     assert not Assignment.objects.exists()
 
 
-def test_what_does_not_fit_is_refused_with_its_line(helpdesk: Project, imports: Imports) -> None:
+def test_an_annotation_that_does_not_fit_is_refused_with_its_line(
+    helpdesk: Project, imports: Imports
+) -> None:
     bad = entry("d2", [annotation(nuggets=("HNUG", "HNaN"))])
     job = imports(helpdesk, file_of(entry("d1", [annotation()]), bad), "dialeval")
     [error] = job.result["errors"]
@@ -125,11 +127,11 @@ def test_what_does_not_fit_is_refused_with_its_line(helpdesk: Project, imports: 
         ([{"nugget": ["CNUG0"], "quality": {"A": "9" * 5000}}], "annotation_misfit", "annotations[0].A"),
     ],
 )
-def test_annotations_of_no_shape_are_refused_with_their_line_in_any_format(
+def test_malformed_annotations_are_refused_with_their_line_in_any_format(
     helpdesk: Project, imports: Imports, annotations: Any, code: str, path: str
 ) -> None:
-    said = [{"role": "customer", "content": "No sound."}]
-    rows = [{"messages": said, "id": "good"}, {"messages": said, "id": "bad", "annotations": annotations}]
+    turns = [{"role": "customer", "content": "No sound."}]
+    rows = [{"messages": turns, "id": "good"}, {"messages": turns, "id": "bad", "annotations": annotations}]
     job = imports(helpdesk, "".join(json.dumps(row) + "\n" for row in rows).encode(), "messages")
     [error] = job.result["errors"]
     assert (error["line"], error["code"], error["params"]["path"]) == (2, code, path)
@@ -150,27 +152,25 @@ def test_the_same_file_twice_changes_nothing(helpdesk: Project, imports: Imports
     assert (Submission.objects.count(), Task.objects.count()) == (2, 1)
 
 
-def test_what_became_submissions_is_not_stored_with_the_dialogue_too(
-    helpdesk: Project, imports: Imports
-) -> None:
-    said = {**entry("d1", [annotation("1")]), "source": "weibo"}
-    imports(helpdesk, file_of(said, entry("d2", [annotation()])), "dialeval")
+def test_annotations_are_removed_from_the_metadata(helpdesk: Project, imports: Imports) -> None:
+    turns = {**entry("d1", [annotation("1")]), "source": "weibo"}
+    imports(helpdesk, file_of(turns, entry("d2", [annotation()])), "dialeval")
     first, second = Dialogue.objects.order_by("id")
     assert first.metadata == {"source": "weibo", "quality_as_text": True}
     assert second.metadata == {}
 
 
-def test_answers_are_checked_once_a_reading(
+def test_answers_are_checked_once_per_reading(
     helpdesk: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is read twice: to say what does not fit before anything is stored, then to store it."""
+    """The file is read twice: first to find errors before anything is stored, then to store it."""
     checked: list[Answers] = []
 
-    def counted(schema: QuestionSchema, answers: Answers, *args: Any, **options: Any) -> Any:
+    def count_and_check(schema: QuestionSchema, answers: Answers, *args: Any, **options: Any) -> Any:
         checked.append(answers)
         return check_answers(schema, answers, *args, **options)
 
-    monkeypatch.setattr(imported_labels, "check_answers", counted)
+    monkeypatch.setattr(imported_labels, "check_answers", count_and_check)
     imports(helpdesk, file_of(entry("d1", [annotation(), annotation()])), "dialeval")
     assert len(checked) == 2 * 2
 
@@ -185,12 +185,12 @@ def test_queries_of_a_batch_do_not_grow_with_its_dialogues(helpdesk: Project) ->
         return len(asked)
 
     job = Job.objects.create(kind="import", project=helpdesk)
-    queries(0, 1)  # makes the imported annotators
+    queries(0, 1)  # creates the imported annotators
     assert queries(1, 2) == queries(3, 200) <= 18
     assert Submission.objects.count() == 203 * 3
 
 
-def test_a_cancelled_import_goes_on_without_a_label_lost_or_doubled(
+def test_a_retried_import_loses_and_duplicates_no_label(
     helpdesk: Project, imports: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dialogues.services.imports.BATCH_DIALOGUES", 2)
@@ -205,17 +205,17 @@ def test_a_cancelled_import_goes_on_without_a_label_lost_or_doubled(
     assert (job.state, Submission.objects.count()) == (JobState.CANCELLED, 4)
     retry_job(job=Job.objects.get(pk=job.pk), actor=None)
     assert run_job(job_id=job.pk).result["stored"] == 5
-    counted = Dialogue.objects.annotate(n=Count("tasks__submissions"))
-    assert list(counted.values_list("n", flat=True)) == [2] * 5
+    count_and_check = Dialogue.objects.annotate(n=Count("tasks__submissions"))
+    assert list(count_and_check.values_list("n", flat=True)) == [2] * 5
 
 
 def test_a_quality_label_with_its_reason(mara: User, imports: Imports) -> None:
     quality = create_project(slug="quality", preset="diqad", actor=mara)
-    said = [
+    turns = [
         {"role": "user", "content": "银行卡号忘了怎么查"},
         {"role": "assistant", "content": "带身份证去柜台"},
     ]
-    row = {"dialogue": said, "label": 1, "reason": "回答部分满足", "turns": 1}
+    row = {"dialogue": turns, "label": 1, "reason": "回答部分满足", "turns": 1}
     imports(quality, json.dumps(row).encode() + b"\n", "diqad")
     assert Submission.objects.get().answers["dialogue"] == {"quality": 1, "reasons_1": ["incomplete"]}
     assert FinalLabel.objects.get().origin == LabelOrigin.SINGLE

@@ -1,4 +1,4 @@
-"""Sending answers: once, corrected, too early, of another version, by somebody else."""
+"""Submitting answers: once, corrected, too early, for another version, by somebody else."""
 
 from importlib import import_module
 from typing import Any
@@ -44,21 +44,21 @@ def sends(assignment: Assignment, answers: dict[str, Any], id: UUID | None = Non
 
 
 def both(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
-    """Both hold the same dialogue."""
+    """Both people claim the same dialogue."""
     first, second = claims(one, project), claims(other, project)
     assert first.task_id == second.task_id
     return first, second
 
 
 def differing(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
-    """One has said 2, the other 1."""
+    """One answers 2, the other 1."""
     first, second = both(one, other, project)
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]))
     return first, second
 
 
-def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
+def test_a_repeated_submission_is_stored_once(anna: User, quality: Project) -> None:
     assignment, id = claims(anna, quality), uuid4()
     assert not sends(assignment, good(), id).repeated
     assert sends(assignment, good(), id).repeated
@@ -67,7 +67,7 @@ def test_a_submission_is_stored_once(anna: User, quality: Project) -> None:
     assert assignment.state == AssignmentState.SUBMITTED
 
 
-def test_an_id_of_another_dialogues_answers_is_refused(anna: User, bela: User, quality: Project) -> None:
+def test_the_id_of_another_submission_is_refused(anna: User, bela: User, quality: Project) -> None:
     id = uuid4()
     sends(claims(anna, quality), good(), id)
     for person in (anna, bela):
@@ -93,27 +93,29 @@ def test_an_id_sent_again_with_another_payload_is_refused(
     assert (stored.answers, stored.note) == (good(), "")
 
 
-def test_sending_costs_few_queries(
+def test_submitting_takes_few_queries(
     anna: User, bela: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     first, second = both(anna, bela, quality)
-    sends(claims(anna, quality), good())  # the first answer of all marks the questions as used
-    # the savepoint; lock, insert, draft and next, move the assignment, its event, read the task's answers
+    sends(claims(anna, quality), good())  # the first answer freezes the schema
+    # the savepoint; lock, insert, draft and next, move the assignment, its event, read the live submissions
     with django_assert_num_queries(8):
         sends(first, good())
-    # and the disagreement, the final label, move the task, its event
+    # also store the disagreement and the final label, and move the task, with an event
     with django_assert_num_queries(12):
         sends(second, good())
 
 
-def test_two_who_agree_make_the_final_label(anna: User, bela: User, quality: Project) -> None:
+def test_two_equal_answers_become_the_final_label(anna: User, bela: User, quality: Project) -> None:
     for assignment in both(anna, bela, quality):
         sends(assignment, good())
     final = FinalLabel.objects.get()
     assert (final.origin, final.answers, final.task.state) == (LabelOrigin.UNANIMOUS, good(), TaskState.FINAL)
 
 
-def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: User, quality: Project) -> None:
+def test_two_people_who_differ_confirm_and_see_each_others_answers(
+    anna: User, bela: User, quality: Project
+) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
@@ -125,7 +127,7 @@ def test_two_who_differ_confirm_and_see_each_others_answer(anna: User, bela: Use
     assert "quality" in shown.differences
 
 
-def test_who_annotates_here_no_more_is_told_nothing_of_others(
+def test_a_removed_annotator_sees_no_answers_of_others(
     client: Client, anna: User, bela: User, quality: Project
 ) -> None:
     first, second = both(anna, bela, quality)
@@ -135,19 +137,19 @@ def test_who_annotates_here_no_more_is_told_nothing_of_others(
     address = f"/api/v1/labelling/{first.pk}/"
     assert len(client.get(address).json()["others"]) == 1
     remove_member(project=quality, actor=None, user=anna)
-    said = client.get(address).json()
-    assert (said["others"], said["differences"]) == ([], [])
-    assert said["submission"]["answers"] == good(2)  # her own
+    body = client.get(address).json()
+    assert (body["others"], body["differences"]) == ([], [])
+    assert body["submission"]["answers"] == good(2)  # her own
 
 
-def test_one_who_changes_ends_it(anna: User, bela: User, quality: Project) -> None:
+def test_a_changed_answer_ends_the_confirmation(anna: User, bela: User, quality: Project) -> None:
     first, _second = differing(anna, bela, quality)
     changed = sends(first, good(1, reasons_1=["incomplete"])).submission
     assert (changed.stage, changed.revision) == (Stage.CONFIRMATION, 2)
     assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
 
 
-def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
+def test_a_correction_after_ones_own_confirmation_is_not_independent(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, _second = differing(anna, bela, quality)
@@ -161,18 +163,18 @@ def test_what_is_corrected_after_a_confirmation_is_no_independent_answer(
     assert set(independent) == {("anna", 1), ("bela", 1)}
 
 
-def test_what_the_other_corrects_after_a_confirmation_is_no_independent_answer(
+def test_a_correction_after_the_others_confirmation_is_not_independent(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, second = differing(anna, bela, quality)
-    sends(first, good(1, reasons_1=["incomplete"]))  # bela's answer: the dialogue is final
-    done = sends(second, good("phone"))  # bela may have seen anna's while it was being confirmed
+    sends(first, good(1, reasons_1=["incomplete"]))  # bela's answer, so the dialogue is final
+    done = sends(second, good("phone"))  # bela may have seen anna's answer during the confirmation
     assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, TaskState.DISPUTED)
     independent = independent_submissions(quality).values_list("annotator__username", "revision")
     assert set(independent) == {("anna", 1), ("bela", 1)}
 
 
-def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
+def test_answers_sent_late_from_the_outbox_are_not_a_confirmation(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, _second = differing(anna, bela, quality)
@@ -183,7 +185,7 @@ def test_what_lay_in_the_outbox_when_others_answered_is_no_confirmation(
 
 
 @pytest.mark.parametrize("resolution", Resolution)
-def test_what_is_corrected_when_the_final_label_is_there_is_no_independent_answer(
+def test_a_correction_after_the_final_label_is_not_independent(
     resolution: Resolution, anna: User, bela: User, quality: Project
 ) -> None:
     LabellingSettings.objects.update(resolution=resolution)
@@ -191,24 +193,24 @@ def test_what_is_corrected_when_the_final_label_is_there_is_no_independent_answe
     sends(first, good(2))
     assert (
         sends(first, good(1, reasons_1=["incomplete"])).submission.stage == Stage.LABEL
-    )  # there is no label yet
+    )  # there is no final label yet
     sends(second, good(1, reasons_1=["incomplete"]))
     offline = sends(second, good(1, reasons_1=["incomplete"]), waited_ms=60_000, note="Sure.")
     assert offline.submission.stage == Stage.LABEL
     corrected = sends(first, good(2))
     assert corrected.submission.stage == Stage.CORRECTION
-    assert corrected.task.disagreement == 0  # of what they answered by themselves
+    assert corrected.task.disagreement == 0  # of their independent answers
     independent = independent_submissions(quality).values_list("annotator__username", "revision")
     assert set(independent) == {("anna", 2), ("bela", 2)}
 
 
-def test_what_was_corrected_in_sight_of_the_final_label_stays_so(
+def test_a_correction_after_the_final_label_stays_a_correction(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, second = both(anna, bela, quality)
     for one in (first, second):
         sends(one, good(2))
-    assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and begins the confirmation
+    assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and the confirmation begins
     made_before = sends(first, good("phone"), waited_ms=60_000)
     assert made_before.submission.stage == Stage.CORRECTION
     assert sends(second, good("phone")).submission.stage == Stage.CONFIRMATION
@@ -216,7 +218,9 @@ def test_what_was_corrected_in_sight_of_the_final_label_stays_so(
     assert set(independent_submissions(quality).values_list("revision", flat=True)) == {1}
 
 
-def test_corrections_of_before_are_told_by_when_they_came(anna: User, bela: User, quality: Project) -> None:
+def test_the_migration_finds_earlier_corrections_by_their_time(
+    anna: User, bela: User, quality: Project
+) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(1, reasons_1=["incomplete"]))
     sends(first, good(2))  # nobody else has answered
@@ -232,14 +236,14 @@ def test_corrections_of_before_are_told_by_when_they_came(anna: User, bela: User
     assert Submission.objects.get(stage=Stage.CORRECTION) == corrected
 
 
-def test_what_one_person_alone_corrects_is_independent(anna: User, quality: Project) -> None:
+def test_a_correction_by_the_only_annotator_is_independent(anna: User, quality: Project) -> None:
     Task.objects.update(overlap=1, open_slots=1)
     assignment = claims(anna, quality)
     assert sends(assignment, good(2)).task.state == TaskState.FINAL
     assert sends(assignment, good("phone")).submission.stage == Stage.LABEL
 
 
-def test_two_who_stay_with_it_leave_it_to_a_trainer(
+def test_two_people_who_keep_their_answers_leave_it_to_a_trainer(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
     first, second = both(anna, bela, quality)
@@ -259,7 +263,7 @@ def test_two_who_stay_with_it_leave_it_to_a_trainer(
         sends(first, good(0))
 
 
-def test_one_decision_id_is_one_decision(
+def test_the_id_of_a_decision_is_refused_for_another_decision(
     anna: User, bela: User, tina: User, joins: Joins, quality: Project
 ) -> None:
     tasks = []
@@ -284,7 +288,9 @@ def test_one_decision_id_is_one_decision(
     assert FinalLabel.objects.get().task_id == tasks[0]
 
 
-def test_a_correction_is_a_new_revision_and_resolves_anew(anna: User, bela: User, quality: Project) -> None:
+def test_a_correction_is_a_new_revision_and_is_resolved_again(
+    anna: User, bela: User, quality: Project
+) -> None:
     first, second = both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(2))
@@ -293,7 +299,7 @@ def test_a_correction_is_a_new_revision_and_resolves_anew(anna: User, bela: User
     assert Task.objects.get(pk=first.task_id).state == TaskState.CONFIRMING
 
 
-def test_nothing_is_sent_before_the_time_is_over(anna: User, quality: Project) -> None:
+def test_submitting_before_the_minimum_time_is_refused(anna: User, quality: Project) -> None:
     quality.labelling.min_seconds = 20
     quality.labelling.save()
     assignment = claims(anna, quality)
@@ -303,7 +309,7 @@ def test_nothing_is_sent_before_the_time_is_over(anna: User, quality: Project) -
     assert 19 < refused.value.details["seconds_left"] <= 20
 
 
-def test_time_in_the_outbox_is_no_time_of_reading(anna: User, quality: Project) -> None:
+def test_time_in_the_outbox_does_not_count_as_reading_time(anna: User, quality: Project) -> None:
     quality.labelling.min_seconds = 20
     quality.labelling.save()
     assignment = claims(anna, quality)
@@ -311,7 +317,7 @@ def test_time_in_the_outbox_is_no_time_of_reading(anna: User, quality: Project) 
     assert sends(assignment, good(), waited_ms=1000).submission.revision == 1
 
 
-def test_answers_to_another_version_are_refused_with_the_present_one(anna: User, quality: Project) -> None:
+def test_answers_to_another_version_are_refused_with_the_current_one(anna: User, quality: Project) -> None:
     labels = SentLabels(id=uuid4(), schema=7, answers=good())
     with pytest.raises(Refusal) as refused:
         submit_labels(annotator=anna, assignment_id=claims(anna, quality).pk, sent=labels)
@@ -324,13 +330,11 @@ def test_answers_outside_the_options_are_named(anna: User, quality: Project) -> 
     assert {problem["path"] for problem in refused.value.details["problems"]} >= {"quality", "verify"}
 
 
-def test_who_was_removed_and_who_never_annotated_sends_nothing(
-    anna: User, bela: User, quality: Project
-) -> None:
+def test_a_removed_annotator_cannot_submit(anna: User, bela: User, quality: Project) -> None:
     held, sent = claims(anna, quality), claims(anna, quality)
     sends(sent, good())
     remove_member(project=quality, actor=None, user=anna)
-    for is_superuser in (False, True):  # who may do everything but others' work
+    for is_superuser in (False, True):  # a superuser may do everything except others' work
         User.objects.filter(pk=anna.pk).update(is_superuser=is_superuser)
         anna.refresh_from_db()
         for assignment in (held, sent):
@@ -346,7 +350,7 @@ def test_bela_cannot_label_annas_dialogue(anna: User, bela: User, quality: Proje
         submit_labels(annotator=bela, assignment_id=annas.pk, sent=labels)
 
 
-def test_what_is_skipped_goes_to_others_only(anna: User, bela: User, quality: Project) -> None:
+def test_a_skipped_dialogue_goes_to_others_only(anna: User, bela: User, quality: Project) -> None:
     skipped = claims(anna, quality)
     skip_task(annotator=anna, assignment_id=skipped.pk, reason="It is in another language")
     assert claims(anna, quality).task_id != skipped.task_id

@@ -1,4 +1,4 @@
-"""Every page and every address of the API answers for a labelling project, though it has no authoring settings."""
+"""No page or API address fails for a labelling project, which has no authoring settings."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.annotation.conftest import Joins
 
 
 def addresses(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    """Those that name a project and nothing else."""
+    """The addresses whose only parameter is a project."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
             yield from addresses(pattern, before + str(pattern.pattern))
@@ -20,7 +20,7 @@ def addresses(resolver: URLResolver, before: str = "") -> Iterator[str]:
                 yield "/" + address.replace("<slug:slug>", "{slug}")
 
 
-def test_nothing_falls_over_a_project_without_authoring(
+def test_no_address_fails_for_a_project_without_authoring(
     client: Client, joins: Joins, quality: Project
 ) -> None:
     client.force_login(joins("olga", quality, *Role))

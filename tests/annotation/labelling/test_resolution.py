@@ -1,4 +1,4 @@
-"""From several people's answers to one: bounds, order, and what always holds, on generated answers."""
+"""Merging several people's answers: bounds, order and invariants, on generated answers."""
 
 from itertools import combinations, permutations
 from typing import Any
@@ -38,33 +38,33 @@ def values_at(path: str) -> st.SearchStrategy[Any]:
     return st.sampled_from([one.value for one in options])
 
 
-def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"dialogue": {}, "utterances": {}}
+def unflatten(flat: dict[str, Any]) -> dict[str, Any]:
+    answers: dict[str, Any] = {"dialogue": {}, "utterances": {}}
     for path, value in flat.items():
         place, _slash, key = path.rpartition("/")
-        scope = made["utterances"].setdefault(place, {}) if place else made["dialogue"]
+        scope = answers["utterances"].setdefault(place, {}) if place else answers["dialogue"]
         scope[key] = value
-    return made
+    return answers
 
 
-ANSWERS = st.fixed_dictionaries({path: values_at(path) for path in COMPARED}).map(nested)
+ANSWERS = st.fixed_dictionaries({path: values_at(path) for path in COMPARED}).map(unflatten)
 PEOPLE = st.lists(ANSWERS, min_size=1, max_size=5)
 
 
-def settled(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = Ties.TRAINER) -> Outcome:
+def resolve(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = Ties.TRAINER) -> Outcome:
     return resolve_answers(LabellingSettings(resolution=resolution, ties=ties), SCHEMA, COMPARED, answers)
 
 
 @given(PEOPLE)
-def test_generated_answers_are_answers(answers: list[dict[str, Any]]) -> None:
+def test_generated_answers_are_valid(answers: list[dict[str, Any]]) -> None:
     for one in answers:
         assert check_answers(SCHEMA, one, SPEAKERS, complete=True) == (one, [])
 
 
 @given(PEOPLE)
 def test_disagreement_is_a_share_and_none_for_one_person(answers: list[dict[str, Any]]) -> None:
-    apart = disagreement_share(SCHEMA, answers, len(COMPARED))
-    assert apart is None if len(answers) == 1 else apart is not None and 0 <= apart <= 1
+    share = disagreement_share(SCHEMA, answers, len(COMPARED))
+    assert share is None if len(answers) == 1 else share is not None and 0 <= share <= 1
 
 
 @given(PEOPLE)
@@ -76,17 +76,15 @@ def test_disagreement_counts_the_differences_of_every_pair(answers: list[dict[st
 
 
 @given(st.lists(ANSWERS, min_size=2, max_size=3))
-def test_the_order_of_people_changes_nothing(answers: list[dict[str, Any]]) -> None:
+def test_the_order_of_people_does_not_matter(answers: list[dict[str, Any]]) -> None:
     for resolution in (Resolution.AGREEMENT, Resolution.MAJORITY):
-        outcomes = [settled(list(order), resolution) for order in permutations(answers)]
+        outcomes = [resolve(list(order), resolution) for order in permutations(answers)]
         assert all(one == outcomes[0] for one in outcomes)
 
 
 @given(ANSWERS, st.integers(2, 5), st.sampled_from(Resolution))
-def test_equal_answers_are_the_final_ones(
-    answers: dict[str, Any], people: int, resolution: Resolution
-) -> None:
-    outcome = settled([answers] * people, resolution)
+def test_equal_answers_become_final(answers: dict[str, Any], people: int, resolution: Resolution) -> None:
+    outcome = resolve([answers] * people, resolution)
     assert outcome.final is not None
     assert (outcome.final.answers, outcome.disagreement) == (answers, 0)
     if resolution != Resolution.COLLECT:
@@ -94,16 +92,16 @@ def test_equal_answers_are_the_final_ones(
 
 
 @given(st.lists(ANSWERS, min_size=2, max_size=5))
-def test_agreement_is_final_only_where_nobody_differs(answers: list[dict[str, Any]]) -> None:
-    outcome = settled(answers, Resolution.AGREEMENT)
+def test_agreement_is_final_only_if_nobody_differs(answers: list[dict[str, Any]]) -> None:
+    outcome = resolve(answers, Resolution.AGREEMENT)
     differ = any(differing_paths(SCHEMA, one, other) for one, other in combinations(answers, 2))
     assert outcome.state == (TaskState.CONFIRMING if differ else TaskState.FINAL)
     assert (outcome.final is None) == differ
 
 
 @given(PEOPLE)
-def test_a_majority_is_what_more_people_gave_than_anything_else(answers: list[dict[str, Any]]) -> None:
-    outcome = settled(answers, Resolution.MAJORITY)
+def test_a_majority_value_has_more_votes_than_any_other(answers: list[dict[str, Any]]) -> None:
+    outcome = resolve(answers, Resolution.MAJORITY)
     tied = []
     for path in COMPARED:
         given_values = [answer_at(one, path) for one in answers]
@@ -119,8 +117,8 @@ def test_a_majority_is_what_more_people_gave_than_anything_else(answers: list[di
 
 
 @given(PEOPLE)
-def test_medians_leave_no_scale_undecided(answers: list[dict[str, Any]]) -> None:
-    outcome = settled([{**one, "utterances": {}} for one in answers], Resolution.MAJORITY, Ties.MEDIAN)
+def test_the_median_decides_every_scale(answers: list[dict[str, Any]]) -> None:
+    outcome = resolve([{**one, "utterances": {}} for one in answers], Resolution.MAJORITY, Ties.MEDIAN)
     assert outcome.final is not None
     for path in ("A", "S", "E"):
         value = outcome.final.answers["dialogue"][path]
@@ -129,36 +127,36 @@ def test_medians_leave_no_scale_undecided(answers: list[dict[str, Any]]) -> None
 
 
 @given(ANSWERS)
-def test_one_person_alone_is_said_to_be_one(answers: dict[str, Any]) -> None:
+def test_one_persons_answers_have_the_origin_single(answers: dict[str, Any]) -> None:
     for resolution in (Resolution.AGREEMENT, Resolution.MAJORITY):
-        assert settled([answers], resolution).origin == LabelOrigin.SINGLE
+        assert resolve([answers], resolution).origin == LabelOrigin.SINGLE
 
 
 @given(PEOPLE)
-def test_a_decision_begins_with_what_all_say_and_nothing_else(answers: list[dict[str, Any]]) -> None:
-    begins = propose_decision(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
+def test_a_proposal_contains_only_what_everybody_answered(answers: list[dict[str, Any]]) -> None:
+    proposal = propose_decision(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
         values = [answer_at(one, path) for one in answers]
         agreed = all(value == values[0] for value in values)
-        assert answer_at(begins.answers, path) == (values[0] if agreed else None)
-        assert (path in begins.undecided) is not agreed
+        assert answer_at(proposal.answers, path) == (values[0] if agreed else None)
+        assert (path in proposal.undecided) is not agreed
 
 
 @given(st.lists(ANSWERS, min_size=2, max_size=5))
-def test_where_majorities_count_a_decision_begins_with_theirs(answers: list[dict[str, Any]]) -> None:
+def test_a_proposal_contains_majorities_if_the_project_uses_them(answers: list[dict[str, Any]]) -> None:
     settings = LabellingSettings(resolution=Resolution.MAJORITY, ties=Ties.TRAINER)
-    begins = propose_decision(settings, SCHEMA, SPEAKERS, answers)
+    proposal = propose_decision(settings, SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
         values = [answer_at(one, path) for one in answers]
         counts = sorted((values.count(value) for value in set(values)), reverse=True)
         tied = len(counts) > 1 and counts[0] == counts[1]
-        assert (path in begins.undecided) is tied
-        assert tied or values.count(answer_at(begins.answers, path)) == counts[0]
+        assert (path in proposal.undecided) is tied
+        assert tied or values.count(answer_at(proposal.answers, path)) == counts[0]
 
 
-def test_a_decision_forgets_answers_that_no_longer_fit() -> None:
+def test_a_proposal_drops_answers_that_no_longer_fit() -> None:
     given = {"dialogue": {"A": 99, "gone": 1}, "utterances": {}}
-    begins = propose_decision(
+    proposal = propose_decision(
         LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [given, given]
     )
-    assert begins.answers == {"dialogue": {}, "utterances": {}}
+    assert proposal.answers == {"dialogue": {}, "utterances": {}}

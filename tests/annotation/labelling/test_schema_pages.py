@@ -1,4 +1,4 @@
-"""The page on which a project's questions are written, its versions, and who may do what there."""
+"""The page for editing a project's questions, its versions, and its permissions."""
 
 from typing import Any
 from uuid import uuid4
@@ -71,7 +71,7 @@ def test_mara_writes_the_newest_questions(mara: User, quality: Project) -> None:
     assert [row["speaker"] for row in page.context["data"]["sample"]["utterances"]] == ["user", "assistant"]
 
 
-def test_anna_reads_without_an_editor_and_without_others_dialogues(anna: User) -> None:
+def test_anna_sees_no_editor_and_no_dialogues_of_others(anna: User) -> None:
     page = signed(anna).get(URL)
     assert page.status_code == 200
     assert b'id="save"' not in page.content
@@ -79,7 +79,7 @@ def test_anna_reads_without_an_editor_and_without_others_dialogues(anna: User) -
     assert page.context["data"]["sample"]["utterances"] == []
 
 
-def test_anna_cannot_save_nor_check_nor_use_nor_take_presets(anna: User, quality: Project) -> None:
+def test_anna_cannot_save_check_use_or_download_presets(anna: User, quality: Project) -> None:
     client = signed(anna)
     assert save(client, ASKED).status_code == 403
     assert client.post(f"{API}check/", {"yaml": ASKED}, content_type="application/json").status_code == 403
@@ -97,16 +97,16 @@ def test_unused_questions_are_replaced_and_used_ones_kept(mara: User, anna: User
     client = signed(mara)
     assert data_of(client)["newest"]["replaceable"] is True
     answered(quality, anna)
-    told = data_of(client)["newest"]
-    assert (told["version"], told["answered"], told["replaceable"]) == (1, 1, False)
-    saved = save(client, ASKED, based_on=told["sha256"])
+    state = data_of(client)["newest"]
+    assert (state["version"], state["answered"], state["replaceable"]) == (1, 1, False)
+    saved = save(client, ASKED, based_on=state["sha256"])
     assert (saved.status_code, saved.json()["version"]) == (201, 2)
     first = Schema.objects.get(project=quality, version=1)
     assert first.used_at is not None
     assert len(first.content["questions"]) > 1
 
 
-def test_a_version_shows_its_text_and_what_it_changed(mara: User, anna: User, quality: Project) -> None:
+def test_a_version_shows_its_text_and_changes(mara: User, anna: User, quality: Project) -> None:
     answered(quality, anna)
     save(signed(mara), ASKED)
     page = signed(anna).get(f"{URL}2/")
@@ -116,13 +116,15 @@ def test_a_version_shows_its_text_and_what_it_changed(mara: User, anna: User, qu
     assert signed(anna).get(f"{URL}3/").status_code == 404
 
 
-def test_the_download_is_read_as_the_same_questions(mara: User, quality: Project) -> None:
+def test_the_download_contains_the_same_questions(mara: User, quality: Project) -> None:
     answer = signed(mara).get(f"{URL}1/schema.yaml")
     assert "quality-schema-1.yaml" in answer["Content-Disposition"]
     assert read_yaml(answer.content.decode()).sha256 == load_schema(newest(quality)).sha256
 
 
-def test_bela_who_saves_second_is_told_and_loses_nothing(mara: User, tina: User, quality: Project) -> None:
+def test_the_second_of_two_concurrent_saves_is_refused_and_loses_nothing(
+    mara: User, tina: User, quality: Project
+) -> None:
     known = data_of(signed(tina))["newest"]["sha256"]
     assert save(signed(mara), ASKED, based_on=known).status_code == 201
     refused = save(signed(tina), ASKED.replace("kind?", "polite?"), based_on=known)
@@ -133,7 +135,7 @@ def test_bela_who_saves_second_is_told_and_loses_nothing(mara: User, tina: User,
     assert again.status_code == 201
 
 
-def test_equal_questions_saved_twice_are_no_conflict(mara: User, quality: Project) -> None:
+def test_saving_equal_questions_twice_is_not_a_conflict(mara: User, quality: Project) -> None:
     known = newest(quality).sha256
     save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
     again = save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
@@ -150,7 +152,7 @@ def test_the_newer_version_is_named_in_the_refusal(mara: User, quality: Project)
     ("text", "line", "is_data"),
     [("questions:\n- key: a: b\n", 2, False), ("questions:\n- key: a\n  kind: nothing\n", 3, True)],
 )
-def test_what_is_wrong_has_a_line_and_a_remedy(
+def test_a_problem_has_a_line_and_a_remedy(
     mara: User, quality: Project, text: str, line: int, is_data: bool
 ) -> None:
     answer = signed(mara).post(f"{API}check/", {"yaml": text}, content_type="application/json").json()
@@ -160,7 +162,7 @@ def test_what_is_wrong_has_a_line_and_a_remedy(
     assert (answer["parsed"] is not None) is is_data
 
 
-def test_new_work_can_return_to_an_older_version(mara: User, anna: User, quality: Project) -> None:
+def test_new_work_can_use_an_older_version_again(mara: User, anna: User, quality: Project) -> None:
     answered(quality, anna)
     save(signed(mara), ASKED)
     assert signed(mara).post(f"{URL}1/use/").status_code == 302
@@ -169,20 +171,20 @@ def test_new_work_can_return_to_an_older_version(mara: User, anna: User, quality
     assert quality.labelling.schema.version == 1
 
 
-def test_presets_come_as_text_with_comments(mara: User, quality: Project) -> None:
+def test_presets_are_served_as_yaml(mara: User, quality: Project) -> None:
     client = signed(mara)
     for name in ("diqad", "dch", "dialeval", "diamante-evaluation"):
         assert read_yaml(client.get(f"{URL}presets/{name}.yaml").content.decode()).questions
     assert client.get(f"{URL}presets/other.yaml").status_code == 404
 
 
-def test_the_tab_is_for_who_configures(mara: User, anna: User, quality: Project) -> None:
+def test_only_configuring_roles_see_the_tab(mara: User, anna: User, quality: Project) -> None:
     link = f'href="{URL}"'.encode()
     assert link in signed(mara).get("/p/quality/").content
     assert link not in signed(anna).get("/p/quality/").content
 
 
-def test_the_page_asks_as_much_of_the_database_for_many_versions(
+def test_the_number_of_queries_does_not_depend_on_the_versions(
     mara: User, quality: Project, django_assert_max_num_queries: Any
 ) -> None:
     content = newest(quality).content
@@ -196,7 +198,7 @@ def test_the_page_asks_as_much_of_the_database_for_many_versions(
     assert len(page.context["versions"]) == 50
 
 
-def test_changed_lines_leave_out_what_is_far_away() -> None:
+def test_changed_lines_leave_out_distant_context() -> None:
     before = "\n".join(f"line {n}" for n in range(50))
     found = changed_lines(before, before.replace("line 5\n", "new\n").replace("line 40", "other"))
     assert [piece.text for piece in found if piece.kind == "added"] == ["new", "other"]

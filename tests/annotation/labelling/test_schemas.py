@@ -1,4 +1,4 @@
-"""Versions of a project's questions: saving, freezing, using, over services and the REST API."""
+"""Versions of a project's questions: saving, freezing and using them, through services and the REST API."""
 
 from typing import Any
 from uuid import uuid4
@@ -44,7 +44,7 @@ def tess(joins: Joins, quality: Project) -> User:
 
 @pytest.fixture
 def api(client: Client, tess: User) -> Client:
-    """Tess's."""
+    """Signed in as Tess."""
     client.force_login(tess)
     return client
 
@@ -67,7 +67,7 @@ def test_yaml_and_content_are_the_same_questions(quality: Project) -> None:
     assert (again.row, again.is_new) == (first, False)
 
 
-def test_a_save_sent_twice_is_one(quality: Project) -> None:
+def test_a_repeated_save_is_stored_once(quality: Project) -> None:
     save_id = uuid4()
     first = save_schema(project=quality, actor=None, content=DIQAD, save_id=save_id)
     again = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=save_id)
@@ -111,7 +111,7 @@ def test_only_the_first_answer_freezes(quality: Project) -> None:
     assert not mark_used(stale)
 
 
-def test_questions_that_were_replaced_meanwhile_cannot_be_answered(quality: Project) -> None:
+def test_replaced_questions_cannot_be_answered(quality: Project) -> None:
     row = save(quality, DIQAD)
     save(quality, DCH)
     with pytest.raises(Refusal) as refused:
@@ -119,7 +119,7 @@ def test_questions_that_were_replaced_meanwhile_cannot_be_answered(quality: Proj
     assert refused.value.code == "schema_changed"
 
 
-def test_the_same_questions_again_make_no_version(quality: Project) -> None:
+def test_equal_questions_create_no_version(quality: Project) -> None:
     mark_used(save(quality, DIQAD))
     assert save(quality, DIQAD).version == 1
     assert Schema.objects.count() == 1
@@ -136,7 +136,7 @@ def test_a_version_can_be_saved_without_being_used(quality: Project) -> None:
     assert Event.objects.filter(kind="schema_used").count() == 2
 
 
-def test_bad_questions_change_nothing(quality: Project) -> None:
+def test_invalid_questions_change_nothing(quality: Project) -> None:
     with pytest.raises(Invalid) as refused:
         save(quality, "questions:\n- key: 1\n")
     assert refused.value.details["problems"][0]["line"] == 2
@@ -156,12 +156,12 @@ def test_a_version_of_another_project_is_not_found(quality: Project, project: Pr
         get_schema_version(project, 1)
 
 
-def test_reading_a_version_again_reads_nothing(quality: Project) -> None:
+def test_a_loaded_schema_is_cached(quality: Project) -> None:
     row = save(quality, DIQAD)
     assert load_schema(row) is load_schema(get_schema_version(quality, 1))
 
 
-def test_the_list_needs_one_query_at_any_length(quality: Project) -> None:
+def test_the_list_takes_one_query_at_any_length(quality: Project) -> None:
     for content in (DIQAD, DCH, DIQAD, DCH):
         mark_used(save(quality, content))
     with CaptureQueriesContext(connection) as queries:
@@ -169,7 +169,7 @@ def test_the_list_needs_one_query_at_any_length(quality: Project) -> None:
     assert len(queries) == 1
 
 
-# ---- over the REST API -----------------------------------------------------------------------------------------------
+# ---- the REST API -----------------------------------------------------------------------------------------------
 
 
 def post(api: Client, address: str, **body: Any) -> Any:
@@ -185,7 +185,7 @@ def test_saving_and_reading(api: Client, quality: Project) -> None:
     assert (row["version"], row["created_by"], row["used_at"], row["answered"]) == (1, "tess", None, 0)
 
 
-def test_what_has_not_changed_is_not_sent_again(api: Client, quality: Project) -> None:
+def test_an_unchanged_schema_is_not_sent_again(api: Client, quality: Project) -> None:
     save(quality, DIQAD)
     first = api.get(f"{SCHEMAS}1/")
     assert first.json()["content"] == DIQAD
@@ -193,7 +193,7 @@ def test_what_has_not_changed_is_not_sent_again(api: Client, quality: Project) -
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_annotators_read_the_questions_and_change_none(
+def test_annotators_can_read_the_questions_but_not_change_them(
     client: Client, quality: Project, joins: Joins
 ) -> None:
     save(quality, DIQAD)
@@ -224,7 +224,7 @@ def test_checking_stores_nothing(api: Client, quality: Project) -> None:
         {"content": {}, "x": 1},
     ],
 )
-def test_wrong_shapes_are_refused(api: Client, quality: Project, body: dict[str, Any]) -> None:
+def test_malformed_requests_are_refused(api: Client, quality: Project, body: dict[str, Any]) -> None:
     answer = post(api, SCHEMAS, id=str(uuid4()), **body)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
 

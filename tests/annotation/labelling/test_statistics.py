@@ -1,4 +1,4 @@
-"""The numbers about a labelling project's work: computed, stored, computed anew."""
+"""The statistics of a labelling project: computing, storing and renewing them."""
 
 import json
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from tests.annotation.labelling.test_agreement import helpdesk, labelled, labels
 __all__ = ["helpdesk", "labelled", "people"]
 
 
-def plain(project: Project) -> Any:
-    """As the database will hold it: a NaN is an error."""
+def stored_form(project: Project) -> Any:
+    """The statistics as the database stores them; NaN is an error."""
     return json.loads(json.dumps(compute_numbers(project), allow_nan=False))
 
 
@@ -39,8 +39,8 @@ def person(rows: list[dict[str, Any]], who: User) -> dict[str, Any]:
     return next(row for row in rows if row["id"] == who.pk)
 
 
-def test_nothing_submitted_is_no_error(helpdesk: Project) -> None:
-    numbers = plain(helpdesk)
+def test_a_project_without_submissions_is_not_an_error(helpdesk: Project) -> None:
+    numbers = stored_form(helpdesk)
     assert [one["ratings"] for one in numbers["questions"]] == [0] * 5
     assert numbers["people"] == []
     assert numbers["uch"]["dialogues"] == 0
@@ -49,23 +49,23 @@ def test_nothing_submitted_is_no_error(helpdesk: Project) -> None:
 
 def test_a_single_rater_agrees_with_nobody(helpdesk: Project, people: list[User]) -> None:
     labels(task_in(helpdesk), people[0], {"A": 1}, "CNUG0 HNUG CNUG*")
-    told = question(plain(helpdesk), "A")
-    assert told["people"][0]["agrees"] is None
-    assert told["people"][0]["bias"] == {"value": None, "low": None, "high": None, "n": 0}
-    assert told["course"] == []
+    result = question(stored_form(helpdesk), "A")
+    assert result["people"][0]["agrees"] is None
+    assert result["people"][0]["bias"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert result["course"] == []
 
 
 def test_people_who_share_no_dialogue_agree_with_nobody(helpdesk: Project, people: list[User]) -> None:
     for who in people:
         labels(task_in(helpdesk), who, {"A": 1})
-    told = question(plain(helpdesk), "A")
-    assert [one["pairs"] for one in told["people"]] == [0, 0, 0]
-    assert told["measures"]["krippendorff_alpha"]["value"] is None
+    result = question(stored_form(helpdesk), "A")
+    assert [one["pairs"] for one in result["people"]] == [0, 0, 0]
+    assert result["measures"]["krippendorff_alpha"]["value"] is None
 
 
-def test_who_never_varies_has_no_z_scores(labelled: Project) -> None:
-    told = question(plain(labelled), "S")
-    assert told["scale"] == {
+def test_raters_without_variance_have_no_z_scores(labelled: Project) -> None:
+    result = question(stored_form(labelled), "S")
+    assert result["scale"] == {
         "raw": {"value": None, "low": None, "high": None, "n": 2},
         "z": {"value": None, "low": None, "high": None, "n": 0},
         "excluded": 3,
@@ -75,7 +75,7 @@ def test_who_never_varies_has_no_z_scores(labelled: Project) -> None:
 
 def test_bias_and_agreement_of_each_person_by_hand(labelled: Project, people: list[User]) -> None:
     """A: 1 1 1 and 1 0 0."""
-    rows = question(plain(labelled), "A")["people"]
+    rows = question(stored_form(labelled), "A")["people"]
     ann, bob, _carla = (person(rows, who) for who in people)
     assert (ann["bias"]["value"], bob["bias"]["value"]) == (0.5, -0.25)
     assert (ann["agrees"], bob["agrees"]) == (2 / 4, 3 / 4)
@@ -88,15 +88,15 @@ def test_the_course_has_a_week_for_every_gap(helpdesk: Project, people: list[Use
         task = task_in(helpdesk)
         for who, answer in zip(people, (1, 1, 0), strict=True):
             labels(task, who, {"A": answer}, stored_at=f"{day}T12:00Z")
-    told = question_statistics(rating_table(helpdesk, rated_questions(helpdesk)[0]))
-    assert told["unit"] == "week"
-    assert [one["n"] for one in told["course"]] == [1, *[0] * 8, 1, 1]
-    assert [told["course"][n]["start"] for n in (0, 9, 10)] == ["2026-01-05", "2026-03-09", "2026-03-16"]
-    assert told["course"][0]["value"] == pytest.approx(1 / 3)
-    assert told["course"][1]["value"] is None
+    result = question_statistics(rating_table(helpdesk, rated_questions(helpdesk)[0]))
+    assert result["unit"] == "week"
+    assert [one["n"] for one in result["course"]] == [1, *[0] * 8, 1, 1]
+    assert [result["course"][n]["start"] for n in (0, 9, 10)] == ["2026-01-05", "2026-03-09", "2026-03-16"]
+    assert result["course"][0]["value"] == pytest.approx(1 / 3)
+    assert result["course"][1]["value"] is None
 
 
-def test_an_item_belongs_to_the_day_of_its_last_rating(helpdesk: Project, people: list[User]) -> None:
+def test_an_item_counts_for_the_day_of_its_last_rating(helpdesk: Project, people: list[User]) -> None:
     task = task_in(helpdesk)
     labels(task, people[0], {"A": 1}, stored_at="2026-03-02T12:00Z")
     labels(task, people[1], {"A": 1}, stored_at="2026-03-05T12:00Z")
@@ -104,15 +104,15 @@ def test_an_item_belongs_to_the_day_of_its_last_rating(helpdesk: Project, people
     assert (only["start"], only["n"]) == ("2026-03-05", 1)
 
 
-def test_final_labels_are_counted_by_how_they_came_about(labelled: Project, people: list[User]) -> None:
-    settle(labelled, "d1", LabelOrigin.UNANIMOUS, {"A": 1})
-    finals = plain(labelled)["finals"]
+def test_final_labels_are_counted_by_origin(labelled: Project, people: list[User]) -> None:
+    finalize(labelled, "d1", LabelOrigin.UNANIMOUS, {"A": 1})
+    finals = stored_form(labelled)["finals"]
     assert finals["origins"] == {
         "single": 0, "unanimous": 1, "confirmed": 0, "decided": 0, "majority": 0, "collected": 0,
     }  # fmt: skip
 
 
-def settle(project: Project, name: str, origin: str, dialogue: dict[str, Any], nuggets: str = "") -> None:
+def finalize(project: Project, name: str, origin: str, dialogue: dict[str, Any], nuggets: str = "") -> None:
     found = Dialogue.objects.get(project=project, external_id=name)
     schema = project.labelling.schema
     assert schema
@@ -124,9 +124,9 @@ def settle(project: Project, name: str, origin: str, dialogue: dict[str, Any], n
 
 
 def test_everybody_is_compared_with_the_final_label(labelled: Project, people: list[User]) -> None:
-    settle(labelled, "d1", LabelOrigin.MAJORITY, {"A": 1, "S": 0, "E": 2}, "CNUG0 HNUG CNUG*")
-    settle(labelled, "d2", LabelOrigin.SINGLE, {"A": 1})
-    rows = plain(labelled)["people"]
+    finalize(labelled, "d1", LabelOrigin.MAJORITY, {"A": 1, "S": 0, "E": 2}, "CNUG0 HNUG CNUG*")
+    finalize(labelled, "d2", LabelOrigin.SINGLE, {"A": 1})
+    rows = stored_form(labelled)["people"]
     assert [(row["compared"], row["equal"]) for row in (person(rows, who) for who in people)] == [
         (6, 6), (6, 6), (6, 4),
     ]  # fmt: skip
@@ -139,14 +139,14 @@ def test_work_is_counted_by_person(helpdesk: Project, people: list[User]) -> Non
     task = task_in(helpdesk)
     labels(task, ann, {"A": 1}, superseded_at="2026-03-02T09:00Z", active_ms=20_000)
     labels(task, ann, {"A": 0}, revision=2, active_ms=5_000)
-    told = person(plain(helpdesk)["people"], ann)
-    assert (told["dialogues"], told["revisions"]) == (4, 1)
-    assert (told["active_s"], told["median_s"]) == (65.0, 20.0)
+    result = person(stored_form(helpdesk)["people"], ann)
+    assert (result["dialogues"], result["revisions"]) == (4, 1)
+    assert (result["active_s"], result["median_s"]) == (65.0, 20.0)
 
 
 def test_uch_as_a_whole_by_hand(labelled: Project) -> None:
-    """L = 33. AUCH as in test_agreement; nobody's goal is spare, every type has a majority."""
-    uch = plain(labelled)["uch"]
+    """L = 33. AUCH as in test_agreement. No goal is spare, and every utterance has a majority label."""
+    uch = stored_form(labelled)["uch"]
     with_goal, without = (1 + 2 * 12 / 33 + 24 / 33) / 2, (1 + 24 / 33) / 2
     first = (2 * with_goal + 0.5) / 3
     assert uch["L"] == 33
@@ -161,18 +161,18 @@ def test_spare_goals_and_ties_are_counted(helpdesk: Project, people: list[User])
     task = task_in(helpdesk)
     labels(task, people[0], {}, "CNUG* HNUG CNUG*")
     labels(task, people[1], {}, "CNUG0 HNUG CNaN")
-    uch = plain(helpdesk)["uch"]
+    uch = stored_form(helpdesk)["uch"]
     assert uch["spare"] == {"nuggets": 1, "labellings": 1, "dialogues": 1}
     assert uch["ties"] == {"dialogues": 1, "utterances": 2}
 
 
-def test_tau_is_told_for_every_patience_and_alpha(helpdesk: Project, people: list[User]) -> None:
-    """Who gives more nuggets rates higher: τ = 1 wherever both sides of the ranking can be told apart."""
+def test_tau_is_computed_for_every_patience_and_alpha(helpdesk: Project, people: list[User]) -> None:
+    """Dialogues with more nuggets have higher ratings, so τ = 1 wherever both rankings have no ties."""
     for rating, nuggets in enumerate(("CNaN HNaN CNaN", "CNUG0 HNaN CNaN", "CNUG0 HNUG CNaN"), start=-1):
         task = task_in(helpdesk)
         for who in people[:2]:
             labels(task, who, {"A": rating, "S": 0}, nuggets)
-    uch = plain(helpdesk)["uch"]
+    uch = stored_form(helpdesk)["uch"]
     assert uch["tau"]["A"]["auch"]["value"] == uch["tau"]["A"]["cuch"]["value"] == 1
     assert [point["x"] for point in uch["by_alpha"]["A"]] == [n / 10 for n in range(11)]
     assert [point["x"] for point in uch["by_patience"]["A"]] == [1, 2, 4, 8, 16, 33, 66, 132]
@@ -181,22 +181,22 @@ def test_tau_is_told_for_every_patience_and_alpha(helpdesk: Project, people: lis
 
 
 def test_a_project_without_nuggets_has_no_uch(mara: User, people: list[User]) -> None:
-    assert plain(create_project(slug="quality", preset="diqad", actor=mara))["uch"] is None
+    assert stored_form(create_project(slug="quality", preset="diqad", actor=mara))["uch"] is None
 
 
 def test_a_project_without_a_schema_has_no_questions(helpdesk: Project) -> None:
     helpdesk.labelling.schema = None
     helpdesk.labelling.save()
-    assert plain(helpdesk)["questions"] == []
+    assert stored_form(helpdesk)["questions"] == []
 
 
 # ---- stored numbers ----------------------------------------------------------------------------------------------
 
 
-def test_a_small_project_is_computed_when_it_changed(labelled: Project, people: list[User]) -> None:
+def test_a_small_project_is_computed_again_after_a_change(labelled: Project, people: list[User]) -> None:
     first = current_statistics(project=labelled).row
     assert first
-    assert first.numbers == plain(labelled)
+    assert first.numbers == stored_form(labelled)
     again = current_statistics(project=labelled)
     assert again.row
     assert again.row.computed_at == first.computed_at
@@ -222,7 +222,7 @@ def test_a_job_computes_and_stores(labelled: Project, mara: User) -> None:
     assert latest_statistics(labelled).is_current
 
 
-def test_two_who_ask_get_one_job(labelled: Project, mara: User) -> None:
+def test_two_requests_get_one_job(labelled: Project, mara: User) -> None:
     first, second = (start_statistics(job_id=uuid4(), project=labelled, actor=mara) for _ in range(2))
     assert first == second
     assert Job.objects.count() == 1
@@ -258,7 +258,9 @@ def test_a_constant_number_of_queries(
         compute_numbers(Project.objects.get(pk=labelled.pk))
 
 
-def test_what_came_since_is_told(labelled: Project, people: list[User], monkeypatch: Any) -> None:
+def test_submissions_since_the_computation_are_counted(
+    labelled: Project, people: list[User], monkeypatch: Any
+) -> None:
     current_statistics(project=labelled)
     monkeypatch.setattr(numbers_of, "SMALL", 1)
     labels(task_in(labelled), people[0], {"A": 1})

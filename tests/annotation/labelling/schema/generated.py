@@ -1,4 +1,4 @@
-"""Schemas and answers made at random from a seed: every kind of question and condition, answers right and wrong."""
+"""Random schemas and answers from a seed: every kind of question and condition, valid and invalid answers."""
 
 from random import Random
 from typing import Any
@@ -114,7 +114,7 @@ def _of_some(asked: dict[str, Any], value: Any) -> bool:
 
 
 def content(rng: Random, most: int = 10) -> dict[str, Any]:
-    """A schema without faults. The questions are shuffled, so that conditions look ahead too."""
+    """A valid schema. Its questions are shuffled, so that conditions also refer to later questions."""
     questions: list[dict[str, Any]] = []
     for n in range(rng.randint(1, most)):
         questions.append(question(rng, n, questions))
@@ -136,7 +136,7 @@ def value(rng: Random, asked: dict[str, Any]) -> Any:
 
 
 def answers(rng: Random, made: dict[str, Any], speakers: list[str]) -> dict[str, Any]:
-    """Some answers, right and wrong, to shown and hidden questions alike."""
+    """Valid and invalid answers to shown and hidden questions."""
 
     def some(scope: str) -> dict[str, Any]:
         asked = [one for one in made["questions"] if one["scope"] == scope and rng.random() < 0.8]

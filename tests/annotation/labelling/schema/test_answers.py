@@ -1,4 +1,4 @@
-"""What answers mean: shown, set, required, checked, compared."""
+"""The meaning of answers: what is shown, set, required, checked and compared."""
 
 from random import Random
 from typing import Any
@@ -41,8 +41,8 @@ def test_reasons_of_another_quality_are_dropped() -> None:
 @pytest.mark.parametrize(
     "quality, wanted", [(1, "reasons_1"), (0, "reasons_0"), (2, None), (-1, None), ("phone", None)]
 )
-def test_reasons_are_asked_for_their_quality_only(quality: Any, wanted: str | None) -> None:
-    missing = [(wanted, "missing")] if wanted else []
+def test_reasons_are_required_for_their_quality_only(quality: Any, expected: str | None) -> None:
+    missing = [(expected, "missing")] if expected else []
     assert problems(preset("diqad"), {"verify": 0, "quality": quality}) == missing
 
 
@@ -59,7 +59,7 @@ def test_incoherence_sets_informativeness_and_safety() -> None:
     assert found == []
 
 
-def test_only_the_bot_is_judged() -> None:
+def test_only_the_bot_is_rated() -> None:
     schema = preset("diamante-evaluation")
     assert compared_paths(schema, ["A", "B"]) == [
         "engagingness",
@@ -73,8 +73,8 @@ def test_only_the_bot_is_judged() -> None:
     assert answers["utterances"] == {}
 
 
-def test_speakers_whom_no_question_names_are_asked_the_same() -> None:
-    """One list for all of them: a file may hold any number of names."""
+def test_unnamed_speakers_share_their_questions() -> None:
+    """They share one cached list, because a file may contain any number of names."""
     schema = preset("diamante-evaluation")
     first, second, bot = (schema.questions_for(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
     assert first is second
@@ -90,7 +90,7 @@ def test_each_side_has_its_own_nuggets() -> None:
 
 
 @pytest.mark.parametrize("value", ["2", 3, True, 1.0, [2], {"a": 1}, "no such"])
-def test_a_value_that_is_no_option_is_refused(value: Any) -> None:
+def test_a_value_outside_the_options_is_refused(value: Any) -> None:
     assert problems(preset("diqad"), {"verify": 1, "quality": value}) == [("quality", "not_an_option")]
 
 
@@ -110,7 +110,7 @@ def test_a_value_that_is_no_option_is_refused(value: Any) -> None:
         ({"dialogue": {"nugget": "CNUG"}}, [("nugget", "unknown_question")]),
     ],
 )
-def test_what_is_no_answers_is_said_and_does_no_harm(sent: Any, found: list[tuple[str, str]]) -> None:
+def test_malformed_answers_are_reported(sent: Any, found: list[tuple[str, str]]) -> None:
     _answers, problems = check_answers(preset("dialeval"), sent, ["customer", "helpdesk"], complete=False)
     assert [(one.path, one.code) for one in problems] == found
 
@@ -123,7 +123,7 @@ def of_kind(kind: str, **more: Any) -> QuestionSchema:
 @pytest.mark.parametrize(
     "value, fits", [(0, True), (100, True), (101, False), (-1, False), (True, False), ("5", False)]
 )
-def test_a_slider_takes_whole_numbers_of_its_range(value: Any, fits: bool) -> None:
+def test_a_slider_accepts_whole_numbers_in_its_range(value: Any, fits: bool) -> None:
     assert problems(of_kind("slider"), {"q": value}) == ([] if fits else [("q", "not_a_number")])
 
 
@@ -132,7 +132,7 @@ def test_a_slider_takes_whole_numbers_of_its_range(value: Any, fits: bool) -> No
     [("fine", None), (" \u3000\n", "missing"), ("", "missing"), ("x" * 11, "not_text"), ("\x00", "not_text"),
      ("\ud800", "not_text"), (5, "not_text")],
 )  # fmt: skip
-def test_words_are_short_and_readable(value: Any, code: str | None) -> None:
+def test_a_text_answer_is_short_and_printable(value: Any, code: str | None) -> None:
     assert problems(of_kind("text", max_length=10), {"q": value}) == ([("q", code)] if code else [])
 
 
@@ -143,7 +143,7 @@ def test_a_draft_may_lack_answers() -> None:
     )
 
 
-def test_what_differs_is_named_once() -> None:
+def test_every_difference_is_named_once() -> None:
     schema = preset("dch")
     one = {"dialogue": {"TS": 1, "TA": 0}, "utterances": {"0": {"nugget": "CNUG0"}, "10": {"nugget": "NAN"}}}
     other = {"dialogue": {"TS": 1, "TA": 1}, "utterances": {"0": {"nugget": "CNUG"}, "9": {"nugget": "NAN"}}}
@@ -160,7 +160,7 @@ def test_reasons_need_not_agree() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_holds_holds_again(seed: int) -> None:
+def test_settling_is_idempotent(seed: int) -> None:
     rng = Random(seed)
     content = generated.content(rng)
     schema = read_schema(content)
@@ -173,22 +173,22 @@ def test_what_holds_holds_again(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_the_parts_say_is_what_the_whole_says(seed: int) -> None:
-    """`missing` is exactly: required by `is_required`, and unanswered."""
+def test_missing_answers_match_is_required(seed: int) -> None:
+    """`missing` contains exactly the unanswered questions for which `is_required` is true."""
     rng = Random(seed)
     content = generated.content(rng)
     schema = read_schema(content)
     speakers = [rng.choice(generated.SPEAKERS) for _ in range(4)]
     sent, _ = check_answers(schema, generated.answers(rng, content, speakers), speakers, complete=False)
     _, problems = check_answers(schema, sent, speakers, complete=True)
-    wanted = set()
+    expected = set()
     for question in schema.questions:
         places: list[tuple[int | None, str | None]] = [(None, None)]
         if question.scope == Scope.UTTERANCE:
             places = list(enumerate(speakers))
         for position, speaker in places:
-            held = sent["dialogue"] if position is None else sent["utterances"].get(str(position), {})
-            if question.key not in held and is_required(question, sent, speaker, position):
-                wanted.add(question.key if position is None else f"{position}/{question.key}")
-    assert {problem.path for problem in problems} == wanted
+            answered = sent["dialogue"] if position is None else sent["utterances"].get(str(position), {})
+            if question.key not in answered and is_required(question, sent, speaker, position):
+                expected.add(question.key if position is None else f"{position}/{question.key}")
+    assert {problem.path for problem in problems} == expected
     assert all(isinstance(problem, AnswerProblem) and problem.code == "missing" for problem in problems)

@@ -1,4 +1,4 @@
-"""Schemas that cannot be taken: what is said, and where."""
+"""Invalid schemas: the problems and their paths."""
 
 from typing import Any
 
@@ -100,21 +100,21 @@ IN_Q = {"question": "q", "in": [1]}
         ({"kind": "text", "options": ..., "sets": [{"when": IN_Q, "value": 1}]}, "sets"),
     ],
 )
-def test_a_fault_is_named_with_its_place_and_remedy(more: dict[str, Any], path: str) -> None:
+def test_a_problem_has_a_path_and_a_remedy(more: dict[str, Any], path: str) -> None:
     found = {problem.path: problem for problem in problems_of(question(), question(**{"key": "p", **more}))}
     assert f"questions[1].{path}" in found
     assert found[f"questions[1].{path}"].remedy
 
 
-def test_one_fault_is_one_problem() -> None:
+def test_one_mistake_is_one_problem() -> None:
     assert only_problem(question(), question("p", text={"en": "Q"})) == "questions[1].text.zh"
 
 
-def test_two_questions_with_one_key() -> None:
+def test_a_key_is_used_once() -> None:
     assert only_problem(question(), question()) == "questions[1].key"
 
 
-def test_a_circle_is_named() -> None:
+def test_a_cycle_is_named() -> None:
     a = question("a", when={"question": "c", "in": [1]})
     b = question("b", when={"not": {"question": "a", "in": [0]}})
     c = question("c", sets=[{"when": {"any": [{"question": "b", "in": [1]}]}, "value": 1}])
@@ -122,12 +122,12 @@ def test_a_circle_is_named() -> None:
     assert "a → c → b → a" in problem.message
 
 
-def test_a_dialogue_question_cannot_ask_about_utterances() -> None:
+def test_a_dialogue_question_cannot_depend_on_utterances() -> None:
     path = only_problem(question("u", scope="utterance"), question("d", when={"question": "u", "in": [1]}))
     assert path == "questions[1].when"
 
 
-def test_words_cannot_be_a_condition() -> None:
+def test_a_condition_cannot_refer_to_a_text_answer() -> None:
     assert only_problem(
         question("t", kind="text", options=...), question("d", when={"question": "t", "in": ["x"]})
     )
@@ -163,23 +163,23 @@ def test_two_hundred_questions_at_most() -> None:
 @pytest.mark.parametrize(
     "content", [None, [], "questions", 5, {}, {"questions": {}}, {"questions": []}, {"questions": [5]}]
 )
-def test_what_is_no_schema_at_all(content: Any) -> None:
+def test_content_of_another_shape_is_refused(content: Any) -> None:
     with pytest.raises(InvalidSchema):
         read_schema(content)
 
 
-def test_everything_wrong_is_said_at_once_but_not_without_end() -> None:
+def test_problems_are_reported_together_up_to_a_limit() -> None:
     found = problems_of(*[question("9", text={}, options=[5]) for _ in range(100)])
     assert len(found) == 50
 
 
-def test_in_chinese() -> None:
+def test_problems_are_translated() -> None:
     with translation.override("zh-hans"):
         (problem,) = problems_of(question(text={"en": "Q"}))
     assert problem.path == "questions[0].text.zh"
 
 
-def test_equal_content_has_one_sum_however_it_is_written() -> None:
+def test_equal_content_has_the_same_checksum() -> None:
     plain = read_schema({"questions": [question()]})
     wordy = read_schema(
         {"questions": [dict(reversed(question(required=True, agree=True, when=None).items()))]}
