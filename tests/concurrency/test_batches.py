@@ -33,7 +33,7 @@ from common.refusals import Refusal
 from projects.models import Membership, Project, Role
 from tests.annotation.batch_review.conftest import diqad_answers
 from tests.annotation.conftest import imported
-from tests.concurrency.test_labels import at_once, is_waited_for
+from tests.concurrency.test_labels import has_waiter, run_concurrently
 from tests.processes import database_url, wait_until
 from tests.sizes import RACES
 
@@ -92,14 +92,14 @@ def run_during(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]
         with transaction.atomic():
             result = first()
             done.set()
-            wait_until(is_waited_for, 30, "the second one to wait")
+            wait_until(has_waiter, 30, "the second one to wait")
             return result
 
     def run_second() -> Any:
         assert done.wait(30)
         return second()
 
-    return at_once(run_first, run_second)
+    return run_concurrently(run_first, run_second)
 
 
 def plan_dialogues(project: Project, dialogues: int) -> User:
@@ -189,7 +189,7 @@ def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
         with transaction.atomic():
             mine.get(pk=first.pk)
             taken.set()
-            wait_until(is_waited_for, 30, "the return's wait")
+            wait_until(has_waiter, 30, "the return's wait")
             return mine.get(pk=second.pk).pk
 
     def returns() -> None:
@@ -197,14 +197,14 @@ def test_two_returns_lock_workloads_in_one_order(project: Project) -> None:
         with transaction.atomic():
             subtract_withdrawn(row)
 
-    assert at_once(locks_both, returns) == [second.pk, None]
+    assert run_concurrently(locks_both, returns) == [second.pk, None]
 
 
 def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> None:
     anna = member(project, "anna", Role.ANNOTATOR)
     for _race in range(RACES):
         row, held = labelled_round(project)
-        done = at_once(
+        done = run_concurrently(
             partial(seal_round, actor=None, round_id=row.pk), *(partial(send, anna, one, 1) for one in held)
         )
         assert refusal_codes(done) <= {"sealed"}
@@ -220,7 +220,7 @@ def test_two_controllers_draw_one_sample(project: Project) -> None:
     for _race in range(RACES):
         row, _held = labelled_round(project)
         seal_round(actor=None, round_id=row.pk)
-        done = at_once(
+        done = run_concurrently(
             *(
                 partial(draw_sample, controller=one, round_id=row.pk, sample_id=uuid4())
                 for one in (carla, chris)
@@ -237,7 +237,7 @@ def test_two_controllers_judge_one_dialogue_once(project: Project) -> None:
     sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
     for item in SampleItem.objects.filter(sample=sample):
         sent = [SentJudgement(id=uuid4(), answers=diqad_answers(quality)) for quality in (2, 1)]
-        done = at_once(
+        done = run_concurrently(
             partial(judge, controller=carla, item_id=item.pk, sent=sent[0]),
             partial(judge, controller=chris, item_id=item.pk, sent=sent[1]),
         )
@@ -257,7 +257,7 @@ def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool
             sent = SentJudgement(id=uuid4(), answers=diqad_answers(2 if right else 1))
             judge(controller=carla, item_id=item.pk, sent=sent)
         last = SentJudgement(id=uuid4(), answers=diqad_answers(2 if right else 1))
-        done = at_once(
+        done = run_concurrently(
             partial(judge, controller=carla, item_id=items[-1].pk, sent=last),
             partial(accept_round, controller=carla, round_id=row.pk, decision_id=uuid4()),
             partial(return_round, controller=chris, round_id=row.pk, decision_id=uuid4(), reason="No."),

@@ -21,7 +21,7 @@ from preference.registry.selectors.trained_models import current_model
 from preference.registry.services.promotion import promote_model, roll_back
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_generator
-from tests.concurrency.test_labels import at_once
+from tests.concurrency.test_labels import run_concurrently
 from tests.conftest import Starts
 from tests.preference.learning import generator_of, trained_model
 from tests.processes import wait_until
@@ -55,7 +55,7 @@ def promote(project: Project, model: RegisteredModel, expected: str | None) -> P
 
 def test_of_many_who_promote_at_once_one_wins(project: Project) -> None:
     made = models(project, 6)
-    results = at_once(*(partial(promote, project, model, "scripted") for model in made))
+    results = run_concurrently(*(partial(promote, project, model, "scripted") for model in made))
     won = [result for result in results if isinstance(result, Promotion)]
     lost = [result for result in results if isinstance(result, Refusal)]
     assert (len(won), len(lost)) == (1, 5), results
@@ -71,7 +71,7 @@ def test_of_many_who_take_back_at_once_one_wins(project: Project) -> None:
     promote(project, first, "scripted")
     promote(project, second, first.slug)
     back = partial(roll_back, project=project, actor=None, expected_current=second.slug)
-    results = at_once(*(partial(back, promotion_id=uuid4()) for _person in range(5)))
+    results = run_concurrently(*(partial(back, promotion_id=uuid4()) for _person in range(5)))
     assert sum(isinstance(result, Promotion) for result in results) == 1, results
     now = current_model(project)
     assert now is not None
@@ -82,7 +82,7 @@ def test_the_same_promotion_sent_at_once_is_one(project: Project) -> None:
     (model,) = models(project, 1)
     number = uuid4()
     again = partial(promote_model, promotion_id=number, model=model, project=project, actor=None)
-    results = at_once(*(partial(again, expected_current="scripted") for _time in range(4)))
+    results = run_concurrently(*(partial(again, expected_current="scripted") for _time in range(4)))
     assert {result.pk for result in results} == {number}
     assert Promotion.objects.count() == 1
 

@@ -16,7 +16,7 @@ from annotation.expert_review.services import claim_next_review, submit_verdict
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Membership, Project, Role
-from tests.concurrency.test_labels import at_once
+from tests.concurrency.test_labels import run_concurrently
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -56,7 +56,7 @@ def while_referred_to(row: models.Model, act: Callable[[], Any]) -> Any:
         finally:
             done.set()
 
-    in_time, made = at_once(refers, acts)
+    in_time, made = run_concurrently(refers, acts)
     assert in_time is True, in_time or "it waited until the other one had ended"
     assert not isinstance(made, Exception), made
     return made

@@ -20,7 +20,7 @@ from projects.services import set_member
 from tests.annotation.batch_review.conftest import diqad_answers, judge_all, judge_item, sample_items
 
 BATCH = "/p/quality/batches/1/"
-HIDDEN = "You may be the one who judges it"
+HIDDEN = "You may have to judge this dialogue"
 
 
 def dialogue(client: Client, reader: User, item: SampleItem) -> str:

@@ -39,7 +39,7 @@ def test_reasons_of_another_quality_are_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    "quality, wanted", [(1, "reasons_1"), (0, "reasons_0"), (2, None), (-1, None), ("phone", None)]
+    "quality, expected", [(1, "reasons_1"), (0, "reasons_0"), (2, None), (-1, None), ("phone", None)]
 )
 def test_reasons_are_required_for_their_quality_only(quality: Any, expected: str | None) -> None:
     missing = [(expected, "missing")] if expected else []
