@@ -27,7 +27,7 @@ OF_ROLE = {
     Nugget.TRIGGER: "c4",
     Nugget.REGULAR: "c1",
     Nugget.GOAL: "c3",
-}  # as static/js/labelling/questions.js draws them
+}  # as static/js/labelling/questions/ draws them
 
 Places = Mapping[str, Mapping[str, Any]]
 
@@ -227,7 +227,7 @@ def _differ(values: Sequence[Any]) -> bool:
 
 
 def _piece(label_at: Callable[[int], Any], speakers: Sequence[str], position: int) -> str:
-    """Which piece of a run's bracket stands at a position (questions.js: pieceAt)."""
+    """Which piece of a run's bracket stands at a position (questions/nuggets.js: pieceAt)."""
 
     def joins(other: int) -> bool:
         is_there = 0 <= other < len(speakers) and speakers[other] == speakers[position]

@@ -18,7 +18,7 @@ from annotation.project_setup.presets.registry import PRESETS
 from tests.annotation.labelling.schema import generated
 
 CASES = 800
-MODULE = Path(settings.BASE_DIR, "frontend/static/js/labelling/schema.js")
+MODULE = Path(settings.BASE_DIR, "frontend/static/js/labelling/schema_rules.js")
 RUN = """async ([source, cases]) => {
     const { Rules } = await import(source);
     return cases.map(({ content, speakers, answers }) => {

@@ -23,19 +23,12 @@ from annotation.tasks.selectors.queue import Today, today_of
 from annotation.tasks.services import assignment as holding
 from dialogues.models import ReviewState
 from frontend.pages import signed_in
+from frontend.script_modules import loaded_on_need, preloaded
 from projects.models import DialogueLanguage, Project, Protocol
 
 TOPICS_SENT = 60
 CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
-AT_ONCE = [
-    "js/shared/api.js",
-    "js/authoring/candidates.js",
-    "js/authoring/composer.js",
-    "js/shared/conversation.js",
-    "js/shared/drafts.js",
-    "js/shared/messages.js",
-]
-ON_NEED = ["js/authoring/ending.js", "js/shared/keeping.js", "js/shared/theme.js", "js/shared/toast.js"]
+SCRIPT = "js/authoring/authoring.js"
 
 
 @login_required
@@ -60,7 +53,8 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "dialogue_lang": lang_of(assignment.project),
         "draft": draft.get("text", ""),
         "verdicts": deciding_verdicts_on(assignment.dialogue) if decision_on(assignment) else [],
-        "modules": AT_ONCE,
+        "script": SCRIPT,
+        "modules": preloaded(SCRIPT),
         "data": data_of(user, assignment, shown, today),
     }
     return render(request, "authoring/workbench.html", context)
@@ -77,7 +71,7 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
         "closed": assignment.state in CLOSED,
         "today": {"finished": today.finished, "goal": today.goal},
         "decision": decision_on(assignment),
-        "files": [static(name) for name in ON_NEED],
+        "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "queue": reverse("queue", args=[slug]),
             "workbench": reverse("workbench", args=[slug, 0]),
@@ -87,7 +81,7 @@ def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: To
 
 
 def round_words(assignment: Assignment, rounds: int) -> str:
-    """The heading until static/js/shared/conversation.js, which says the same, has run."""
+    """The heading until static/js/authoring/conversation.js, which says the same, has run."""
     if assignment.state in CLOSED:
         return ngettext("{n} round", "{n} rounds", rounds).format(n=rounds)
     return _("Round {n} of {needed}").format(n=rounds + 1, needed=assignment.project.authoring.min_rounds)

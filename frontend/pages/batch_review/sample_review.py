@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.templatetags.static import static
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -22,20 +21,11 @@ from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound
 from frontend.pages import signed_in
+from frontend.script_modules import preloaded
 from projects.roles import Capability
 
 READY = 3  # dialogues that the page begins with: one to judge, two that lie ready
-MODULES = [
-    *(
-        "js/shared/api.js",
-        "js/shared/conversation.js",
-        "js/shared/messages.js",
-        "js/batch_review/judgements.js",
-        "js/labelling/questions.js",
-        "js/labelling/schema.js",
-    ),
-    "js/batch_review/sample_progress.js",
-]
+SCRIPT = "js/batch_review/sample_review.js"
 
 
 @login_required
@@ -59,7 +49,8 @@ def sample(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "batch": latest.batch,
         "round": latest,
         "batch_url": reverse("batch", args=[slug, number]),
-        "modules": [static(name) for name in MODULES],
+        "script": SCRIPT,
+        "modules": preloaded(SCRIPT),
         "longest": MAX_REASON,
         "data": data_of(user, drawn),
     }

@@ -1,4 +1,4 @@
-"""The labelling workbench: dialogues and the questions of a schema. static/js/labelling/labelling.js runs it over the
+"""The labelling workbench: dialogues and the questions of a schema. static/js/labelling/workbench.js runs it over the
 REST API. Opened without a dialogue, the script claims the next one."""
 
 from time import time
@@ -21,18 +21,12 @@ from annotation.tasks.models.work import Assignment, AssignmentState, Task, Task
 from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
 from annotation.tasks.selectors.queue import today_of
 from frontend.pages import signed_in
+from frontend.script_modules import loaded_on_need, preloaded
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
 
-AT_ONCE = [
-    "js/shared/api.js",
-    "js/shared/drafts.js",
-    "js/shared/messages.js",
-    "js/labelling/questions.js",
-    "js/labelling/schema.js",
-]
-ON_NEED = ["js/shared/conversation.js", "js/shared/leaving.js", "js/shared/theme.js", "js/shared/toast.js"]
+SCRIPT = "js/labelling/workbench.js"
 
 
 @login_required
@@ -67,7 +61,8 @@ def _render(
 ) -> HttpResponse:
     context = {
         "project": project,
-        "modules": AT_ONCE,
+        "script": SCRIPT,
+        "modules": preloaded(SCRIPT),
         "longest_note": MAX_NOTE,
         "skip_reasons": skip_reasons(),
         "data": data_of(user, project, assignment),
@@ -76,7 +71,7 @@ def _render(
 
 
 def data_of(user: User, project: Project, assignment: Assignment | None) -> dict[str, Any]:
-    """What static/js/labelling/labelling.js begins with."""
+    """What static/js/labelling/workbench.js begins with."""
     today = today_of(user, project)
     schema = project.labelling.schema
     return {
@@ -87,7 +82,7 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
         "today": {"finished": today.finished, "goal": today.goal},
         "done": submitted_by(user, project),
         "of": dialogues_for_one(project.labelling),
-        "files": [static(name) for name in ON_NEED],
+        "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "bench": reverse("label", args=[project.slug, 0]),
             "next": reverse("label_next", args=[project.slug]),

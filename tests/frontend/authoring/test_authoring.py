@@ -4,13 +4,11 @@ import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.contrib.staticfiles import finders
 from django.test import Client
 
 from accounts.models import User
@@ -21,10 +19,8 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState
 from annotation.tasks.services.assignment import release
 from dialogues.models import Dialogue
-from frontend.pages.authoring.authoring import AT_ONCE, ON_NEED
 from projects.models import DialogueLanguage
 
-SCRIPTS = Path(__file__).resolve().parents[3] / "frontend" / "static" / "js"
 OPENING = "My cat sheds all over the sofa."
 
 
@@ -157,18 +153,6 @@ def test_resume_takes_given_back_work_up_again(
     assert answer.headers["Location"] == address(anns_assignment)
     anns_assignment.refresh_from_db()
     assert anns_assignment.state == AssignmentState.ACTIVE
-
-
-def test_every_module_that_is_named_exists_and_every_import_is_preloaded() -> None:
-    for name in [*AT_ONCE, *ON_NEED]:
-        assert finders.find(name), name
-    others = {"js/authoring/authoring.js", "js/shared/outbox.js", "js/shared/shortcuts.js"}
-    known = {(SCRIPTS.parent / name).resolve() for name in [*AT_ONCE, *ON_NEED, *others]}
-    for name in [*AT_ONCE, "js/authoring/authoring.js"]:
-        script = SCRIPTS.parent / name
-        source = re.sub(r"/\*.*?\*/", "", script.read_text(), flags=re.DOTALL)
-        imported = re.findall(r'(?:from|import\() ?"(\.[\w./]+)"', source)
-        assert {(script.parent / path).resolve() for path in imported} <= known
 
 
 def test_the_service_worker_is_served_for_the_whole_site_and_never_from_a_cache(client: Client) -> None:

@@ -6,13 +6,16 @@
  */
 
 import { call, clock, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
-import { byId, Conversation, note, speakerOf } from "../shared/conversation.js";
 import { aside, Drafts, setAside } from "../shared/drafts.js";
+import { byId, closePopover } from "../shared/elements.js";
 import { format, gettext, ngettext } from "../shared/messages.js";
+import { showNotice } from "../shared/notices.js";
+import { keepPage } from "../shared/offline_pages.js";
 import * as outbox from "../shared/outbox.js";
 import { isComposing, isTyping } from "../shared/shortcuts.js";
 import { Candidates } from "./candidates.js";
 import { Activity, Composer } from "./composer.js";
+import { Conversation, speakerOf } from "./conversation.js";
 
 const AHEAD_PICKED_MS = 150;
 const AHEAD_TYPED_MS = 600;
@@ -52,7 +55,7 @@ const data = JSON.parse(byId("workbench").textContent ?? "");
 /** @type {{ id: number, project: string, state: string, lease_until: string, touched_at: string }} */
 let assignment = data.assignment;
 const { settings } = data.assignment;
-/** @type {import("../shared/conversation.js").Utterance[]} */
+/** @type {import("./conversation.js").Utterance[]} */
 let turns = data.assignment.dialogue.utterances;
 let isOpen = !data.closed;
 let sentAt = Number.NEGATIVE_INFINITY;
@@ -114,8 +117,8 @@ const bench = {
   sayError,
   leave: setAssignment,
 };
-const ending = () => import("./ending.js");
-const keeping = () => import("../shared/keeping.js");
+const leavingDialogs = () => import("./leaving_dialogs.js");
+const setAsideModule = () => import("./set_aside.js");
 /** @param {string} text */
 const say = async (text) => (await import("../shared/toast.js")).toast(text);
 
@@ -141,13 +144,13 @@ function showToday({ finished, goal }) {
 /** @param {unknown} error  @param {string} [cause] */
 function sayError(error, cause = "error") {
   if (error instanceof Problem)
-    note(cause, {
+    showNotice(cause, {
       tone: "bad",
       text: error.message || gettext("That did not work. Nothing was changed."),
       remedy: error.remedy,
     });
   else
-    note(cause, {
+    showNotice(cause, {
       tone: "warn",
       text: gettext("No connection."),
       remedy: gettext("That did not work. Nothing was changed."),
@@ -158,17 +161,18 @@ function showState() {
   const when = clock(assignment.lease_until);
   const { state } = assignment;
   isOpen = state === "active" || state === "saved" || state === "expired";
-  note("state", null);
+  showNotice("state", null);
   if (state === "active") return;
   // What experts have judged or are reading cannot be taken back.
   const said = (state === "submitted" && data.decision) || state;
   const text = format(STATES[said].text, { when });
-  const run = () => void ending().then(({ takeUp }) => takeUp(bench, state === "submitted" ? "take-back" : "resume"));
+  const run = () =>
+    void leavingDialogs().then(({ takeUp }) => takeUp(bench, state === "submitted" ? "take-back" : "resume"));
   const actions =
     isOpen || said !== state
       ? []
       : [{ label: state === "submitted" ? gettext("Take it back") : gettext("Take it up again"), run }];
-  note("state", { tone: "", text, remedy: STATES[said].remedy, actions });
+  showNotice("state", { tone: "", text, remedy: STATES[said].remedy, actions });
 }
 
 /** A turn that this browser has sent off and the server has not confirmed. @param {number} position */
@@ -180,7 +184,7 @@ const pendingTurn = (position, /** @type {string} */ text, /** @type {string} */
 /** @param {string[]} texts  words that must stay within reach */
 async function putAside(texts) {
   setAside(assignment.id, [...aside(assignment.id), ...texts.filter((text) => text.trim())]);
-  if (aside(assignment.id).length > 0) (await keeping()).showAside(bench);
+  if (aside(assignment.id).length > 0) (await setAsideModule()).showAside(bench);
 }
 
 // ---- writing ---------------------------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ async function submit() {
   sentAt = performance.now();
   begin({ forget: true });
   conversation.toEnd();
-  note("conflict", null);
+  showNotice("conflict", null);
   drafts.held = true; // until the outbox has the words, this browser's copy keeps them
   try {
     await enqueue({ id, kind: "turn", position, text, sent });
@@ -260,7 +264,7 @@ function begin({ text = "", source = null, forget = false } = {}) {
 }
 
 function sayOffline() {
-  note("connection", {
+  showNotice("connection", {
     tone: "warn",
     text: gettext("No connection."),
     remedy: gettext("Go on writing: everything is kept in this browser and sent, in order, when it is back."),
@@ -276,7 +280,7 @@ function showWaiting() {
   if (!isBusy()) return;
   if (turns.at(-1)?.isPending) candidates.showUnsent();
   if (outbox.isVolatile())
-    note("volatile", {
+    showNotice("volatile", {
       tone: "warn",
       text: gettext("This browser cannot keep unsent turns on disk."),
       remedy: gettext("Keep this tab open until everything is sent."),
@@ -316,15 +320,15 @@ function onOutbox(event) {
     return;
   }
   if (event.item.assignment !== assignment.id) return;
-  if (event.kind === "stored") onStored(event.item, event.answer);
-  else if (event.kind === "undone") onUndone(event.item, event.answer);
+  if (event.kind === "stored" && event.item.kind === "undo") onUndone(event.item, event.answer);
+  else if (event.kind === "stored") onStored(event.item, event.answer);
   else if (event.kind === "queued") onQueued(event.item);
   else if (event.kind === "refused") void onRefused();
 }
 
 /** @param {outbox.Item} item  @param {any} answer */
 function onStored({ position }, { turn, request, assignment: now }) {
-  for (const cause of ["connection", "signed-out", "refused", "error"]) note(cause, null);
+  for (const cause of ["connection", "signed-out", "refused", "error"]) showNotice(cause, null);
   setAssignment(now);
   if (undone.has(turn.id)) return;
   const shown = turns.find((one) => one.turn_id === turn.id);
@@ -393,7 +397,7 @@ async function onRefused() {
     code === "written_elsewhere"
       ? gettext("Another tab or device wrote in this dialogue. This is what is stored now.")
       : refused.problem.remedy;
-  note("refused", {
+  showNotice("refused", {
     tone: "bad",
     text: message || gettext("A turn was not stored."),
     remedy,
@@ -405,7 +409,10 @@ async function onRefused() {
 
 function wayOut() {
   return [
-    { label: gettext("Take it up again"), run: () => void ending().then(({ takeUp }) => takeUp(bench, "resume")) },
+    {
+      label: gettext("Take it up again"),
+      run: () => void leavingDialogs().then(({ takeUp }) => takeUp(bench, "resume")),
+    },
     { label: gettext("To the queue"), run: () => location.assign(data.urls.queue) },
   ];
 }
@@ -413,7 +420,7 @@ function wayOut() {
 function saySignedOut() {
   const login = `${data.urls.login}?next=${encodeURIComponent(location.pathname)}`;
   const actions = [{ label: gettext("Sign in"), run: () => location.assign(login) }];
-  note("signed-out", {
+  showNotice("signed-out", {
     tone: "warn",
     text: gettext("You are signed out."),
     remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
@@ -480,7 +487,7 @@ async function takeSource() {
 /** @param {import("../shared/drafts.js").Stored} theirs */
 async function chooseDraft(theirs) {
   const choice = { keepMine: () => drafts.keepMine(theirs.version), takeTheirs: () => void takeTheirs(theirs) };
-  (await keeping()).chooseDraft(bench, theirs.text, choice);
+  (await setAsideModule()).chooseDraft(bench, theirs.text, choice);
 }
 
 /** @param {import("../shared/drafts.js").Stored} theirs */
@@ -493,12 +500,6 @@ async function takeTheirs(theirs) {
 }
 
 // ---- keys and controls -----------------------------------------------------------------------------------------------
-
-function closePopover() {
-  const open = document.querySelector(":popover-open");
-  if (open instanceof HTMLElement) open.hidePopover();
-  return open !== null;
-}
 
 /** Digits pick from anywhere but a field, with Alt from there too; the input has its own rule. @param {KeyboardEvent} event */
 function onDigit(event) {
@@ -515,7 +516,7 @@ function onDigit(event) {
 /** @param {Leaving} how */
 async function leave(how) {
   try {
-    await (await ending())[how](bench);
+    await (await leavingDialogs())[how](bench);
   } catch (error) {
     sayError(error);
   }
@@ -556,7 +557,7 @@ function wire() {
   addEventListener("pagehide", () => drafts.keep());
   addEventListener("offline", sayOffline);
   addEventListener("online", () => {
-    note("connection", null);
+    showNotice("connection", null);
     if (!isBusy() && candidates.areUnknown) void reload({ quiet: true });
   });
   outbox.listen(onOutbox);
@@ -575,7 +576,7 @@ function holdLease() {
         if (isActive) setAssignment(await call("POST", `/assignments/${assignment.id}/renew/`, {}));
       } catch (error) {
         if (error instanceof Problem && !isPassing(error) && !isSignedOut(error)) {
-          note("refused", { tone: "bad", text: error.message, remedy: error.remedy, actions: wayOut() });
+          showNotice("refused", { tone: "bad", text: error.message, remedy: error.remedy, actions: wayOut() });
         }
       }
       holdLease();
@@ -608,7 +609,7 @@ async function start() {
   else if (confirmed.length > 0) await reload({ quiet: true });
   showWaiting();
   holdLease();
-  void outbox.keepPage(data.files).catch(() => undefined);
+  void keepPage(data.files).catch(() => undefined);
 }
 
 /** The words of this turn: this browser's, the server's, or a choice between them. */

@@ -1,7 +1,7 @@
 // @ts-check
 /** How far a sample is: the strip of cells, the accuracy with its interval, and what verdict is still possible. */
 
-import { byId } from "../shared/conversation.js";
+import { byId } from "../shared/elements.js";
 import { format, gettext, ngettext } from "../shared/messages.js";
 
 /**

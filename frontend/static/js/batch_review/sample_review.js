@@ -3,541 +3,435 @@
  * The sample of a batch, one dialogue after another. Blind: the controller labels, sends, and then sees the annotators'
  * label beside it. Open: the label is there, and the controller agrees, or gives the right one and says why.
  *
- * What is judged waits in this tab until the server has it, in order; the next dialogues lie ready meanwhile.
+ * Judgements go through the outbox (shared/outbox.js), in order; the next dialogues lie ready meanwhile.
  */
-
-import { inWords, Questions } from "../labelling/questions.js";
-import { call, uuid } from "../shared/api.js";
-import { byId, note } from "../shared/conversation.js";
-import { format, gettext, ngettext } from "../shared/messages.js";
-import { isTyping } from "../shared/shortcuts.js";
-import { Judgements, keep, kept } from "./judgements.js";
-import { drawStanding, drawStrip, outlook } from "./sample_progress.js";
+import { questionCommands, wireCommands } from "../labelling/keys.js";
+import { Questions } from "../labelling/questions/questions.js";
+import { call, isSignedOut, Problem, uuid } from "../shared/api.js";
+import { byId } from "../shared/elements.js";
+import { gettext } from "../shared/messages.js";
+import { showNotice } from "../shared/notices.js";
+import * as outbox from "../shared/outbox.js";
+import { disagreements, isSameAsLabel, valueAt } from "./answer_comparison.js";
+import { SampleState } from "./sample_state.js";
+import { SampleView } from "./sample_view.js";
 
 /**
- * @typedef {import("../labelling/questions.js").Answers} Answers
- * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
- * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
- *   utterances: import("../labelling/questions.js").Utterance[], judgement: Judgement | null }} Item
- * @typedef {import("./judgements.js").Entry} Entry
- * @typedef {"choose" | "answer" | "sent" | "told" | "loading" | "end"} Stage
- *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; told: it is shown
+ * @typedef {import("./sample_state.js").Answers} Answers
+ * @typedef {import("./sample_state.js").Item} Item
  */
 
 const READY = 3;
+const MAX_HELD = 20;
 const LONGEST_MS = 3_600_000;
 const JUST_SHOWN_MS = 250; // a key pressed twice must not judge a dialogue that nobody has seen
-const WIDE = matchMedia("(width >= 80rem)");
 
-const data = JSON.parse(byId("workbench").textContent ?? "");
-const { urls, isBlind } = data;
-const form = /** @type {HTMLFormElement} */ (byId("sending"));
-const reason = /** @type {HTMLTextAreaElement} */ (byId("reason"));
-// By person too: whoever signs in next in this tab must not send what another one judged.
-const keptAs = `lapidary-sample:${data.sample}:${data.me}`;
-
-/** @type {import("./sample_progress.js").Progress} */
-let progress = data.progress;
-/** @type {Item[]} what is to be judged, the first of them first */
-let queue = data.items;
-/** @type {number[]} what was judged, the last one last */
-const mine = data.mine;
-/** @type {Map<number, Item>} what was judged on this page */
-const judged = new Map();
-/** @type {Item | null} */
-let item = null;
-/** @type {Stage} */
-let stage = "loading";
-let shownAt = 0;
-
-const judgements = new Judgements({
-  keptAs,
-  login: urls.login,
-  asks: () => ({ next: Math.max(0, READY - queue.length), held: queue.map(({ id }) => id) }),
-  onStored: settled,
-  onRefused: refused,
-  onQuiet: () => stage === "loading" && showNext(),
-});
-queue = queue.filter(({ id }) => !judgements.has(id));
-
-function keepDraft() {
-  if (stage === "answer" && item && !item.judgement) {
-    keep(keptAs, "draft", { item: item.id, answers: questions.answers, reason: reason.value });
-  }
-}
-
-// ---- the questions ---------------------------------------------------------------------------------------------------
-
-const questions = new Questions({
-  turns: byId("turns"),
-  panel: byId("questions"),
-  decided: gettext("differs"),
-  onChange: keepDraft,
-  onActive: (slot) => {
-    byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null);
-    if (slot && stage !== "answer") questions.activate(null); // closed questions take no keys: y and n are the page's
-  },
-  onDone: () => byId("send").focus({ preventScroll: true }),
-});
-
-/** @param {number} version  @param {string} key */
-function questionOf(version, key) {
-  const asked = /** @type {import("../labelling/questions.js").Question[]} */ (data.schemas[version]?.questions ?? []);
-  return asked.find((question) => question.key === key);
-}
-
-/** @param {Answers} answers  @param {string} path */
-function valueAt(answers, path) {
-  const [key, position] = path.split("/").reverse();
-  return position === undefined ? answers.dialogue[key] : answers.utterances[position]?.[key];
-}
-
-/** @param {Item} of  @param {Answers} answers  @param {string} path */
-function said(of, answers, path) {
-  const question = questionOf(of.schema, path.split("/").at(-1) ?? "");
-  const value = valueAt(answers, path);
-  return question ? inWords(question, value, gettext("not answered")) : String(value ?? gettext("not answered"));
-}
-
-/** What two people answered differently, as paths. @param {Answers} one  @param {Answers} other */
-function differing(one, other) {
-  const paths = new Set();
-  for (const { dialogue, utterances } of [one, other]) {
-    for (const key of Object.keys(dialogue)) paths.add(key);
-    for (const [at, given] of Object.entries(utterances))
-      for (const key of Object.keys(given)) paths.add(`${at}/${key}`);
-  }
-  return [...paths].filter((path) => JSON.stringify(valueAt(one, path)) !== JSON.stringify(valueAt(other, path)));
-}
-
-/** Where one question is checked, what only one of them was asked, or answered, is no disagreement. @param {Answers} own  @param {Answers} label */
-function disagreements(own, label) {
-  const paths = differing(own, label);
-  const isAnswered = (/** @type {string} */ path) =>
-    [own, label].every((answers) => valueAt(answers, path) !== undefined);
-  return data.question ? paths.filter(isAnswered) : paths;
-}
-
-/** Whether the answers say what the label says, where that is checked. @param {Answers} answers  @param {Answers} label */
-function isSame(answers, label) {
-  const paths = differing(answers, label);
-  return data.question ? !paths.includes(data.question) : paths.length === 0;
-}
-
-/** A class of labels in words; "" where there are none. @param {string} label */
-function named(label) {
-  for (const version of Object.keys(data.schemas).reverse()) {
-    const question = questionOf(Number(version), data.question);
-    const option = question?.options?.find(({ value }) => String(value) === label);
-    if (question && option) return inWords(question, option.value, label);
-  }
-  return data.question ? label : "";
-}
-
-// ---- what is shown ---------------------------------------------------------------------------------------------------
-
-/** @param {Item} shown  @param {Answers | undefined} answers  @param {boolean} isOpen  @param {string[]} [differences] */
-function draw(shown, answers, isOpen, differences = []) {
-  const { label, judgement } = shown;
-  const rows = differences.map((path) => [
-    path,
-    [
-      {
-        words: said(shown, /** @type {Answers} */ (label), path),
-        by: gettext("label"),
-        value: valueAt(/** @type {Answers} */ (label), path) ?? null,
+class SampleReview {
+  /** @param {import("./sample_state.js").PageData} data */
+  constructor(data) {
+    this.state = new SampleState(data);
+    this.view = new SampleView(this.state);
+    this.questions = new Questions({
+      turns: byId("turns"),
+      panel: byId("questions"),
+      isComparison: true,
+      onChange: () => this.#keepDraft(),
+      onActive: (slot) => {
+        byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null);
+        // Closed questions take no keys: y and n are the page's.
+        if (slot && this.state.stage !== "answer") this.questions.activate(null);
       },
-      {
-        words: said(shown, /** @type {Judgement} */ (judgement).answers, path),
-        by: gettext("you"),
-        value: valueAt(/** @type {Judgement} */ (judgement).answers, path) ?? null,
-      },
-    ],
-  ]);
-  questions.show({
-    schema: data.schemas[shown.schema],
-    utterances: shown.utterances,
-    lang: shown.language,
-    answers,
-    isOpen,
-    differences,
-    spread: differences.length > 0 ? Object.fromEntries(rows) : null,
-  });
-}
-
-/** The buttons, words and fields of a stage. @param {Stage} next  @param {string} [task] */
-function enter(next, task = "") {
-  stage = next;
-  const isEnd = next === "end" || next === "loading";
-  for (const control of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-stage]"))) {
-    control.hidden = control.dataset.stage !== (next === "sent" ? "answer" : next);
+      onDone: () => byId("send").focus({ preventScroll: true }),
+    });
   }
-  /** @type {HTMLButtonElement} */ (byId("send")).disabled = next === "sent";
-  byId("cancel").hidden = next !== "answer" || !item?.label;
-  for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-judging]"))) {
-    part.hidden = isEnd;
+
+  #keepDraft() {
+    const { stage, item } = this.state;
+    if (stage !== "answer" || !item || item.judgement) return;
+    this.state.keepDraft({ item: item.id, answers: this.questions.answers, reason: this.view.reason.value });
   }
-  byId("end").hidden = !isEnd;
-  byId("again").hidden = true;
-  byId("told").hidden = next !== "told" && next !== "choose" && !(next === "answer" && item?.label && data.question);
-  /** @type {HTMLElement} */ (byId("why").querySelector(".optional")).hidden = isReasonNeeded();
-  byId("why").hidden = next === "choose" || (next === "told" && item?.judgement?.is_right === true && !reason.value);
-  byId("task").textContent = task;
-  byId("place").textContent =
-    item && !isEnd ? format(gettext("{n} of {of}"), { n: item.place + 1, of: progress.cells.length }) : "";
-  drawProgress();
-}
 
-/** Who disagrees with a label that they saw says why. */
-function isReasonNeeded() {
-  return !isBlind && item?.judgement === null;
-}
+  // ---- what is shown -----------------------------------------------------------------------------------------------
 
-function drawProgress() {
-  const { judged: all, right, sample } = progress.standing;
-  const label = format(gettext("{judged} of {all} judged: {right} right, {wrong} wrong"), {
-    judged: all,
-    all: sample,
-    right,
-    wrong: all - right,
-  });
-  drawStrip(progress.cells, stage === "end" ? null : (item?.place ?? null), label);
-  drawStanding(progress, named);
-}
-
-/** @param {"good" | "bad" | ""} tone  @param {string} verdict  @param {string} text */
-function tell(tone, verdict, text) {
-  const told = byId("told");
-  told.className = `alert ${tone}`;
-  for (const sign of /** @type {NodeListOf<HTMLElement>} */ (told.querySelectorAll("[data-sign]"))) {
-    sign.hidden = sign.dataset.sign !== tone;
-  }
-  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (told.querySelector(`[data-${name}]`));
-  part("verdict").textContent = verdict;
-  part("said").textContent = text;
-}
-
-/** What the label says where it is checked. @param {Item} of  @param {Answers} answers */
-const inShort = (of, answers) => (data.question ? said(of, answers, data.question) : "");
-
-/** Begin with the next dialogue, or end. */
-async function showNext() {
-  if (queue.length === 0) {
-    item = null;
-    tellEnd(gettext("The next dialogue is on its way."), "");
-    enter("loading");
-    if (judgements.waiting > 0) return; // its answer brings more
-    await more();
-  }
-  item = queue[0] ?? null;
-  if (!item) {
-    showEnd();
-    return;
-  }
-  shownAt = performance.now();
-  const draft = kept(keptAs, "draft");
-  const before = draft?.item === item.id ? draft : null;
-  reason.value = before?.reason ?? "";
-  if (isBlind)
-    open(item, before?.answers, gettext("Label it yourself, then see what the annotators said."), gettext("Judge"));
-  else if (before) open(item, before.answers, gettext("Give the right label and say why."), gettext("Judge"));
-  else choose(item);
-}
-
-/** @param {Item} shown  @param {Answers | undefined} answers  @param {string} task  @param {string} send  @param {string[]} [differences] */
-function open(shown, answers, task, send, differences = []) {
-  item = shown;
-  if (shown.label) tell("", format(gettext("Label: {label}"), { label: inShort(shown, shown.label) }), "");
-  /** @type {HTMLElement} */ (byId("send").querySelector("[data-words]")).textContent = send;
-  enter("answer", task);
-  draw(shown, answers, true, differences);
-  byId("asked").scrollTop = 0;
-  questions.begin();
-}
-
-/** @param {Item} shown */
-function choose(shown) {
-  tell("", format(gettext("Label: {label}"), { label: inShort(shown, /** @type {Answers} */ (shown.label)) }), "");
-  enter("choose", gettext("Does the label hold?"));
-  byId("told").hidden = !data.question;
-  draw(shown, /** @type {Answers} */ (shown.label), false);
-  /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
-}
-
-/** Own answers beside the label. @param {Item} shown */
-function compare(shown) {
-  const { label, judgement } = shown;
-  if (!label || !judgement) return;
-  item = shown;
-  const [theirs, own] = [inShort(shown, label), inShort(shown, judgement.answers)];
-  const text = judgement.is_right
-    ? format(gettext("Label: {label}"), { label: theirs })
-    : format(gettext("Label: {label}. You: {own}."), { label: theirs, own });
-  tell(
-    judgement.is_right ? "good" : "bad",
-    judgement.is_right ? gettext("The label holds.") : gettext("The label does not hold."),
-    data.question ? text : "",
-  );
-  reason.value = judgement.reason;
-  enter("told", gettext("Compare, then go on."));
-  draw(shown, judgement.answers, false, disagreements(judgement.answers, label));
-  byId("asked").scrollTop = 0;
-  byId("told").focus({ preventScroll: true });
-}
-
-/** @param {string} title  @param {string} more */
-function tellEnd(title, more) {
-  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (byId("end").querySelector(`[data-${name}]`));
-  part("title").textContent = title;
-  part("verdict").textContent = title === gettext("The next dialogue is on its way.") ? "" : outlook(progress.standing);
-  part("more").textContent = more;
-}
-
-function showEnd() {
-  const { left, standing } = progress;
-  const isAll = left === 0 && standing.judged === standing.sample;
-  const rest =
-    left > 0
-      ? format(
-          ngettext(
-            "{n} more is with another controller now; in a few minutes it may be free.",
-            "{n} more are with other controllers now; in a few minutes they may be free.",
-            left,
-          ),
-          { n: left },
-        )
-      : isAll
-        ? ""
-        : gettext("What is left is your own work, or others judge it.");
-  tellEnd(isAll ? gettext("All of the sample is judged") : gettext("There is nothing left for you"), rest);
-  enter("end");
-  byId("again").hidden = left === 0;
-  /** @type {HTMLElement} */ (byId("end").querySelector("h2")).focus({ preventScroll: true });
-}
-
-// ---- judging ---------------------------------------------------------------------------------------------------------
-
-/** @param {Item} of  @param {Answers | null} answers */
-function send(of, answers) {
-  const body = {
-    id: uuid(),
-    answers,
-    reason: reason.value.trim(),
-    active_ms: Math.round(Math.min(performance.now() - shownAt, LONGEST_MS)),
-  };
-  keep(keptAs, "draft", null);
-  queue = queue.filter(({ id }) => id !== of.id);
-  for (const cause of ["why", "back"]) note(cause, null);
-  judgements.send({ item: of, body });
-}
-
-function agree() {
-  if (!item || performance.now() - shownAt < JUST_SHOWN_MS) return;
-  reason.value = "";
-  send(item, null);
-  showNext();
-}
-
-/** What is answered is sent, once everything that is needed is there. */
-function submit() {
-  if (stage !== "answer" || !item) return;
-  const answers = questions.answers;
-  const [first] = data.question
-    ? [answers.dialogue[data.question] === undefined ? data.question : undefined]
-    : questions.missing().map(({ path }) => path);
-  if (first) {
-    questions.goTo(first, gettext("This has to be answered first."));
-    return;
-  }
-  const isSecond = item.judgement !== null;
-  if (isReasonNeeded() && item.label) {
-    if (isSame(answers, item.label)) {
-      questions.goTo(
-        data.question || questions.active?.path || "",
-        gettext("This is the label itself: choose another answer, or agree."),
-      );
+  /** Begin with the next dialogue, or end. */
+  async showNext() {
+    const { state, view } = this;
+    if (state.queue.length === 0) {
+      state.item = null;
+      view.showLoading();
+      if (state.unsent.size > 0) return; // the answer to the last one brings more
+      await this.#fetchMore();
+    }
+    const [item] = state.queue;
+    state.item = item ?? null;
+    if (!item) {
+      view.showEnd();
       return;
     }
-    if (!reason.value.trim()) {
-      note("why", { tone: "warn", text: gettext("Say why: the annotators learn from it.") });
-      reason.setAttribute("aria-invalid", "true");
-      reason.focus();
-      return;
-    }
+    state.shownAt = performance.now();
+    const draft = state.draftFor(item);
+    view.reason.value = draft?.reason ?? "";
+    if (state.isBlind)
+      this.#open(item, draft?.answers, gettext("Label it yourself, then see what the annotators said."));
+    else if (draft) this.#open(item, draft.answers, gettext("Give the right label and say why."));
+    else this.#choose(item);
   }
-  send(item, answers);
-  if (isBlind && !isSecond) enter("sent", gettext("Label it yourself, then see what the annotators said."));
-  else showNext();
-}
 
-/** From the comparison to the next dialogue; what was written about it meanwhile is stored with it. */
-function goOn() {
-  if (stage !== "told" || !item?.judgement) return;
-  if (reason.value.trim() !== item.judgement.reason) send(item, item.judgement.answers);
-  showNext();
-}
-
-function correct() {
-  if (!item?.label) return;
-  const { judgement, label } = item;
-  const written = reason.value;
-  shownAt = performance.now();
-  const paths = judgement ? disagreements(judgement.answers, label) : [];
-  const submits = judgement ? gettext("Store the correction") : gettext("Judge");
-  open(item, judgement?.answers ?? label, gettext("Give the right label and say why."), submits, paths);
-  reason.value = written;
-  if (data.question) questions.goTo(data.question);
-  else questions.move(1);
-}
-
-function cancel() {
-  if (!item) return;
-  keep(keptAs, "draft", null);
-  if (item.judgement) compare(item);
-  else showNext();
-}
-
-/** Undo the last answer; without one, back to the dialogue that was judged before. */
-async function back() {
-  if (stage === "sent" || (stage === "answer" && questions.undo())) return;
-  keepDraft();
-  const at = item ? mine.indexOf(item.id) : -1;
-  const before = at < 0 ? mine.at(-1) : mine[at - 1];
-  if (before === undefined) note("back", { tone: "", text: gettext("You have judged nothing before this.") });
-  else await revisit(before);
-}
-
-/** @param {number} id  of a dialogue that was judged */
-async function revisit(id) {
-  try {
-    const found = judged.get(id) ?? (await call("GET", `/sample-items/${id}/`));
-    if (found.judgement) compare(found);
-  } catch (error) {
-    complain(error);
+  /** @param {Item} item  @param {Answers | undefined} answers  @param {string} task  @param {string[]} [differences] */
+  #open(item, answers, task, differences = []) {
+    this.state.item = item;
+    if (item.label) this.view.showLabel(item);
+    this.view.showSend(item.judgement ? gettext("Store the correction") : gettext("Judge"));
+    this.view.enter("answer", task);
+    this.#draw(item, answers, true, differences);
+    byId("asked").scrollTop = 0;
+    this.questions.begin();
   }
-}
 
-// ---- sending ---------------------------------------------------------------------------------------------------------
-
-/** @param {Entry} entry  @param {any} answer */
-function settled({ item: sent, body }, answer) {
-  const given = body.answers ?? answer.label;
-  const whole = {
-    ...sent,
-    label: answer.label,
-    judgement: { answers: given, is_right: answer.is_right, reason: body.reason },
-  };
-  judged.set(sent.id, whole);
-  if (!mine.includes(sent.id)) mine.push(sent.id);
-  progress = answer;
-  add(answer.next);
-  if (stage === "sent" && item?.id === sent.id) compare(whole);
-  else drawProgress();
-}
-
-/** @param {Item[]} items */
-function add(items) {
-  const known = new Set(queue.map(({ id }) => id));
-  queue.push(...items.filter(({ id }) => !known.has(id) && !judged.has(id) && !judgements.has(id)));
-}
-
-async function more() {
-  try {
-    add((await call("GET", `${urls.sample}next/?count=${READY}`)).items);
-  } catch (error) {
-    complain(error);
+  /** @param {Item} item */
+  #choose(item) {
+    this.view.showLabel(item);
+    this.view.enter("choose", gettext("Does the label hold?"));
+    this.#draw(item, item.label ?? undefined, false);
+    /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
   }
-}
 
-/** The server keeps its no: say why, and go on with what it has. @param {Entry} entry  @param {import("../shared/api.js").Problem} problem */
-async function refused({ item: sent, body }, problem) {
-  complain(problem);
-  const [first] = problem.body.problems ?? [];
-  if (problem.code === "invalid" && body.answers) {
-    reason.value = body.reason;
-    open(
-      sent,
-      body.answers,
-      gettext("Give the right label and say why."),
-      sent.judgement ? gettext("Store the correction") : gettext("Judge"),
+  /** Own answers beside the label. @param {Item} item */
+  #compare(item) {
+    const { label, judgement } = item;
+    if (!label || !judgement) return;
+    this.state.item = item;
+    this.view.showComparison(item);
+    this.view.enter("told", gettext("Compare, then go on."));
+    this.#draw(item, judgement.answers, false, disagreements(judgement.answers, label, this.state.checked));
+    byId("asked").scrollTop = 0;
+    byId("told").focus({ preventScroll: true });
+  }
+
+  /** @param {Item} item  @param {Answers | undefined} answers  @param {boolean} isOpen  @param {string[]} [differences] */
+  #draw(item, answers, isOpen, differences = []) {
+    this.questions.show({
+      schema: this.state.schemas[item.schema],
+      utterances: item.utterances,
+      lang: item.language,
+      answers,
+      isOpen,
+      differences,
+      spread: differences.length > 0 ? this.#spread(item, differences) : null,
+    });
+  }
+
+  /** Who answered what. @param {Item} item  @param {string[]} paths */
+  #spread(item, paths) {
+    const { label, judgement } = item;
+    const row = (/** @type {Answers} */ answers, /** @type {string} */ by, /** @type {string} */ path) => ({
+      words: this.state.textAt(item, answers, path),
+      by,
+      value: valueAt(answers, path) ?? null,
+    });
+    if (!label || !judgement) return null;
+    return Object.fromEntries(
+      paths.map((path) => [path, [row(label, gettext("label"), path), row(judgement.answers, gettext("you"), path)]]),
     );
-    if (first) questions.goTo(first.path, first.message);
-    if (!sent.judgement) queue.unshift(sent);
-    return;
   }
-  try {
-    progress = await call("GET", urls.sample);
-  } catch {
-    // The next answer brings it.
+
+  // ---- judging -----------------------------------------------------------------------------------------------------
+
+  agree() {
+    const { item, shownAt } = this.state;
+    if (!item || performance.now() - shownAt < JUST_SHOWN_MS) return;
+    this.view.reason.value = "";
+    this.#send(item, null);
+    void this.showNext();
   }
-  if (stage === "sent") await showNext();
-  else drawProgress();
+
+  /** What is answered is sent, once everything that is needed is there. */
+  submit() {
+    const { state } = this;
+    const { item } = state;
+    if (state.stage !== "answer" || !item) return;
+    const { answers } = this.questions;
+    const missing = this.#missingPath(answers);
+    if (missing) {
+      this.questions.goTo(missing, gettext("This has to be answered first."));
+      return;
+    }
+    if (state.isReasonNeeded && item.label && !this.#isJustified(answers, item.label)) return;
+    this.#send(item, answers);
+    if (state.isBlind && !item.judgement)
+      this.view.enter("sent", gettext("Label it yourself, then see what the annotators said."));
+    else void this.showNext();
+  }
+
+  /** @param {Answers} answers  @returns {string | undefined} */
+  #missingPath(answers) {
+    const { checked } = this.state;
+    if (!checked) return this.questions.missing().at(0)?.path;
+    return answers.dialogue[checked] === undefined ? checked : undefined;
+  }
+
+  /** Whether a correction differs from the label and says why. @param {Answers} answers  @param {Answers} label */
+  #isJustified(answers, label) {
+    const { checked } = this.state;
+    if (isSameAsLabel(answers, label, checked)) {
+      const problem = gettext("This is the label itself: choose another answer, or agree.");
+      this.questions.goTo(checked || this.questions.active?.path || "", problem);
+      return false;
+    }
+    if (this.view.reason.value.trim()) return true;
+    showNotice("why", { tone: "warn", text: gettext("Say why: the annotators learn from it.") });
+    this.view.reason.setAttribute("aria-invalid", "true");
+    this.view.reason.focus();
+    return false;
+  }
+
+  /** From the comparison to the next dialogue; what was written about it meanwhile is stored with it. */
+  goOn() {
+    const { stage, item } = this.state;
+    if (stage !== "told" || !item?.judgement) return;
+    if (this.view.reason.value.trim() !== item.judgement.reason) this.#send(item, item.judgement.answers);
+    void this.showNext();
+  }
+
+  correct() {
+    const { item, checked } = this.state;
+    if (!item?.label) return;
+    const { judgement, label } = item;
+    const reason = this.view.reason.value;
+    this.state.shownAt = performance.now();
+    const paths = judgement ? disagreements(judgement.answers, label, checked) : [];
+    this.#open(item, judgement?.answers ?? label, gettext("Give the right label and say why."), paths);
+    this.view.reason.value = reason;
+    if (checked) this.questions.goTo(checked);
+    else this.questions.move(1);
+  }
+
+  cancel() {
+    const { item } = this.state;
+    if (!item) return;
+    this.state.keepDraft(null);
+    if (item.judgement) this.#compare(item);
+    else void this.showNext();
+  }
+
+  /** Undo the last answer; without one, back to the dialogue that was judged before. */
+  async back() {
+    const { state } = this;
+    if (state.stage === "sent" || (state.stage === "answer" && this.questions.undo())) return;
+    this.#keepDraft();
+    const before = state.judgedBefore;
+    if (before === undefined) showNotice("back", { tone: "", text: gettext("You have judged nothing before this.") });
+    else await this.#revisit(before);
+  }
+
+  /** @param {number} id  of a dialogue that was judged */
+  async #revisit(id) {
+    try {
+      const item = await this.#itemFor(id);
+      if (item.judgement) this.#compare(item);
+    } catch (error) {
+      this.#showError(error);
+    }
+  }
+
+  /** @param {number} id  @returns {Promise<Item>} */
+  async #itemFor(id) {
+    return this.state.judged.get(id) ?? call("GET", `/sample-items/${id}/`);
+  }
+
+  // ---- sending -----------------------------------------------------------------------------------------------------
+
+  /** @param {Item} item  @param {Answers | null} answers  null: as the label says */
+  #send(item, answers) {
+    const { state, view } = this;
+    state.keepDraft(null);
+    state.removeFromQueue(item.id);
+    state.unsent.add(item.id);
+    state.judged.set(item.id, item); // its judgement follows with the server's answer
+    for (const cause of ["why", "back"]) showNotice(cause, null);
+    const id = uuid();
+    const opening = item.utterances.find(({ text }) => text.trim())?.text.slice(0, 80) ?? "";
+    const sent = {
+      ...{ id, sample_item: item.id, answers, reason: view.reason.value.trim() },
+      active_ms: Math.round(Math.min(performance.now() - state.shownAt, LONGEST_MS)),
+      next: Math.max(0, READY - state.queue.length),
+      held: state.queue.map((waiting) => waiting.id).slice(0, MAX_HELD),
+    };
+    const about = { id, kind: "judgement", lane: state.lane, assignment: null, position: item.place, text: opening };
+    outbox.enqueue({ ...about, sent, url: location.pathname, made_at: Date.now() }).catch((error) => {
+      this.#forgetUnsent(item.id);
+      state.queue.unshift(item);
+      this.#showError(error);
+    });
+  }
+
+  /** It was not stored, so it may be judged again. @param {number} id */
+  #forgetUnsent(id) {
+    const { state } = this;
+    state.unsent.delete(id);
+    if (!state.judged.get(id)?.judgement) state.judged.delete(id);
+  }
+
+  #listen() {
+    outbox.listen((event) => {
+      if (event.kind === "waiting") {
+        if (this.state.unsent.size > 0) this.#showWaiting(event.signedOut);
+      } else if (event.item.lane !== this.state.lane || event.item.owner !== outbox.owner) return;
+      else if (event.kind === "stored") void this.#onStored(event.item, event.answer);
+      else if (event.kind === "refused") void this.#onRefused(event.item);
+    });
+  }
+
+  /** @param {outbox.Item} item  in the outbox  @param {any} answer */
+  async #onStored({ sent }, answer) {
+    const { state, view } = this;
+    const id = Number(sent.sample_item);
+    const item = state.judged.get(id);
+    showNotice("network", null);
+    state.unsent.delete(id);
+    state.progress = { standing: answer.standing, cells: answer.cells, left: answer.left };
+    if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
+    const answers = /** @type {Answers} */ (sent.answers ?? answer.label);
+    const judgement = { answers, is_right: answer.is_right, reason: String(sent.reason) };
+    const judged = item && { ...item, label: answer.label, judgement };
+    if (judged) state.judged.set(id, judged);
+    state.addToQueue(answer.next);
+    if (judged && state.stage === "sent" && state.item?.id === id) this.#compare(judged);
+    else if (state.stage === "loading") await this.showNext();
+    else view.drawProgress();
+  }
+
+  /** The server will not store it: say why, and go on with what it has. @param {outbox.Item} refused */
+  async #onRefused(refused) {
+    const { sent, problem } = refused;
+    const id = Number(sent.sample_item);
+    await outbox.remove([refused]);
+    this.#forgetUnsent(id);
+    if (!problem) return;
+    this.#showProblem(problem);
+    const answers = /** @type {Answers | null} */ (sent.answers);
+    if (problem.code === "invalid" && answers) await this.#openRefused(id, answers, String(sent.reason), problem.body);
+    else await this.#refresh();
+  }
+
+  /** @param {number} id  @param {Answers} answers  @param {string} reason  @param {Record<string, any>} body */
+  async #openRefused(id, answers, reason, { problems = [] }) {
+    const item = await this.#itemFor(id).catch(() => null);
+    if (!item) return;
+    if (!item.judgement) this.state.queue.unshift(item);
+    this.view.reason.value = reason;
+    this.#open(item, answers, gettext("Give the right label and say why."));
+    if (problems[0]) this.questions.goTo(problems[0].path, problems[0].message);
+  }
+
+  async #refresh() {
+    const { state, view } = this;
+    try {
+      state.progress = await call("GET", state.urls.sample);
+    } catch {
+      // The next answer brings it.
+    }
+    if (state.stage === "sent" || state.stage === "loading") await this.showNext();
+    else view.drawProgress();
+  }
+
+  async #fetchMore() {
+    try {
+      this.state.addToQueue((await call("GET", `${this.state.urls.sample}next/?count=${READY}`)).items);
+    } catch (error) {
+      this.#showError(error);
+    }
+  }
+
+  // ---- notices -----------------------------------------------------------------------------------------------------
+
+  /** @param {unknown} error */
+  #showError(error) {
+    if (error instanceof Problem) this.#showProblem(error);
+    else this.#showWaiting(isSignedOut(error));
+  }
+
+  /** @param {{ code: string, message: string, remedy: string }} problem */
+  #showProblem({ code, message, remedy }) {
+    const toBatch = { label: gettext("To the batch"), run: () => location.assign(this.state.urls.batch) };
+    showNotice("refused", {
+      tone: "warn",
+      text: message || gettext("That did not work. Nothing was changed."),
+      remedy,
+      actions: code === "not_in_review" ? [toBatch] : [],
+    });
+  }
+
+  /** There is no connection, or nobody is signed in. @param {boolean} isOut */
+  #showWaiting(isOut) {
+    const signIn = { label: gettext("Sign in"), run: () => window.open(this.state.urls.login, "_blank", "noopener") };
+    showNotice("network", {
+      tone: "warn",
+      text: isOut ? gettext("You are signed out.") : gettext("No connection."),
+      remedy: isOut
+        ? gettext("Sign in again, also in another tab: what waits here is sent then.")
+        : gettext("What you judged is kept in this browser and sent when the connection is back."),
+      actions: isOut ? [signIn] : [],
+    });
+  }
+
+  // ---- begin -------------------------------------------------------------------------------------------------------
+
+  #wireControls() {
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      agree: () => this.agree(),
+      disagree: () => this.correct(),
+      cancel: () => this.cancel(),
+      goOn: () => this.goOn(),
+      correct: () => this.correct(),
+      back: () => void this.back(),
+      again: () => void this.showNext(),
+    };
+    for (const control of document.querySelectorAll("[data-do]")) {
+      control.addEventListener("click", () => {
+        showNotice("refused", null);
+        actions[control.getAttribute("data-do") ?? ""]();
+      });
+    }
+    byId("sending").addEventListener("submit", (event) => {
+      event.preventDefault();
+      showNotice("refused", null);
+      this.submit();
+    });
+    wireCommands({ ...questionCommands(this.questions), theirs: () => this.questions.takeNextOfSpread() });
+    this.#wireReason();
+  }
+
+  #wireReason() {
+    const { reason } = this.view;
+    reason.addEventListener("input", () => {
+      reason.removeAttribute("aria-invalid");
+      showNotice("why", null);
+      this.#keepDraft();
+    });
+    // Escape leaves the field and does not throw the correction away.
+    reason.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      byId("asked").focus({ preventScroll: true });
+    });
+  }
+
+  async start() {
+    const { state } = this;
+    this.#wireControls();
+    const items = await outbox.itemsInLane(state.lane);
+    for (const { sent, problem } of items) {
+      if (problem) continue;
+      state.unsent.add(Number(sent.sample_item));
+      state.removeFromQueue(Number(sent.sample_item));
+    }
+    this.#listen();
+    await this.showNext();
+    for (const item of items) if (item.problem) await this.#onRefused(item);
+  }
 }
 
-/** @param {unknown} error */
-function complain(error) {
-  const problem =
-    error instanceof Error && "code" in error ? /** @type {import("../shared/api.js").Problem} */ (error) : null;
-  if (!problem) {
-    judgements.warn(error);
-    return;
-  }
-  const toBatch = { label: gettext("To the batch"), run: () => location.assign(urls.batch) };
-  note("refused", {
-    tone: "warn",
-    text: problem.message || gettext("That did not work. Nothing was changed."),
-    remedy: problem.remedy,
-    actions: problem.code === "not_in_review" ? [toBatch] : [],
-  });
-}
-
-// ---- begin -----------------------------------------------------------------------------------------------------------
-
-/** @type {Record<string, () => void>} */
-const DOES = { agree, disagree: correct, cancel, goOn, correct, back, again: showNext };
-/** @type {Record<string, () => void>} */
-const ACTS = {
-  next: () => questions.move(1),
-  back: () => questions.move(-1),
-  clear: () => questions.clear(),
-  guide: () => questions.toggleGuide(),
-  expand: () => questions.expand(),
-  theirs: () => questions.takeNext(),
-};
-for (const control of document.querySelectorAll("[data-do]")) {
-  control.addEventListener("click", () => {
-    note("refused", null);
-    DOES[control.getAttribute("data-do") ?? ""]();
-  });
-}
-for (const control of document.querySelectorAll("[data-act]")) {
-  control.addEventListener("click", () => ACTS[control.getAttribute("data-act") ?? ""]());
-}
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  note("refused", null);
-  submit();
-});
-reason.addEventListener("input", () => {
-  reason.removeAttribute("aria-invalid");
-  note("why", null);
-  keepDraft();
-});
-// Escape leaves the field and does not throw the correction away.
-reason.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || !isTyping(event.target)) return;
-  event.stopPropagation();
-  byId("asked").focus({ preventScroll: true });
-});
-const unfold = () => byId("standing").toggleAttribute("open", WIDE.matches);
-WIDE.addEventListener("change", unfold);
-unfold();
-const checked = questionOf(Number(Object.keys(data.schemas).at(-1)), data.question);
-byId("checked").textContent = checked
-  ? format(gettext("Checked is: {question}"), {
-      question: checked.text[document.documentElement.lang.startsWith("zh") ? "zh" : "en"],
-    })
-  : gettext("Checked is every compared answer.");
-if (judgements.waiting > 0) judgements.pump();
-await showNext();
+await new SampleReview(JSON.parse(byId("workbench").textContent ?? "")).start();
 document.documentElement.dataset.ready = "true";

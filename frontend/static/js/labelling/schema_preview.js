@@ -1,11 +1,11 @@
 // @ts-check
 /** The workbench's questions over a sample dialogue, in either language. Answers given stay while the questions change. */
 import { ENGLISH, gettext, loadMessages } from "../shared/messages.js";
-import { Questions, readIn } from "./questions.js";
+import { Questions } from "./questions/questions.js";
 
 /**
- * @typedef {import("./questions.js").Content} Content
- * @typedef {{ sample: { lang: string, utterances: import("./questions.js").Utterance[] },
+ * @typedef {import("./questions/answer_sheet.js").Content} Content
+ * @typedef {{ sample: { lang: string, utterances: import("./questions/answer_sheet.js").Utterance[] },
  *   invented: Record<string, string[]>, catalogs: { zh: string } }} Data  catalogs: URL of the Chinese messages
  */
 
@@ -51,7 +51,7 @@ export class Preview {
     this.#language = language;
     const messages = language === "zh" ? await loadMessages(this.data.catalogs.zh).catch(() => ENGLISH) : ENGLISH;
     if (language !== this.#language) return;
-    readIn(language, messages);
+    this.#questions.language = { code: language, ...messages };
     if (this.#content) this.show(this.#content);
   }
 

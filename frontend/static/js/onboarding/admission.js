@@ -4,7 +4,8 @@
  * a form. What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
  */
 
-import { Questions } from "../labelling/questions.js";
+import { questionCommands, wireCommands } from "../labelling/keys.js";
+import { Questions } from "../labelling/questions/questions.js";
 import { gettext } from "../shared/messages.js";
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -88,17 +89,5 @@ questions.show({
 byId("panes").hidden = false;
 if (data.isOpen) questions.begin();
 else byId("next").focus({ preventScroll: true });
-/** @type {Record<string, () => void>} */
-const ACTS = {
-  next: () => questions.move(1),
-  back: () => questions.move(-1),
-  clear: () => questions.clear(),
-  guide: () => questions.toggleGuide(),
-  expand: () => questions.expand(),
-  theirs: () => questions.takeNext(),
-  undo: () => questions.undo(),
-};
-for (const control of document.querySelectorAll("[data-act]")) {
-  control.addEventListener("click", () => ACTS[control.getAttribute("data-act") ?? ""]());
-}
+wireCommands({ ...questionCommands(questions), theirs: () => questions.takeNextOfSpread() });
 document.documentElement.dataset.ready = "true";

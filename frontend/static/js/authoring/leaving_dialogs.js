@@ -2,8 +2,9 @@
 /** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
 
 import { call, clock, Problem, uuid } from "../shared/api.js";
-import { byId, note } from "../shared/conversation.js";
+import { byId } from "../shared/elements.js";
 import { format, gettext, ngettext } from "../shared/messages.js";
+import { showNotice } from "../shared/notices.js";
 import { toast } from "../shared/toast.js";
 
 /**
@@ -19,11 +20,11 @@ const SENDING_MS = 10_000;
 /** Turns on their way arrive first. @param {Bench} bench  @returns {Promise<boolean>} */
 async function allSent({ isBusy }) {
   const begun = performance.now();
-  if (isBusy()) note("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
+  if (isBusy()) showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
   while (isBusy() && navigator.onLine && performance.now() - begun < SENDING_MS) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  note(
+  showNotice(
     "sending",
     isBusy()
       ? { tone: "warn", text: gettext("Your last turns are not sent yet. Try again when the connection is back.") }
@@ -85,7 +86,7 @@ export async function takeUp(bench, how) {
     const { today } = await act(bench, how);
     if (today) bench.showToday(today);
     bench.adopt(await call("GET", `/assignments/${bench.id}/`));
-    note("refused", null);
+    showNotice("refused", null);
   } catch (error) {
     bench.sayError(error);
   }

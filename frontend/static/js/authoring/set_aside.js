@@ -1,12 +1,13 @@
 // @ts-check
 /** Words that are not stored and have no place in the input: shown above it, each with its ways back. Loaded on need. */
 
-import { button, note } from "./conversation.js";
-import { aside, setAside } from "./drafts.js";
-import { gettext } from "./messages.js";
+import { aside, setAside } from "../shared/drafts.js";
+import { createButton } from "../shared/elements.js";
+import { gettext } from "../shared/messages.js";
+import { showNotice } from "../shared/notices.js";
 
 /**
- * @typedef {{ id: number, composer: import("../authoring/composer.js").Composer }} Bench
+ * @typedef {{ id: number, composer: import("./composer.js").Composer }} Bench
  */
 
 /** @param {string} text  @param {string} [label]  @param {HTMLElement[]} [actions] */
@@ -37,11 +38,11 @@ export function showAside(bench) {
   };
   const more = kept.map((text, n) =>
     quoted(text, "", [
-      button(gettext("Put into the input"), () => use(n)),
-      button(gettext("Discard"), () => keep(kept.filter((_, m) => m !== n))),
+      createButton("button", gettext("Put into the input"), () => use(n)),
+      createButton("button", gettext("Discard"), () => keep(kept.filter((_, m) => m !== n))),
     ]),
   );
-  note(
+  showNotice(
     "aside",
     kept.length > 0 ? { tone: "warn", text: gettext("Kept for you: words that are not stored."), more } : null,
   );
@@ -53,11 +54,11 @@ export function showAside(bench) {
  */
 export function chooseDraft({ composer }, theirs, { keepMine, takeTheirs }) {
   const done = (/** @type {() => void} */ run) => () => {
-    note("conflict", null);
+    showNotice("conflict", null);
     composer.field.focus();
     run();
   };
-  note("conflict", {
+  showNotice("conflict", {
     tone: "warn",
     text: gettext("This draft was changed in another tab or on another device."),
     more: [quoted(theirs, gettext("There:")), quoted(composer.text, gettext("Here:"))],

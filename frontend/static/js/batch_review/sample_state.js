@@ -1,0 +1,120 @@
+// @ts-check
+/** What the page of a batch's sample knows: what is to be judged, what was judged, and the dialogue that is shown. */
+import { answerText } from "../labelling/questions/language.js";
+import { gettext } from "../shared/messages.js";
+import { valueAt } from "./answer_comparison.js";
+
+/**
+ * @typedef {import("../labelling/questions/answer_sheet.js").Answers} Answers
+ * @typedef {import("../labelling/questions/answer_sheet.js").Content} Content
+ * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
+ * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
+ *   utterances: import("../labelling/questions/answer_sheet.js").Utterance[], judgement: Judgement | null }} Item
+ * @typedef {"choose" | "answer" | "sent" | "told" | "loading" | "end"} Stage
+ *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; told: it is shown
+ * @typedef {{ item: number, answers: Answers, reason: string }} Draft
+ * @typedef {{ sample: string, me: number, question: string, isBlind: boolean, schemas: Record<string, Content>,
+ *   items: Item[], progress: import("./sample_progress.js").Progress, mine: number[],
+ *   urls: { batch: string, sample: string, login: string } }} PageData
+ */
+
+export class SampleState {
+  /** @type {Map<number, Item>} what was judged on this page */
+  judged = new Map();
+  /** @type {Set<number>} what was judged and is not stored yet */
+  unsent = new Set();
+  /** @type {Item | null} */
+  item = null;
+  /** @type {Stage} */
+  stage = "loading";
+  shownAt = 0;
+
+  /** @param {PageData} data */
+  constructor(data) {
+    this.sample = data.sample;
+    this.checked = data.question; // the question whose answer is checked; "": all of them
+    this.isBlind = data.isBlind;
+    this.schemas = data.schemas;
+    this.urls = data.urls;
+    this.progress = data.progress;
+    /** What is to be judged, the first of it first. */
+    this.queue = data.items;
+    /** Ids of what was judged, the last one last. */
+    this.judgedIds = data.mine;
+    this.lane = `sample-${data.sample}`;
+    this.draftKey = `lapidary-sample:${data.sample}:${data.me}:draft`;
+  }
+
+  /** @param {Item[]} items  that the server gave */
+  addToQueue(items) {
+    const known = new Set([...this.queue.map(({ id }) => id), ...this.judged.keys(), ...this.unsent]);
+    this.queue.push(...items.filter(({ id }) => !known.has(id)));
+  }
+
+  /** @param {number} id */
+  removeFromQueue(id) {
+    this.queue = this.queue.filter((item) => item.id !== id);
+  }
+
+  /** The dialogue judged before the one that is shown. */
+  get judgedBefore() {
+    const place = this.item ? this.judgedIds.indexOf(this.item.id) : -1;
+    return place < 0 ? this.judgedIds.at(-1) : this.judgedIds[place - 1];
+  }
+
+  /** Who disagrees with a label that they saw says why. */
+  get isReasonNeeded() {
+    return !this.isBlind && this.item?.judgement === null;
+  }
+
+  // ---- in words ----------------------------------------------------------------------------------------------------
+
+  /** @param {number} version  @param {string} key */
+  questionOf(version, key) {
+    return this.schemas[version]?.questions.find((question) => question.key === key);
+  }
+
+  /** An answer in words. @param {Item} item  @param {Answers} answers  @param {string} path */
+  textAt(item, answers, path) {
+    const question = this.questionOf(item.schema, path.split("/").at(-1) ?? "");
+    const value = valueAt(answers, path);
+    return question ? answerText(question, value) : String(value ?? gettext("not answered"));
+  }
+
+  /** The checked answer in words, "" if all are checked. @param {Item} item  @param {Answers} answers */
+  checkedText(item, answers) {
+    return this.checked ? this.textAt(item, answers, this.checked) : "";
+  }
+
+  /** A class of labels in words, "" if there are no classes. @param {string} label */
+  classText(label) {
+    for (const version of Object.keys(this.schemas).reverse()) {
+      const question = this.questionOf(Number(version), this.checked);
+      const option = question?.options?.find(({ value }) => String(value) === label);
+      if (question && option) return answerText(question, option.value);
+    }
+    return this.checked ? label : "";
+  }
+
+  // ---- the draft, kept by tab --------------------------------------------------------------------------------------
+
+  /** @param {Draft | null} draft */
+  keepDraft(draft) {
+    try {
+      sessionStorage.setItem(this.draftKey, JSON.stringify(draft));
+    } catch {
+      // A browser that keeps nothing: it stays on the page.
+    }
+  }
+
+  /** @param {Item} item  @returns {Draft | null} */
+  draftFor(item) {
+    try {
+      /** @type {Draft | null} */
+      const draft = JSON.parse(sessionStorage.getItem(this.draftKey) ?? "null");
+      return draft?.item === item.id ? draft : null;
+    } catch {
+      return null;
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// @ts-check
+/** Leaving a dialogue, and coming back to one: skip, save for later, give back, previous submissions. Loaded on need. */
+import { call, clock, Problem } from "../shared/api.js";
+import { byId, cloneTemplate } from "../shared/elements.js";
+import { format, gettext } from "../shared/messages.js";
+import { toast } from "../shared/toast.js";
+
+/**
+ * @typedef {import("./workbench.js").Workbench} Workbench
+ * @typedef {import("./state.js").Answers} Answers
+ * @typedef {{ assignment: number, dialogue: number, revision: number, answers: Answers, stored_at: string }} Row
+ */
+
+/** @param {unknown} error */
+function explain(error) {
+  if (error instanceof Problem) return `${error.message} ${error.remedy}`;
+  return gettext("This needs the connection. Try again when it is back.");
+}
+
+/** @param {Workbench} bench */
+export async function save({ state, editor }) {
+  if (!state.current) return;
+  await editor.drafts?.finish(); // answers that arrive later would take the dialogue up again
+  await call("POST", `/assignments/${state.current.assignment.id}/save/`, {});
+  location.assign(state.urls.queue);
+}
+
+/** @param {Workbench} bench */
+export function skip(bench) {
+  askForReason(bench, "skip", async (id, reason) => {
+    const next = bench.state.ahead.length > 0 ? {} : { next_claim: bench.queue.claimId() };
+    const answer = await call("POST", `/labelling/${id}/skip/`, { reason, ...next });
+    return () => bench.onSkipped(id, answer);
+  });
+}
+
+/** @param {Workbench} bench */
+export function giveBack(bench) {
+  askForReason(bench, "giveBack", async (id, reason) => {
+    await call("POST", `/labelling/${id}/skip/`, { reason });
+    return () => location.assign(bench.state.urls.queue);
+  });
+}
+
+/**
+ * @param {Workbench} bench  @param {"skip" | "giveBack"} action
+ * @param {(id: number, reason: string) => Promise<() => void>} send  resolves with what is done when the dialog is closed
+ */
+function askForReason({ state }, action, send) {
+  if (!state.current) return;
+  const { id } = state.current.assignment;
+  const dialog = /** @type {HTMLDialogElement} */ (byId("skip-dialog"));
+  const form = /** @type {HTMLFormElement} */ (dialog.querySelector("form"));
+  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (dialog.querySelector(name));
+  const problem = part("[data-problem]");
+  part("h2").textContent = part("h2").dataset[action] ?? "";
+  part("[data-keep]").onclick = () => dialog.close();
+  part("[type=submit] [data-words]").textContent = action === "skip" ? gettext("Skip") : gettext("Give back");
+  problem.textContent = "";
+  form.reset();
+  let isSending = false;
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (isSending) return;
+    const reason = reasonIn(form);
+    if (!reason) {
+      problem.textContent = gettext("Choose a reason, or write one.");
+      return;
+    }
+    isSending = true;
+    try {
+      const finish = await send(id, reason);
+      dialog.close();
+      finish();
+    } catch (error) {
+      problem.textContent = explain(error);
+    } finally {
+      isSending = false;
+    }
+  };
+  dialog.showModal();
+}
+
+/** @param {HTMLFormElement} form */
+function reasonIn(form) {
+  const data = new FormData(form);
+  return [data.get("reason"), data.get("words")].filter((part) => String(part ?? "").trim()).join(": ");
+}
+
+// ---- previous submissions ----------------------------------------------------------------------------------------------
+
+/** @param {Workbench} bench  @param {string} [address]  of an older page  @returns {Promise<{ results: Row[], next: string | null }>} */
+function fetchSubmissions({ state }, address) {
+  const query = address ? new URL(address, location.origin).search : "";
+  return call("GET", `/projects/${state.project}/labelling/mine/${query}`);
+}
+
+/** @param {Workbench} bench */
+export async function previous(bench) {
+  const sheet = /** @type {HTMLDialogElement} */ (byId("previous"));
+  sheet.querySelector("[data-list]")?.replaceChildren();
+  if (!sheet.open) sheet.showModal();
+  await showPage(bench, sheet);
+}
+
+/** @param {Workbench} bench  @param {HTMLDialogElement} sheet  @param {string} [address] */
+async function showPage(bench, sheet, address) {
+  const [status, list] = [sheet.querySelector("[data-state]"), sheet.querySelector("[data-list]")];
+  const older = /** @type {HTMLButtonElement} */ (sheet.querySelector("[data-older]"));
+  if (!status || !list) return;
+  status.textContent = gettext("The next dialogue is on its way.");
+  try {
+    const page = await fetchSubmissions(bench, address);
+    list.append(...page.results.map((submission) => createRow(bench, sheet, submission)));
+    status.textContent = list.childElementCount > 0 ? "" : gettext("You have not submitted anything here yet.");
+    older.hidden = !page.next;
+    older.onclick = () => void showPage(bench, sheet, page.next ?? "");
+    if (!address) list.querySelector("button")?.focus();
+  } catch (error) {
+    status.textContent = explain(error);
+  }
+}
+
+/** @param {Workbench} bench  @param {HTMLDialogElement} sheet  @param {Row} submission */
+function createRow(bench, sheet, submission) {
+  const { row, part } = cloneTemplate("previous-row");
+  part("dialogue").textContent = `#${submission.dialogue}`;
+  part("answers").textContent = describe(bench, submission.answers);
+  part("revision").textContent = format(gettext("revision {n}"), { n: submission.revision });
+  part("time").textContent = clock(submission.stored_at);
+  /** @type {HTMLElement} */ (row.querySelector("button")).onclick = async () => {
+    try {
+      await bench.reopen(submission.assignment);
+      sheet.close();
+    } catch (error) {
+      const status = sheet.querySelector("[data-state]");
+      if (status) status.textContent = explain(error);
+    }
+  };
+  return row;
+}
+
+/** Answers about a dialogue in the words of its questions. @param {Workbench} bench  @param {Answers} answers */
+function describe({ state, questions }, answers) {
+  const content = [...state.schemas.values()].at(-1);
+  const texts = Object.entries(answers.dialogue).flatMap(([key, value]) => {
+    const options = content?.questions.find((question) => question.key === key)?.options ?? [];
+    const textOf = (/** @type {number | string} */ chosen) =>
+      options.find((option) => option.value === chosen)?.text[questions.language.code] ?? String(chosen);
+    return [value].flat().map(textOf);
+  });
+  return texts.join(" · ");
+}
+
+/** Undo, on a page that has submitted nothing yet. @param {Workbench} bench */
+export async function openLast(bench) {
+  try {
+    const [last] = (await fetchSubmissions(bench)).results;
+    if (!last) toast(gettext("There is nothing to undo."));
+    else await bench.reopen(last.assignment);
+  } catch (error) {
+    bench.notices.showError(error);
+  }
+}

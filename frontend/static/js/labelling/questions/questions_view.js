@@ -1,0 +1,180 @@
+// @ts-check
+/** The questions on the page: rows, frames and controls. What they hold is the answer sheet's; what is active, questions.js says. */
+import { createElement } from "../../shared/elements.js";
+import { createGuideline, hasGuideline } from "./guideline.js";
+import { drawPiece, pieceAt } from "./nuggets.js";
+import { createNotes } from "./other_answers.js";
+import { createControl, createPanelSlot, createUtteranceSlot, paintControl, paintSlot } from "./slot_view.js";
+import { drawUtterances } from "./utterance_rows.js";
+
+/**
+ * @typedef {import("./answer_sheet.js").Slot} Slot
+ * @typedef {import("./slot_view.js").SlotView} SlotView
+ */
+
+export class QuestionsView {
+  /** @type {Map<Slot, SlotView>} */
+  #slots = new Map();
+  /** @type {HTMLElement[]} */
+  #rows = [];
+
+  /** @param {import("./questions.js").Questions} questions */
+  constructor(questions) {
+    this.questions = questions;
+  }
+
+  get #sheet() {
+    return this.questions.sheet;
+  }
+
+  /** @param {Slot} slot */
+  #slot(slot) {
+    return /** @type {SlotView} */ (this.#slots.get(slot));
+  }
+
+  /** Draw another dialogue. @param {string} lang  of the dialogue */
+  draw(lang) {
+    const { turns } = this.questions.options;
+    const { schema, utterances } = this.#sheet;
+    const hasRuns = schema.questions.some(({ scope, runs }) => scope === "utterance" && runs);
+    turns.classList.toggle("has-runs", hasRuns);
+    this.#rows = drawUtterances(turns, utterances, lang, this.questions.language);
+    this.#drawSlots();
+    this.paintAll();
+  }
+
+  #drawSlots() {
+    const { slots, others } = this.#sheet;
+    const { questions } = this;
+    const create = (/** @type {Slot} */ slot) =>
+      slot.position === null
+        ? createPanelSlot(questions, slot)
+        : createUtteranceSlot(questions, slot, this.#rows[slot.position]);
+    this.#slots = new Map(slots.map((slot) => [slot, create(slot)]));
+    const notes = others.map(({ note }) => note).filter((note) => note.trim());
+    const sections = slots.filter(({ position }) => position === null).map((slot) => this.#slot(slot).home);
+    questions.options.panel.replaceChildren(...createNotes(notes, questions.language), ...sections);
+  }
+
+  paintAll() {
+    for (const slot of this.#sheet.slots) paintSlot(this.questions, slot, this.#slot(slot));
+    for (const position of this.#rows.keys()) this.#drawNuggets(position);
+  }
+
+  /** Draw what a change of one answer changes. @param {Slot} slot  @param {() => void} change */
+  repaintAfter(slot, change) {
+    const before = new Map(this.#sheet.affectedBy(slot.position).map((other) => [other, this.#print(other)]));
+    change();
+    for (const [other, print] of before)
+      if (other === slot || this.#print(other) !== print) paintSlot(this.questions, other, this.#slot(other));
+    if (slot.position === null) return;
+    for (const position of [slot.position - 1, slot.position, slot.position + 1]) this.#drawNuggets(position);
+  }
+
+  /** Equal if nothing has to be drawn again. @param {Slot} slot */
+  #print(slot) {
+    const isRequired = slot.isShown && this.#sheet.isRequired(slot);
+    return JSON.stringify([slot.isShown, slot.isFixed, isRequired, this.#sheet.valueAt(slot.path)]);
+  }
+
+  /** @param {number} position */
+  #drawNuggets(position) {
+    for (const { key, runs } of this.#sheet.schema.questions) {
+      const slot = runs ? this.#sheet.slotAt(`${position}/${key}`) : undefined;
+      if (!slot) continue;
+      const labelAt = (/** @type {number} */ at) => this.#sheet.utteranceValue(at, key);
+      const option = slot.options.find(({ value }) => value === labelAt(position));
+      const { home } = this.#slot(slot);
+      const isActive = home.hasAttribute("data-active");
+      drawPiece(home, pieceAt(this.#sheet.utterances, labelAt, position), slot.options, option);
+      home.toggleAttribute("data-active", isActive);
+    }
+  }
+
+  // ---- the active question -----------------------------------------------------------------------------------------
+
+  /** @param {Slot} slot */
+  activate(slot) {
+    this.#slot(slot).home.setAttribute("data-active", "");
+    if (slot.position !== null) this.#openControl(slot, this.#rows[slot.position]);
+  }
+
+  /** The control of a question about an utterance is on the page only while it is active. @param {Slot} slot  @param {HTMLElement} row */
+  #openControl(slot, row) {
+    const view = this.#slot(slot);
+    const control = createControl(this.questions, slot);
+    row.setAttribute("aria-current", "true");
+    control.tabIndex = -1;
+    control.setAttribute("role", "group");
+    control.setAttribute("aria-label", view.face.getAttribute("aria-label") ?? "");
+    view.face.setAttribute("aria-expanded", "true");
+    view.control = control;
+    (slot.question.runs ? row : view.home).append(control);
+    paintControl(this.questions, slot, control);
+  }
+
+  /** @param {Slot} slot */
+  deactivate(slot) {
+    const view = this.#slots.get(slot);
+    if (!view) return;
+    view.home.removeAttribute("data-active");
+    this.hideGuideline(slot);
+    for (const problem of document.querySelectorAll(".question-problem")) problem.remove();
+    if (slot.position === null) return;
+    this.#rows[slot.position].removeAttribute("aria-current");
+    view.control?.remove();
+    view.control = null;
+    view.face.setAttribute("aria-expanded", "false");
+  }
+
+  /** @param {Slot} slot  @param {boolean} type  put the cursor into a text, if it is one */
+  focus(slot, type) {
+    const { home, control } = this.#slot(slot);
+    const isText = type && slot.question.kind === "text" && this.#sheet.isOpen;
+    const target = isText ? control?.querySelector("textarea") : slot.position === null ? home : control;
+    target?.focus({ preventScroll: true });
+    (slot.position === null ? home : this.#rows[slot.position]).scrollIntoView({ block: "nearest" });
+  }
+
+  /** From a field of a question to the question itself. @param {Slot} slot  @param {Element} field  @returns {boolean} */
+  leaveField(slot, field) {
+    const { home, control } = this.#slot(slot);
+    if (!home.contains(field)) return false;
+    (slot.position === null ? home : control)?.focus();
+    return true;
+  }
+
+  /** @param {Slot} slot  @param {string} problem */
+  showProblem(slot, problem) {
+    const { control, home } = this.#slot(slot);
+    const place = control ?? home;
+    place.querySelector(":scope > .question-problem")?.remove();
+    if (!problem) return;
+    const alert = createElement("p", "question-problem", problem);
+    alert.setAttribute("role", "alert");
+    place.prepend(alert);
+  }
+
+  /** Show all of a long text. @param {number | null} position  null: of the first one that is shortened */
+  expandText(position) {
+    const holder = position === null ? this.questions.options.turns : this.#rows[position];
+    const more = holder.querySelector(".show-all");
+    if (more instanceof HTMLElement) more.click();
+  }
+
+  // ---- guidelines --------------------------------------------------------------------------------------------------
+
+  /** @param {Slot} slot */
+  showGuideline(slot) {
+    const { control } = this.#slot(slot);
+    if (hasGuideline(slot.question)) control?.append(createGuideline(slot, this.questions.language));
+    control?.querySelector(".guide-button")?.setAttribute("aria-expanded", "true");
+  }
+
+  /** @param {Slot} slot */
+  hideGuideline(slot) {
+    const { control } = this.#slot(slot);
+    control?.querySelector(".guide")?.remove();
+    control?.querySelector(".guide-button")?.setAttribute("aria-expanded", "false");
+  }
+}

@@ -1,0 +1,185 @@
+// @ts-check
+/**
+ * Submitting and taking back. Answers are never nowhere: they are on the page, in the draft, in the outbox, or stored.
+ */
+import { uuid } from "../shared/api.js";
+import { LABELS } from "../shared/drafts.js";
+import { byId } from "../shared/elements.js";
+import { gettext } from "../shared/messages.js";
+import * as outbox from "../shared/outbox.js";
+import { showUnsentCount } from "./empty_page.js";
+import { showToast } from "./notices.js";
+import { loadingReason } from "./queue.js";
+import { isOpen } from "./state.js";
+
+/**
+ * @typedef {import("./editor.js").Labels} Labels
+ * @typedef {import("./state.js").Task} Task
+ * @typedef {import("./state.js").SubmittedTask} SubmittedTask
+ */
+
+const UNSENT_AFTER_MS = 1500;
+const OPENING_CHARACTERS = 80;
+
+export class Sender {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #submitLater;
+
+  /** @param {import("./workbench.js").Workbench} bench */
+  constructor(bench) {
+    this.bench = bench;
+    this.state = bench.state;
+  }
+
+  /** Submit, or as soon as the dialogue has been shown for long enough. */
+  submit() {
+    const { state, bench } = this;
+    const { current } = state;
+    // While the schema of the next dialogue is on its way, the one that was sent is still shown.
+    const isSent = state.submitted.some(({ task }) => task === current);
+    if (!current || isSent || !isOpen(current.assignment)) return;
+    const [missing] = bench.questions.missing();
+    if (missing) this.#askFor(missing.path);
+    else if (state.secondsLeft === 0) this.#send(current);
+    else this.#submitWhenDue();
+  }
+
+  #submitWhenDue() {
+    this.state.isSubmitPending = true;
+    clearTimeout(this.#submitLater);
+    this.#submitLater = setTimeout(() => this.submit(), this.state.secondsLeft * 1000 + 5);
+    this.bench.view.countDown();
+  }
+
+  /** @param {string} path  of an answer that is missing */
+  #askFor(path) {
+    const { questions } = this.bench;
+    const isConfirming = this.state.current?.assignment.stage === "confirmation";
+    this.cancel();
+    const isUndecided = isConfirming && questions.valueAt(path) !== undefined;
+    const problem = isUndecided
+      ? gettext("Keep your answer or take the other one first.")
+      : gettext("This has to be answered first.");
+    questions.goTo(path, problem);
+  }
+
+  /** A pending submission is not wanted any more. @param {string} [reason]  told to the person */
+  cancel(reason = "") {
+    clearTimeout(this.#submitLater);
+    if (!this.state.isSubmitPending) return;
+    this.state.isSubmitPending = false;
+    this.bench.view.showSubmit();
+    if (reason) byId("live").textContent = reason;
+    this.bench.view.showDraftState(reason);
+  }
+
+  // ---- sending -----------------------------------------------------------------------------------------------------
+
+  /** @param {Task} task */
+  #send(task) {
+    const { state, bench } = this;
+    const labels = bench.editor.read();
+    if (isUnchanged(task, labels)) {
+      void showToast(gettext("Nothing was changed, so nothing was sent."));
+      bench.skipCurrent();
+      return;
+    }
+    const item = this.#createItem(task, labels);
+    const { drafts } = bench.editor;
+    if (drafts) drafts.held = true; // until the outbox has the answers, this browser's copy keeps them
+    const next = bench.queue.takeNext();
+    if (state.ahead.length === 0) Object.assign(item.sent, { next_claim: bench.queue.claimId() });
+    state.addSubmitted({ task, item: item.id, ...labels });
+    if (!task.isRevision) state.count(1);
+    this.cancel();
+    this.#showAfter(next);
+    outbox.enqueue(item).then(
+      () => drafts?.end({ forget: true }),
+      (error) => this.#onNotKept(task, item.id, labels, error),
+    );
+    setTimeout(() => void this.showWaiting(), navigator.onLine ? UNSENT_AFTER_MS : 0);
+  }
+
+  /** @param {Task} task  @param {Labels} labels */
+  #createItem({ assignment }, labels) {
+    const id = uuid();
+    return {
+      ...{ id, kind: "labels", lane: this.state.lane, assignment: assignment.id, position: 0, url: location.pathname },
+      text: openingOf(assignment),
+      sent: { id, schema: assignment.schema, ...labels, ...this.bench.activity.report() },
+      made_at: Date.now(),
+    };
+  }
+
+  /** @param {Task | undefined} next  what lay ready */
+  #showAfter(next) {
+    const { state, bench } = this;
+    // "You have open work" may be about the dialogue that is being sent.
+    const reason = state.emptyReason?.details?.open ? null : state.emptyReason;
+    if (next) void bench.show(next);
+    else bench.showEmpty(reason ?? loadingReason());
+    bench.queue.keep();
+  }
+
+  /** This browser cannot keep it. @param {Task} task  @param {string} item  @param {Labels} labels  @param {unknown} error */
+  #onNotKept(task, item, labels, error) {
+    this.state.submitted = this.state.submitted.filter((submitted) => submitted.item !== item);
+    void this.bench.show(task, labels);
+    this.bench.notices.showError(error, "volatile");
+  }
+
+  /** Something has waited long enough to be worth a word. */
+  async showWaiting() {
+    const { notices, state } = this.bench;
+    const waiting = (await outbox.itemsInLane(state.lane)).filter((item) => !item.problem);
+    if (!navigator.onLine) notices.showOffline();
+    if (waiting.length === 0) return;
+    if (outbox.isVolatile()) {
+      const text = gettext("This browser cannot keep unsent answers on disk.");
+      notices.show("volatile", { tone: "warn", text, remedy: gettext("Keep this tab open until everything is sent.") });
+    }
+    if (state.isAway) showUnsentCount(waiting.length);
+  }
+
+  // ---- undo --------------------------------------------------------------------------------------------------------
+
+  /** The last answer; without one, the last submission. */
+  async undo() {
+    const { bench, state } = this;
+    if (state.isSubmitPending) {
+      this.cancel(gettext("Not submitted."));
+      return;
+    }
+    if (state.current && bench.questions.undo()) return;
+    const last = state.submitted.pop();
+    if (last) await this.#takeBack(last);
+    else (await import("./leaving_dialogs.js")).openLast(bench);
+  }
+
+  /** @param {SubmittedTask} submitted */
+  async #takeBack({ task, item, answers, note, isRefused }) {
+    const { bench, state } = this;
+    const before = state.current;
+    const isUnsent = await outbox.withdraw(item);
+    if (isUnsent && !task.isRevision && !isRefused) state.count(-1);
+    // If the other was never stored, this one's time begins anew when the other is sent.
+    if (before) bench.queue.putBack(isUnsent ? { ...before, dueAt: null } : before);
+    if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
+    await bench.show({ ...task, isRevision: task.isRevision || !isUnsent }, { answers, note });
+    bench.editor.keepDraft();
+    const message = isUnsent
+      ? gettext("The last submission was taken back before it was sent.")
+      : gettext("The last submission is open again; submit it as a correction.");
+    void showToast(message);
+  }
+}
+
+/** Whether it is a correction that corrects nothing. @param {Task} task  @param {Labels} labels */
+function isUnchanged({ assignment: { stage, submission } }, labels) {
+  return stage === "label" && submission !== null && LABELS.print(submission) === LABELS.print(labels);
+}
+
+/** @param {import("./state.js").Assignment} assignment */
+function openingOf({ dialogue }) {
+  return dialogue.utterances.find(({ text }) => text.trim())?.text.slice(0, OPENING_CHARACTERS) ?? "";
+}

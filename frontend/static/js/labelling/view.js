@@ -1,0 +1,190 @@
+// @ts-check
+/** What the labelling page says around the questions: the head, the state of the dialogue, the time floor. */
+import { clock } from "../shared/api.js";
+import { byId } from "../shared/elements.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
+import { isOpen } from "./state.js";
+
+/** @typedef {import("./state.js").Assignment} Assignment */
+
+const FLOOR_MARGIN_S = 0.15;
+/** @type {Record<string, { text: string, remedy: string }>} */
+const STATES = {
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Go on to take it up again.") },
+  expired: {
+    text: gettext("This dialogue was kept for you until {when}."),
+    remedy: gettext("Go on to take it up again, as long as nobody else has."),
+  },
+  released: {
+    text: gettext("You gave this dialogue back."),
+    remedy: gettext("You can take it up again as long as nobody else has."),
+  },
+  submitted: {
+    text: gettext("You submitted this dialogue."),
+    remedy: gettext("Submit again to correct it; the earlier answers are kept as history."),
+  },
+  confirming: {
+    text: gettext("The others have not confirmed their answers yet."),
+    remedy: gettext("You have confirmed yours; nothing is to be done here."),
+  },
+  disputed: {
+    text: gettext("You and the others disagree about this dialogue."),
+    remedy: gettext("A trainer decides; nothing is to be done here."),
+  },
+  decided: {
+    text: gettext("A trainer has decided this dialogue."),
+    remedy: gettext("If you think that something is wrong, ask in its thread."),
+  },
+};
+
+/** @param {HTMLElement} holder  where the words of a control stand, beside its icon and its key */
+const wordsOf = (holder) => /** @type {HTMLElement} */ (holder.querySelector("[data-words]"));
+
+export class View {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #tick;
+
+  /** @param {import("./workbench.js").Workbench} bench */
+  constructor(bench) {
+    this.bench = bench;
+    this.state = bench.state;
+  }
+
+  /** The dialogue of the address, for a reload and for the link to its thread. @param {Assignment} assignment */
+  showAddress({ id, dialogue }) {
+    history.replaceState(null, "", this.state.urls.bench.replace("/0/", `/${id}/`));
+    const ask = document.getElementById("ask");
+    if (ask instanceof HTMLAnchorElement) ask.href = ask.href.replace(/\/\d+\/?$/, `/${dialogue.id}/`);
+  }
+
+  showPanes() {
+    byId("nothing").hidden = true;
+    byId("sending").prepend(byId("notices"));
+    byId("panes").hidden = false;
+    for (const body of document.querySelectorAll("#panes .pane-body")) body.scrollTop = 0;
+  }
+
+  // ---- the head ----------------------------------------------------------------------------------------------------
+
+  showHead() {
+    const { today, done } = this.state;
+    const left = today.goal - today.finished;
+    byId("stage").textContent = this.#stage();
+    byId("today").textContent =
+      left > 0 ? format(gettext("{n} left today"), { n: left }) : gettext("Today's goal is reached");
+    const progress = byId("progress");
+    const bar = /** @type {HTMLProgressElement} */ (progress.querySelector("progress"));
+    progress.hidden = !done.of;
+    Object.assign(bar, { max: done.of || 1, value: Math.min(done.n, done.of) });
+    bar.setAttribute("aria-label", gettext("Dialogues that you have labelled"));
+    wordsOf(progress).textContent = format(gettext("{n} of {of}"), done);
+    this.showLeft();
+  }
+
+  #stage() {
+    const { current } = this.state;
+    if (current?.assignment.stage === "confirmation") return gettext("Confirm");
+    return current?.isRevision ? gettext("Revise") : gettext("Label");
+  }
+
+  /** What is still to be answered. */
+  showLeft() {
+    const { current } = this.state;
+    if (!current) return;
+    const left = this.bench.questions.missing().length;
+    byId("task").textContent = isOpen(current.assignment) ? this.#leftText(current.assignment, left) : "";
+    byId("submit").toggleAttribute("data-ready", left === 0);
+    this.#showCrowdedGoals();
+  }
+
+  /** @param {Assignment} assignment  @param {number} left */
+  #leftText({ stage }, left) {
+    if (left === 0) return gettext("Everything is answered: submit.");
+    if (stage !== "confirmation") return format(ngettext("{n} answer left", "{n} answers left", left), { n: left });
+    const text = ngettext(
+      "Somebody else answered {n} question differently: keep yours or change it.",
+      "Somebody else answered {n} questions differently: keep yours or change them.",
+      left,
+    );
+    return format(text, { n: left });
+  }
+
+  #showCrowdedGoals() {
+    const goals = this.bench.questions.crowdedGoals();
+    const message = gettext("{speaker} has {n} goal nuggets; only the first one counts.");
+    if (goals.length === 0) this.bench.notices.hide("goals");
+    else {
+      const text = goals.map((goal) => format(message, goal)).join(" ");
+      this.bench.notices.show("goals", { tone: "warn", text });
+    }
+  }
+
+  /** @param {string} text */
+  showDraftState(text) {
+    byId("draft-state").textContent = text;
+  }
+
+  // ---- the state of the dialogue -----------------------------------------------------------------------------------
+
+  showState() {
+    const { current } = this.state;
+    if (!current) return;
+    const { assignment } = current;
+    const open = isOpen(assignment);
+    /** @type {HTMLButtonElement} */ (byId("submit")).disabled = !open;
+    for (const control of document.querySelectorAll("#skip, [data-leaving=save], [data-leaving=giveBack]"))
+      control.toggleAttribute("disabled", assignment.state === "submitted");
+    this.bench.editor.note.readOnly = !open;
+    const state = stateOf(assignment);
+    if (state === "active" || (state === "submitted" && current.isRevision && open)) this.bench.notices.hide("state");
+    else this.#showStateNotice(assignment, state);
+  }
+
+  /** @param {Assignment} assignment  @param {string} state */
+  #showStateNotice(assignment, state) {
+    const { text, remedy } = STATES[state];
+    const takeUp = { label: gettext("Take it up again"), run: () => void this.bench.takeUpAgain() };
+    this.bench.notices.show("state", {
+      tone: "",
+      text: format(text, { when: clock(assignment.lease_until) }),
+      remedy,
+      actions: assignment.state === "released" ? [takeUp] : [],
+    });
+  }
+
+  // ---- submitting --------------------------------------------------------------------------------------------------
+
+  /** The time that the dialogue must still be shown, and whether a submission waits for it. */
+  countDown() {
+    clearTimeout(this.#tick);
+    const { secondsLeft, current, isSubmitPending } = this.state;
+    const floor = byId("floor");
+    floor.hidden = secondsLeft === 0;
+    if (secondsLeft === 0) return;
+    const shown = Math.max(1, Math.ceil(secondsLeft - FLOOR_MARGIN_S));
+    const time = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
+    const values = { min: current?.assignment.min_seconds, clock: time };
+    floor.textContent = format(gettext("≥ {min} s: {clock} left"), values);
+    if (isSubmitPending) this.showSubmit(format(gettext("Submits in {clock}"), values));
+    this.#tick = setTimeout(() => this.countDown(), Math.min(secondsLeft, secondsLeft - (shown - 1)) * 1000 + 5);
+  }
+
+  stopCountDown() {
+    clearTimeout(this.#tick);
+    byId("floor").hidden = true;
+  }
+
+  /** @param {string} text */
+  showSubmit(text = gettext("Submit")) {
+    wordsOf(byId("submit")).textContent = text;
+    byId("cancel").hidden = !this.state.isSubmitPending;
+  }
+}
+
+/** @param {Assignment} assignment  a key of STATES, or "active" */
+function stateOf(assignment) {
+  const { state, task_state, is_decided } = assignment;
+  if (is_decided) return "decided";
+  if (task_state === "disputed") return "disputed";
+  return state === "submitted" && !isOpen(assignment) ? "confirming" : state;
+}

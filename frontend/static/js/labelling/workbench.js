@@ -1,0 +1,257 @@
+// @ts-check
+/**
+ * The labelling workbench: a queue of dialogues (queue.js), the questions about the one that is shown (questions/), the
+ * answers to them (editor.js), sending them (sender.js), and what the page says around it (view.js, empty_page.js). All
+ * of them share the state (state.js). Keys: keys.js.
+ */
+import { call } from "../shared/api.js";
+import { Activity } from "../shared/drafts.js";
+import { byId, closePopover } from "../shared/elements.js";
+import { gettext } from "../shared/messages.js";
+import { keepPage } from "../shared/offline_pages.js";
+import * as outbox from "../shared/outbox.js";
+import { offerConfirmations } from "./confirmations.js";
+import { Editor } from "./editor.js";
+import { showEmptyPage } from "./empty_page.js";
+import { questionCommands, wireCommands, wireNoteKeys } from "./keys.js";
+import { holdLeases } from "./leases.js";
+import { Notices } from "./notices.js";
+import { listenToOutbox, showRefused } from "./outbox_listener.js";
+import { Questions } from "./questions/questions.js";
+import { loadingReason, Queue } from "./queue.js";
+import { Sender } from "./sender.js";
+import { newTask, State, startFloor } from "./state.js";
+import { forgetAssignment, keptAssignments } from "./task_cache.js";
+import { View } from "./view.js";
+
+/**
+ * @typedef {import("./state.js").Answers} Answers
+ * @typedef {import("./state.js").Assignment} Assignment
+ * @typedef {import("./state.js").EmptyReason} EmptyReason
+ * @typedef {import("./state.js").PageData} PageData
+ * @typedef {import("./state.js").Task} Task
+ * @typedef {import("./editor.js").Labels} Labels
+ */
+
+const LOADING_AFTER_MS = 400; // a claim normally takes less
+
+export class Workbench {
+  activity = new Activity();
+
+  /** @param {PageData} data */
+  constructor(data) {
+    this.data = data;
+    this.state = new State(data);
+    this.notices = new Notices(data.urls.login);
+    this.questions = new Questions({
+      turns: byId("turns"),
+      panel: byId("questions"),
+      onChange: (path, value) => this.#onAnswer(path, value),
+      onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
+      onDone: () => byId("submit").focus({ preventScroll: true }),
+    });
+    this.editor = new Editor(this, this.questions, /** @type {HTMLTextAreaElement} */ (byId("note")));
+    this.view = new View(this);
+    this.queue = new Queue(this);
+    this.sender = new Sender(this);
+  }
+
+  // ---- what is shown -----------------------------------------------------------------------------------------------
+
+  /** @param {Task} task  @param {Labels} [labels]  in place of what lies in drafts */
+  async show(task, labels) {
+    const { state, view } = this;
+    const { assignment } = task;
+    const schema = await state.schemaOf(assignment);
+    this.sender.cancel();
+    this.editor.close();
+    state.current = task;
+    state.emptyReason = null;
+    this.editor.open(task, schema, labels);
+    startFloor(task);
+    view.showPanes();
+    this.questions.begin();
+    if (assignment.stage === "confirmation") void offerConfirmations(this);
+    view.showAddress(assignment);
+    view.showHead();
+    view.showState();
+    this.notices.hide("elsewhere");
+    view.showDraftState("");
+    view.countDown();
+  }
+
+  /** Nothing is shown until there is another dialogue. @param {EmptyReason} reason */
+  showEmpty(reason) {
+    this.editor.close();
+    this.state.current = null;
+    this.view.stopCountDown();
+    this.notices.hide("state", "conflict", "elsewhere"); // those were about the dialogue
+    const code = showEmptyPage(reason, this.state.isAway);
+    this.view.showHead();
+    void this.sender.showWaiting();
+    if (code !== "loading" && code !== "offline") void offerConfirmations(this);
+    history.replaceState(null, "", this.state.urls.next);
+  }
+
+  /** Nothing of the present dialogue is to be sent; another takes its place. @param {Assignment | null} [next] */
+  skipCurrent(next = null) {
+    const { state, queue } = this;
+    const id = state.current?.assignment.id;
+    this.sender.cancel();
+    this.editor.close({ forget: true });
+    state.current = null;
+    if (id) void forgetAssignment(id);
+    queue.add(next);
+    if (!state.current) queue.showNext();
+    if (state.current) return;
+    if (!state.emptyReason) void queue.claimAhead();
+    this.showEmpty(state.emptyReason ?? loadingReason());
+  }
+
+  /** Open what was submitted before, or refused. @param {number} id  @param {Labels} [labels] */
+  async reopen(id, labels) {
+    const { state } = this;
+    if (state.current?.assignment.id === id && !labels) return;
+    const assignment = await call("GET", `/labelling/${id}/`);
+    if (state.current && state.current.assignment.id !== id) this.queue.putBack(state.current);
+    state.dropAhead(id);
+    await this.show(newTask(assignment), labels);
+    if (labels) this.editor.keepDraft();
+  }
+
+  /** A dialogue that was given back, or whose lease ended. */
+  async takeUpAgain() {
+    const id = this.state.current?.assignment.id;
+    if (!id) return;
+    try {
+      await call("POST", `/assignments/${id}/resume/`, {});
+      this.notices.hide("state", "refused");
+      const labels = { answers: this.questions.answers, note: this.editor.note.value };
+      await this.show(newTask(await call("GET", `/labelling/${id}/`)), labels);
+    } catch (error) {
+      this.notices.showError(error);
+    }
+  }
+
+  /** A dialogue was skipped. @param {number} id  @param {{ next?: Assignment | null, nothing?: EmptyReason }} answer */
+  onSkipped(id, { next, nothing }) {
+    if (nothing) this.state.emptyReason = nothing;
+    if (this.state.current?.assignment.id === id) this.skipCurrent(next);
+    else this.queue.add(next);
+  }
+
+  // ---- what the person does ----------------------------------------------------------------------------------------
+
+  /** @param {string} path  @param {import("./questions/answer_sheet.js").Value | undefined} value */
+  #onAnswer(path, value) {
+    const isLong = typeof value === "string" && value.length > 40;
+    this.activity.note(value === undefined ? "clear" : "answer", isLong ? { path } : { path, value });
+    this.#onEdit();
+    this.view.showLeft();
+  }
+
+  #onEdit() {
+    this.view.showDraftState("");
+    this.sender.cancel(gettext("Not submitted: something changed. Submit again."));
+    this.editor.keepDraft();
+  }
+
+  /** @param {string} how  "skip", "save", "giveBack" or "previous" */
+  async #leave(how) {
+    try {
+      const dialogs = await import("./leaving_dialogs.js");
+      await dialogs[/** @type {"save" | "skip" | "giveBack" | "previous"} */ (how)](this);
+    } catch (error) {
+      this.notices.showError(error);
+    }
+  }
+
+  #wireControls() {
+    const undo = () => void this.sender.undo();
+    byId("sending").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.sender.submit();
+    });
+    byId("cancel").addEventListener("click", () => this.sender.cancel(gettext("Not submitted.")));
+    byId("skip").addEventListener("click", () => void this.#leave("skip"));
+    byId("look-again").addEventListener("click", () => void this.queue.claimAhead());
+    byId("undo").addEventListener("click", () => {
+      closePopover();
+      undo();
+    });
+    for (const control of document.querySelectorAll("[data-leaving]")) {
+      control.addEventListener("click", () => {
+        closePopover();
+        void this.#leave(control.getAttribute("data-leaving") ?? "");
+      });
+    }
+    wireCommands({ ...questionCommands(this.questions), undo });
+    wireNoteKeys(this.editor.note, this.state);
+    this.editor.note.addEventListener("input", () => this.#onEdit());
+    byId("theme-menu").addEventListener("beforetoggle", () => void import("../shared/theme.js"), { once: true });
+  }
+
+  #listen() {
+    addEventListener("pagehide", () => this.editor.keepDraft());
+    addEventListener("offline", () => this.notices.showOffline());
+    addEventListener("online", () => {
+      this.notices.hide("connection");
+      if (!this.state.current || this.state.ahead.length === 0) void this.queue.claimAhead();
+    });
+    listenToOutbox(this);
+  }
+
+  // ---- begin -------------------------------------------------------------------------------------------------------
+
+  async start() {
+    const { state, queue } = this;
+    this.#wireControls();
+    this.#listen();
+    const items = await outbox.itemsInLane(state.lane);
+    const unsent = items.filter((item) => !item.problem);
+    const submitted = new Set(unsent.map((item) => Number(item.assignment)));
+    const kept = await keptAssignments(state.project, submitted);
+    if (items.length > unsent.length) void showRefused(this);
+    const later = unsent.filter((item) => item.made_at > this.data.made_at);
+    for (const _id of new Set(later.map((item) => item.assignment))) state.count(1); // a kept page is older than these
+    const first = await this.#firstAssignment(submitted, kept);
+    state.spare = kept.filter(({ id }) => id !== first?.id);
+    if (first) await this.show(newTask(first));
+    else await this.#claimFirst();
+    queue.keep();
+    holdLeases(this);
+    queue.claimWhenWorkBegins();
+    void this.sender.showWaiting();
+    void keepPage(this.data.files).catch(() => undefined);
+  }
+
+  /**
+   * The dialogue of the address, whatever page the cache gave; null if the next one is to be claimed.
+   * @param {Set<number>} submitted  @param {Assignment[]} kept  @returns {Promise<Assignment | null>}
+   */
+  async #firstAssignment(submitted, kept) {
+    const addressed = Number(/\/label\/(\d+)\/$/.exec(location.pathname)?.[1] ?? 0);
+    const given = this.data.assignment;
+    if (given && (!addressed || given.id === addressed) && !submitted.has(given.id)) {
+      const confirmed = await outbox.confirmedSince(given.id, given.touched_at);
+      if (confirmed.length === 0) return given;
+    }
+    if (!addressed || submitted.has(addressed)) return null;
+    try {
+      return await call("GET", `/labelling/${addressed}/`);
+    } catch {
+      return kept.find(({ id }) => id === addressed) ?? null;
+    }
+  }
+
+  async #claimFirst() {
+    const { state } = this;
+    const showLoading = () => state.current ?? state.emptyReason ?? this.showEmpty(loadingReason());
+    const later = setTimeout(showLoading, LOADING_AFTER_MS);
+    await this.queue.claimAhead();
+    clearTimeout(later);
+  }
+}
+
+await new Workbench(JSON.parse(byId("workbench").textContent ?? "")).start();
+document.documentElement.dataset.ready = "true";
