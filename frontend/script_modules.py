@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 STATIC = Path(__file__).resolve().parent / "static"
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-STATIC_IMPORT = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)"', re.MULTILINE)
+STATIC_IMPORT = re.compile(r'^(?:import|export)\s(?:[^;"(]*\bfrom )?"(\.[^"]+)"', re.MULTILINE)
 DYNAMIC_IMPORT = re.compile(r'\bimport\("(\.[^"]+)"\)')
 
 

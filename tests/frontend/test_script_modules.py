@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.staticfiles import finders
 
-from frontend.script_modules import STATIC, loaded_on_need, preloaded
+from frontend.script_modules import STATIC, STATIC_IMPORT, loaded_on_need, preloaded
 
 ENTRIES = ["js/authoring/authoring.js", "js/labelling/workbench.js", "js/batch_review/sample_review.js"]
 
@@ -27,7 +27,4 @@ def test_imports_are_followed_through_other_modules() -> None:
 def test_no_import_is_overlooked() -> None:
     for script in (STATIC / "js").rglob("*.js"):
         code = re.sub(r"/\*.*?\*/", "", script.read_text(), flags=re.DOTALL)
-        written = len(re.findall(r' from "\.', code))
-        name = script.relative_to(STATIC).as_posix()
-        direct = re.findall(r'^(?:import|export)\b[^;"]*"(\.[^"]+)"', code, re.MULTILINE)
-        assert written == len(direct), name
+        assert len(re.findall(r' from "\.', code)) == len(STATIC_IMPORT.findall(code)), script

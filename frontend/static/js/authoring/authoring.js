@@ -13,6 +13,7 @@ import { showNotice } from "../shared/notices.js";
 import { keepPage } from "../shared/offline_pages.js";
 import * as outbox from "../shared/outbox.js";
 import { isComposing, isTyping } from "../shared/shortcuts.js";
+import "./outbox_kinds.js"; // at hand when the network is not
 import { Candidates } from "./candidates.js";
 import { Activity, Composer } from "./composer.js";
 import { Conversation, speakerOf } from "./conversation.js";

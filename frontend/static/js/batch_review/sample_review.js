@@ -13,6 +13,7 @@ import { gettext } from "../shared/messages.js";
 import { showNotice } from "../shared/notices.js";
 import * as outbox from "../shared/outbox.js";
 import { disagreements, isSameAsLabel, valueAt } from "./answer_comparison.js";
+import "./outbox_kinds.js"; // at hand when the network is not
 import { SampleState } from "./sample_state.js";
 import { SampleView } from "./sample_view.js";
 

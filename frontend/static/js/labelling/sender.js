@@ -7,6 +7,7 @@ import { LABELS } from "../shared/drafts.js";
 import { byId } from "../shared/elements.js";
 import { gettext } from "../shared/messages.js";
 import * as outbox from "../shared/outbox.js";
+import "./outbox_kinds.js"; // at hand when the network is not
 import { showUnsentCount } from "./empty_page.js";
 import { showToast } from "./notices.js";
 import { loadingReason } from "./queue.js";

@@ -28,7 +28,7 @@ export { confirmedSince, isVolatile, owner } from "./outbox_store.js";
 
 const LONGEST_WAIT_MS = 30_000;
 
-/** A module per area, loaded when the first of its items is sent. @type {Record<string, () => Promise<{ KINDS: Record<string, Kind> }>>} */
+/** A module per area, loaded when the first of its items is sent; the area's own pages have it from the beginning. @type {Record<string, () => Promise<{ KINDS: Record<string, Kind> }>>} */
 const AREAS = {
   turn: () => import("../authoring/outbox_kinds.js"),
   undo: () => import("../authoring/outbox_kinds.js"),
