@@ -7,7 +7,7 @@ from django.contrib.staticfiles import finders
 
 from frontend.script_modules import STATIC, STATIC_IMPORT, loaded_on_need, preloaded
 
-ENTRIES = ["js/authoring/authoring.js", "js/labelling/workbench.js", "js/batch_review/sample_review.js"]
+ENTRIES = ["js/authoring/workbench.js", "js/labelling/workbench.js", "js/batch_review/sample_review.js"]
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

@@ -1,4 +1,4 @@
-"""The workbench: one dialogue, written turn by turn. static/js/authoring/authoring.js runs it over the REST API."""
+"""The workbench: one dialogue, written turn by turn. static/js/authoring/workbench.js runs it over the REST API."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from projects.models import DialogueLanguage, Project, Protocol
 
 TOPICS_SENT = 60
 CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
-SCRIPT = "js/authoring/authoring.js"
+SCRIPT = "js/authoring/workbench.js"
 
 
 @login_required
@@ -61,7 +61,7 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
 
 
 def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: Today) -> dict[str, Any]:
-    """What static/js/authoring/authoring.js begins with."""
+    """What static/js/authoring/workbench.js begins with."""
     slug = assignment.project.slug
     return {
         "assignment": shown,

@@ -6,8 +6,6 @@
 import { format, gettext, ngettext } from "../shared/messages.js";
 import { isComposing, matches } from "../shared/shortcuts.js";
 
-export { Activity } from "../shared/drafts.js";
-
 /**
  * @typedef {{ set: number, place: number, text: string, ordinal: number }} Source
  * @typedef {{ id: number, ordinal: number, texts: string[] }} ShownSet

@@ -6,44 +6,39 @@ import { byId } from "../shared/elements.js";
 import { format, gettext, ngettext } from "../shared/messages.js";
 import { showNotice } from "../shared/notices.js";
 import { toast } from "../shared/toast.js";
+import { showError } from "./notices.js";
 
-/**
- * @typedef {{
- *   id: number, project: string, urls: Record<string, string>,
- *   showToday: (today: { finished: number, goal: number }) => void, isBusy: () => boolean, leave: (assignment: any) => void,
- *   adopt: (full: any) => void, sayError: (error: unknown) => void,
- * }} Bench
- */
+/** @typedef {import("./workbench.js").Workbench} Workbench */
 
 const SENDING_MS = 10_000;
 
-/** Turns on their way arrive first. @param {Bench} bench  @returns {Promise<boolean>} */
-async function allSent({ isBusy }) {
+/** Turns on their way arrive first. @param {Workbench} bench  @returns {Promise<boolean>} */
+async function allSent({ state }) {
   const begun = performance.now();
-  if (isBusy()) showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
-  while (isBusy() && navigator.onLine && performance.now() - begun < SENDING_MS) {
+  if (state.isBusy) showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
+  while (state.isBusy && navigator.onLine && performance.now() - begun < SENDING_MS) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   showNotice(
     "sending",
-    isBusy()
+    state.isBusy
       ? { tone: "warn", text: gettext("Your last turns are not sent yet. Try again when the connection is back.") }
       : null,
   );
-  return !isBusy();
+  return !state.isBusy;
 }
 
 /** @param {string} id */
 const dialog = (id) => /** @type {HTMLDialogElement} */ (byId(id));
 
-/** @param {Bench} bench  @param {string} action  @param {unknown} [body] */
-const act = ({ id }, action, body = {}) => call("POST", `/assignments/${id}/${action}/`, body);
+/** @param {Workbench} bench  @param {string} action  @param {unknown} [body] */
+const act = ({ state }, action, body = {}) => call("POST", `/assignments/${state.id}/${action}/`, body);
 
-/** @param {Bench} bench */
+/** @param {Workbench} bench */
 export async function finish(bench) {
   if (!(await allSent(bench))) return;
   const { today, ...now } = await act(bench, "finish");
-  bench.leave(now);
+  bench.updateAssignment(now);
   bench.showToday(today);
   const n = Math.floor(now.utterance_count / 2);
   const said = [
@@ -61,11 +56,11 @@ export async function finish(bench) {
 /** One claim a dialogue that was finished here, however often the key is pressed. */
 let claim = "";
 
-/** @param {Bench} bench */
-async function next({ project, urls }) {
+/** @param {Workbench} bench */
+async function next({ state: { assignment, urls } }) {
   claim ||= uuid();
   try {
-    const claimed = await call("POST", `/projects/${project}/assignments/`, { claim_id: claim });
+    const claimed = await call("POST", `/projects/${assignment.project}/assignments/`, { claim_id: claim });
     location.assign(urls.workbench.replace("/0/", `/${claimed.id}/`));
   } catch (error) {
     claim = "";
@@ -74,34 +69,34 @@ async function next({ project, urls }) {
   }
 }
 
-/** @param {Bench} bench */
+/** @param {Workbench} bench */
 async function takeBack(bench) {
   dialog("finished").close();
   await takeUp(bench, "take-back");
 }
 
-/** Take up what was given back, finished or lost. @param {Bench} bench  @param {"resume" | "take-back"} how */
+/** Take up what was given back, finished or lost. @param {Workbench} bench  @param {"resume" | "take-back"} how */
 export async function takeUp(bench, how) {
   try {
     const { today } = await act(bench, how);
     if (today) bench.showToday(today);
-    bench.adopt(await call("GET", `/assignments/${bench.id}/`));
+    bench.adopt(await call("GET", `/assignments/${bench.state.id}/`));
     showNotice("refused", null);
   } catch (error) {
-    bench.sayError(error);
+    showError(error);
   }
 }
 
-/** @param {Bench} bench */
+/** @param {Workbench} bench */
 export async function save(bench) {
   if (!(await allSent(bench))) return;
   const now = await act(bench, "save");
-  bench.leave(now);
+  bench.updateAssignment(now);
   toast(format(gettext("Saved for later, kept until {when}."), { when: clock(now.lease_until) }), { tone: "good" });
-  location.assign(bench.urls.queue);
+  location.assign(bench.state.urls.queue);
 }
 
-/** @param {Bench} bench */
+/** @param {Workbench} bench */
 export async function giveBack(bench) {
   const asked = dialog("give-back");
   const form = /** @type {HTMLFormElement} */ (asked.querySelector("form"));
@@ -112,21 +107,23 @@ export async function giveBack(bench) {
     try {
       if (!(await allSent(bench))) return;
       await act(bench, "release", { reason: new FormData(form).get("reason") });
-      location.assign(bench.urls.queue);
+      location.assign(bench.state.urls.queue);
     } catch (error) {
-      bench.sayError(error);
+      showError(error);
     }
   };
   asked.showModal();
 }
 
-/** @param {Bench} bench */
+/** @param {Workbench} bench */
 export async function startOver(bench) {
   if (!(await allSent(bench))) return;
-  const { adopt, sayError, id } = bench;
   const { turn_ids } = await act(bench, "reset");
-  adopt(await call("GET", `/assignments/${id}/`));
+  bench.adopt(await call("GET", `/assignments/${bench.state.id}/`));
   if (turn_ids.length === 0) return;
-  const run = () => void act(bench, "restore", { turn_ids }).then(adopt).catch(sayError);
+  const run = () =>
+    void act(bench, "restore", { turn_ids })
+      .then((full) => bench.adopt(full))
+      .catch((error) => showError(error));
   toast(gettext("Started over."), { action: { label: gettext("Put back"), run }, stay: true });
 }

@@ -66,7 +66,7 @@ function setLastSent(assignment, said) {
 }
 
 /** Words that were not stored and have no place in the input now. @param {number} assignment  @returns {string[]} */
-export function aside(assignment) {
+export function textsSetAside(assignment) {
   return recall(keyOf("aside", assignment)) ?? [];
 }
 

@@ -1,0 +1,186 @@
+// @ts-check
+/** Sending turns and taking them back. What the server says comes back as events of the outbox, from this tab or another. */
+import { uuid } from "../shared/api.js";
+import { gettext } from "../shared/messages.js";
+import { showNotice } from "../shared/notices.js";
+import * as outbox from "../shared/outbox.js";
+import { hideNotices, showError, showSignedOut, waysOut } from "./notices.js";
+import "./outbox_kinds.js"; // at hand when the network is not
+import { pendingTurn, storedTurn } from "./state.js";
+
+const TWICE_MS = 500; // Enter pressed twice
+
+export class Sender {
+  #sentAt = Number.NEGATIVE_INFINITY;
+
+  /** @param {import("./workbench.js").Workbench} bench */
+  constructor(bench) {
+    this.bench = bench;
+    this.state = bench.state;
+  }
+
+  listen() {
+    outbox.listen((event) => {
+      if (event.kind === "waiting") {
+        this.bench.showWaiting();
+        if (event.signedOut) showSignedOut(this.state.urls.login);
+      } else if (event.item.assignment !== this.state.id) return;
+      else if (event.kind === "stored" && event.item.kind === "undo") this.#onUndone(event.item, event.answer);
+      else if (event.kind === "stored") this.#onStored(event.item, event.answer);
+      else if (event.kind === "queued") this.#onQueued(event.item);
+      else if (event.kind === "refused") void this.onRefused();
+    });
+  }
+
+  // ---- what the person does ----------------------------------------------------------------------------------------
+
+  async submit() {
+    const { bench, state } = this;
+    const { composer, keeper } = bench;
+    const { text } = composer;
+    if (!state.isOpen) return;
+    if (!text || [...text].length > state.settings.max_utterance_length) {
+      const isRepeat = performance.now() - this.#sentAt <= TWICE_MS;
+      if (!isRepeat) composer.show(text ? "" : gettext("Write something, or pick a candidate."));
+      return;
+    }
+    const { source } = composer;
+    const item = this.#addPendingTurn(text);
+    this.#sentAt = performance.now();
+    bench.begin({ forget: true });
+    bench.conversation.toEnd();
+    hideNotices("conflict");
+    keeper.drafts.held = true; // until the outbox has the words, this browser's copy keeps them
+    try {
+      await this.#enqueue(item);
+    } catch (error) {
+      state.turns.pop();
+      bench.begin({ text, source });
+      showError(error, "volatile");
+    }
+    keeper.drafts.held = false;
+    keeper.keep();
+  }
+
+  /** @param {string} text */
+  #addPendingTurn(text) {
+    const { composer, candidates, activity } = this.bench;
+    const { action, set, place, distance } = composer.derive();
+    const [id, position] = [uuid(), this.state.position];
+    // Without a pick the set that is looked at still goes along: the text may equal one of its candidates.
+    const sent = { id, position, text, candidate_set: set ?? candidates.present, source: place, ...activity.report() };
+    const turn = { action, source: place, edit_distance: distance, from: composer.source };
+    this.state.turns.push({ ...pendingTurn(position, text, id), ...turn });
+    return { id, kind: "turn", position, text, sent };
+  }
+
+  /** @param {Pick<outbox.Item, "id" | "kind" | "position" | "text" | "sent">} item */
+  #enqueue(item) {
+    return outbox.enqueue({ ...item, assignment: this.state.id, url: location.pathname, made_at: Date.now() });
+  }
+
+  async undo() {
+    const { bench, state } = this;
+    const { composer, keeper } = bench;
+    const last = state.turns.at(-1);
+    if (!state.isOpen || !last) return;
+    if (!last.turn_id) {
+      composer.show(gettext("There is no turn to undo."));
+      return;
+    }
+    if (composer.text && !composer.holdsUntouchedPick) void keeper.putAside([composer.text]);
+    state.turns.pop();
+    state.undone.add(last.turn_id);
+    bench.begin({ text: last.text, source: last.from ?? null });
+    composer.field.focus();
+    composer.field.setSelectionRange(last.text.length, last.text.length);
+    keeper.keep();
+    void bench.toast(gettext("Turn undone; its words are in the input."));
+    if (last.isPending && (await outbox.withdraw(last.turn_id))) return;
+    const { position, text, turn_id } = last;
+    await this.#enqueue({ id: uuid(), kind: "undo", position, text, sent: { turn_id } });
+  }
+
+  // ---- what the server says ----------------------------------------------------------------------------------------
+
+  /** @param {outbox.Item} item  @param {any} answer */
+  #onStored({ position }, { turn, request, assignment }) {
+    const { bench, state } = this;
+    hideNotices("connection", "signed-out", "refused", "error");
+    bench.updateAssignment(assignment);
+    if (state.undone.has(turn.id)) return;
+    const shown = state.turns.find(({ turn_id }) => turn_id === turn.id);
+    if (shown) Object.assign(shown, { ...turn, turn_id: turn.id, isPending: false });
+    else if (position === state.position) this.#addForeignTurn(storedTurn(turn, position));
+    bench.show();
+    if (!state.isBusy)
+      bench.keeper.moved(assignment.draft_version, { position: state.position, text: "", source: null });
+    bench.candidates.take(request);
+  }
+
+  /** A turn that another tab wrote. What is being written here stays, unless it is the same. @param {import("./state.js").Utterance} turn */
+  #addForeignTurn(turn) {
+    const { composer } = this.bench;
+    this.state.turns.push(turn);
+    this.bench.begin({ text: composer.text === turn.text ? "" : composer.field.value, forget: true });
+  }
+
+  /** @param {outbox.Item} item */
+  #onQueued({ kind, id, position, text }) {
+    const isShown = this.state.turns.some((turn) => turn.turn_id === id);
+    if (kind === "undo" || isShown || position !== this.state.position) return;
+    this.#addForeignTurn(pendingTurn(position, text, id));
+  }
+
+  /** @param {outbox.Item} item  @param {any} answer */
+  #onUndone({ position, text }, { request, assignment }) {
+    const { bench, state } = this;
+    const { composer } = bench;
+    bench.updateAssignment(assignment);
+    if (position < state.position && state.turns[position].turn_id === null) return;
+    const isHere = state.position === position;
+    if (!isHere && !state.isBusy) {
+      state.turns = state.turns.slice(0, position);
+      bench.begin({ text: composer.text || text });
+    }
+    if (state.position !== position) return;
+    bench.keeper.moved(assignment.draft_version, { position, text, source: composer.source });
+    bench.candidates.take(request);
+    // Which set the undone text was started from, only the server knows after a reload.
+    if (isHere && !composer.source && composer.pristine) void bench.keeper.findSource();
+  }
+
+  /** The server will not store something: show why, bring the words back, go on from what is stored. */
+  async onRefused() {
+    const { bench, state } = this;
+    const items = await outbox.items(state.id);
+    const refused = items.find((item) => item.problem);
+    if (!refused?.problem) return;
+    const unstored = items.filter((item) => Number(item.seq) >= Number(refused.seq));
+    this.#bringBack(unstored.filter((item) => item.kind === "turn").map((item) => item.text));
+    await outbox.remove(unstored);
+    const ids = new Set(unstored.map((item) => item.id));
+    state.turns = state.turns.filter((turn) => !turn.turn_id || !ids.has(turn.turn_id));
+    const { code, message, remedy } = refused.problem;
+    showNotice("refused", {
+      tone: "bad",
+      text: message || gettext("A turn was not stored."),
+      // What the server says to do about it, this page does by itself.
+      remedy: code === "written_elsewhere" ? syncedText() : remedy,
+      actions: code === "lease_gone" ? waysOut(bench) : [],
+    });
+    await bench.reload({ quiet: true });
+    bench.keeper.keep();
+  }
+
+  /** The first into the input, unless that holds other words; the rest above it. @param {string[]} texts */
+  #bringBack(texts) {
+    const { composer, keeper } = this.bench;
+    const isTaken = composer.text !== "" && !texts.includes(composer.text);
+    const [first, ...rest] = isTaken ? ["", ...texts] : texts;
+    if (first) composer.load(first);
+    void keeper.putAside(rest);
+  }
+}
+
+export const syncedText = () => gettext("Another tab or device wrote in this dialogue. This is what is stored now.");

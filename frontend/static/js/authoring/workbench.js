@@ -1,0 +1,301 @@
+// @ts-check
+/**
+ * The authoring workbench. What the person does shows at once and goes through the outbox (sender.js); what the server
+ * says comes back as events, in this tab or another, and corrects what is shown. Nothing typed is ever nowhere: it is in
+ * the input (composer.js), in the outbox, in the conversation, or among the words set aside (draft_keeper.js).
+ */
+import { call, isPassing, isSignedOut } from "../shared/api.js";
+import { Activity } from "../shared/drafts.js";
+import { byId, closePopover } from "../shared/elements.js";
+import { format, gettext, ngettext } from "../shared/messages.js";
+import { keepPage } from "../shared/offline_pages.js";
+import * as outbox from "../shared/outbox.js";
+import { Candidates } from "./candidates.js";
+import { Composer } from "./composer.js";
+import { Conversation } from "./conversation.js";
+import { DraftKeeper } from "./draft_keeper.js";
+import { wireDigits } from "./keys.js";
+import { holdLease } from "./lease.js";
+import { hideNotices, showError, showOffline, showState, showVolatile } from "./notices.js";
+import { Sender, syncedText } from "./sender.js";
+import { pendingTurn, State, storedTurn } from "./state.js";
+
+/** @typedef {"finish" | "save" | "giveBack" | "startOver"} LeavingAction */
+
+const AHEAD_PICKED_MS = 150;
+const AHEAD_TYPED_MS = 600;
+const UNSENT_AFTER_MS = 1500;
+const WRITABLE_STATES = ["active", "saved", "expired"];
+
+export class Workbench {
+  activity = new Activity();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #aheadTimer;
+  #aheadText = "";
+  /** Of this turn alone: an earlier turn's must not speak during this one. @type {ReturnType<typeof setTimeout> | undefined} */
+  #unsentTimer;
+  form = /** @type {HTMLFormElement} */ (byId("composer"));
+  buttons = Object.fromEntries(
+    ["submit", "undo", "clear", "finish"].map((name) => [name, /** @type {HTMLButtonElement} */ (byId(name))]),
+  );
+
+  /** @param {import("./state.js").PageData} data */
+  constructor(data) {
+    this.data = data;
+    this.state = new State(data);
+    const { settings } = this.state;
+    this.conversation = new Conversation({ lang: data.lang, leastRounds: settings.min_rounds });
+    this.composer = this.#createComposer();
+    this.candidates = this.#createCandidates();
+    this.keeper = new DraftKeeper(this, data.assignment.draft);
+    this.sender = new Sender(this);
+  }
+
+  #createComposer() {
+    return new Composer({
+      form: this.form,
+      limit: this.state.settings.max_utterance_length,
+      submitOnEnter: this.data.submit_on_enter,
+      shown: () => this.candidates.shown(),
+      onChange: (why) => this.#onChange(why),
+      onPick: (place) => this.#pick(place),
+      onSubmit: () => void this.sender.submit(),
+      onUndoTurn: () => void this.sender.undo(),
+    });
+  }
+
+  #createCandidates() {
+    const { activity } = this;
+    return new Candidates({
+      panel: byId("candidates"),
+      lang: this.data.lang,
+      assignment: this.state.id,
+      topics: this.data.topics,
+      settings: this.state.settings,
+      onPick: (text, source, place) => {
+        activity.note(source ? "pick" : "idea", source ? { set: source.set, source: source.place } : { idea: place });
+        this.composer.fill(text, source, place);
+      },
+      onShown: (set) => activity.note("shown", set),
+      onAsked: (ordinal) => activity.note("new_set", { ordinal }),
+    });
+  }
+
+  /** Pick a candidate, or the one that will be at this place when it comes. @param {number} place */
+  #pick(place) {
+    return this.candidates.pick(place) || this.candidates.wish(place);
+  }
+
+  // ---- what is shown -----------------------------------------------------------------------------------------------
+
+  show() {
+    const { isOpen, turns } = this.state;
+    this.conversation.show(turns, isOpen);
+    this.composer.field.readOnly = !isOpen;
+    this.form.toggleAttribute("data-closed", !isOpen);
+    for (const button of [this.buttons.submit, this.buttons.clear]) button.disabled = !isOpen;
+    this.buttons.undo.disabled = !isOpen || turns.length === 0;
+  }
+
+  /** As the server counts it. @param {{ finished: number, goal: number }} today */
+  showToday({ finished, goal }) {
+    byId("today").textContent = format(gettext("{n} of {goal} today"), { n: finished, goal });
+  }
+
+  /** @param {string} text */
+  async toast(text) {
+    (await import("../shared/toast.js")).toast(text);
+  }
+
+  /** Something has waited long enough to be worth a word. */
+  showWaiting() {
+    if (!navigator.onLine) {
+      showOffline();
+      this.candidates.showUnsent();
+    }
+    if (!this.state.isBusy) return;
+    if (this.state.turns.at(-1)?.isPending) this.candidates.showUnsent();
+    if (outbox.isVolatile()) showVolatile();
+  }
+
+  /** Another turn is written from now on. @param {{ text?: string, source?: Composer["source"], forget?: boolean }} [how] */
+  begin({ text = "", source = null, forget = false } = {}) {
+    clearTimeout(this.#aheadTimer);
+    this.#aheadText = "";
+    this.activity.begin();
+    this.candidates.begin(this.state.position, { isOpen: this.state.isOpen, forget });
+    this.composer.load(text, source);
+    this.candidates.mark(source);
+    this.show();
+    clearTimeout(this.#unsentTimer);
+    this.#unsentTimer = setTimeout(() => this.showWaiting(), navigator.onLine ? UNSENT_AFTER_MS : 0);
+  }
+
+  // ---- writing -----------------------------------------------------------------------------------------------------
+
+  /** @param {"typed" | "picked" | "cleared"} why */
+  #onChange(why) {
+    if (why === "cleared") this.activity.note("clear");
+    if (why !== "picked") this.candidates.forgetWish();
+    this.candidates.mark(this.composer.source);
+    this.keeper.keep();
+    this.composer.showDraft("");
+    clearTimeout(this.#aheadTimer);
+    this.#aheadTimer = setTimeout(() => this.#generateAhead(), why === "picked" ? AHEAD_PICKED_MS : AHEAD_TYPED_MS);
+  }
+
+  /** The draft rests: its candidates can be made before it is sent. Harmless when it fails. */
+  #generateAhead() {
+    const { isOpen, isBusy, settings, id } = this.state;
+    const { text } = this.composer;
+    const isWanted = settings.generate_ahead && isOpen && text && text !== this.#aheadText;
+    if (!isWanted || isBusy || !navigator.onLine) return;
+    this.#aheadText = text;
+    call("POST", `/assignments/${id}/ahead/`, { text }).catch(() => undefined);
+  }
+
+  // ---- the assignment ----------------------------------------------------------------------------------------------
+
+  /** @param {Partial<import("./state.js").Assignment>} assignment  as the server has it now */
+  updateAssignment(assignment) {
+    if (!this.state.update(assignment)) return;
+    this.#showAssignmentState();
+    this.candidates.open(this.state.isOpen);
+    this.show();
+  }
+
+  #showAssignmentState() {
+    this.state.isOpen = WRITABLE_STATES.includes(this.state.assignment.state);
+    showState(this);
+  }
+
+  /** Show what the server has; what waits to be sent and what is in the input stay. @param {{ quiet?: boolean }} [how] */
+  async reload({ quiet = false } = {}) {
+    try {
+      this.adopt(await call("GET", `/assignments/${this.state.id}/`));
+      if (!quiet) void this.toast(syncedText());
+    } catch (error) {
+      if (!isPassing(error) && !isSignedOut(error)) showError(error);
+    }
+  }
+
+  /** @param {import("./state.js").FullAssignment} full */
+  adopt(full) {
+    const { state, composer, candidates, keeper } = this;
+    const { position } = state;
+    state.replaceTurns(full.dialogue.utterances);
+    this.updateAssignment(full);
+    if (state.position !== position) this.begin({ text: composer.field.value, forget: true });
+    candidates.take(full.request);
+    const { text, source } = keeper.wordsOf(full.draft);
+    if (!composer.text && text) composer.load(text, source);
+    candidates.mark(composer.source);
+    this.show();
+    if (full.draft) keeper.moved(full.draft.version, { position: full.draft.position, text: full.draft.text, source });
+  }
+
+  /** Take up what was given back, finished or lost. @param {"resume" | "take-back"} how */
+  async takeUp(how) {
+    await (await import("./leaving_dialogs.js")).takeUp(this, how);
+  }
+
+  /** @param {LeavingAction} action */
+  async #leave(action) {
+    try {
+      await (await import("./leaving_dialogs.js"))[action](this);
+    } catch (error) {
+      showError(error);
+    }
+  }
+
+  #finish() {
+    if (!this.composer.text) void this.#leave("finish");
+    else this.composer.show(gettext("There are unsent words in the input. Submit or clear them, then finish."));
+  }
+
+  #explainTooEarly() {
+    const n = this.state.settings.min_rounds - Math.floor(this.state.position / 2);
+    const message = ngettext(
+      "{n} more round, then it can be finished.",
+      "{n} more rounds, then it can be finished.",
+      n,
+    );
+    this.composer.show(format(message, { n }));
+  }
+
+  // ---- begin -------------------------------------------------------------------------------------------------------
+
+  #wireControls() {
+    const { buttons } = this;
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.sender.submit();
+    });
+    buttons.undo.addEventListener("click", () => void this.sender.undo());
+    buttons.clear.addEventListener("click", () => closePopover() || this.composer.clear());
+    buttons.finish.addEventListener("click", () => this.#finish());
+    byId("too-early").addEventListener("click", () => this.#explainTooEarly());
+    for (const control of document.querySelectorAll("[data-ending]")) {
+      control.addEventListener("click", () => {
+        closePopover();
+        void this.#leave(/** @type {LeavingAction} */ (control.getAttribute("data-ending")));
+      });
+    }
+    wireDigits((place) => this.#pick(place));
+    byId("theme-menu").addEventListener("beforetoggle", () => void import("../shared/theme.js"), { once: true });
+  }
+
+  #listen() {
+    addEventListener("pagehide", () => this.keeper.keep());
+    addEventListener("offline", showOffline);
+    addEventListener("online", () => {
+      hideNotices("connection");
+      if (!this.state.isBusy && this.candidates.areUnknown) void this.reload({ quiet: true });
+    });
+    this.sender.listen();
+  }
+
+  /** This page may come from the cache: bring in what was stored since, what waits, and the words that lie here. */
+  async start() {
+    const { state } = this;
+    this.#wireControls();
+    this.#listen();
+    const confirmed = await outbox.confirmedSince(state.id, state.assignment.touched_at);
+    const items = await outbox.items(state.id);
+    this.#replay(confirmed, items);
+    this.#showAssignmentState();
+    this.#restore();
+    void this.keeper.putAside([]);
+    if (items.some((item) => item.problem)) await this.sender.onRefused();
+    else if (confirmed.length > 0) await this.reload({ quiet: true });
+    this.showWaiting();
+    holdLease(this);
+    void keepPage(this.data.files).catch(() => undefined);
+  }
+
+  /** @param {Awaited<ReturnType<typeof outbox.confirmedSince>>} confirmed  @param {outbox.Item[]} items */
+  #replay(confirmed, items) {
+    const { state } = this;
+    for (const { position, turn } of confirmed) {
+      state.turns = state.turns.slice(0, position);
+      if (turn) state.turns.push(storedTurn(turn, position));
+    }
+    for (const { kind, id, position, text } of items.filter((item) => !item.problem)) {
+      state.turns = state.turns.slice(0, position);
+      if (kind === "turn") state.turns.push(pendingTurn(position, text, id));
+    }
+  }
+
+  #restore() {
+    const { state, candidates } = this;
+    const { draft, request } = this.data.assignment;
+    candidates.begin(state.position, { isOpen: state.isOpen });
+    if (!state.isBusy) candidates.take(request);
+    this.keeper.restore(draft);
+    this.show();
+    this.conversation.toEnd();
+  }
+}
+
+await new Workbench(JSON.parse(byId("workbench").textContent ?? "")).start();
+document.documentElement.dataset.ready = "true";
