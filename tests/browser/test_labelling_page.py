@@ -12,7 +12,7 @@ from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
 
 Eventually = Callable[[Callable[[], bool], str], None]
-MOST_BYTES = 100_000
+MOST_BYTES = 115_000  # with JSDoc, which production does not serve
 MOST_REQUESTS = 45  # a module is a request; docs/decisions/0022-script-modules.md
 
 

@@ -284,12 +284,24 @@ class SampleReview {
   }
 
   /** @param {outbox.Item} item  in the outbox  @param {any} answer */
-  async #onStored({ sent }, answer) {
+  async #onStored(item, answer) {
     const { state, view } = this;
+    const id = Number(item.sent.sample_item);
+    const isCurrent = state.item?.id === id;
+    const judged = this.#takeStored(item, answer);
+    showNotice("network", null);
+    if (judged && state.stage === "sent" && isCurrent) this.#compare(judged);
+    else if (state.stage === "loading" || (isCurrent && !judged)) await this.showNext();
+    else view.drawProgress();
+  }
+
+  /** @param {outbox.Item} item  in the outbox  @param {any} answer  @returns {Item | undefined} if it was judged on this page */
+  #takeStored({ sent }, answer) {
+    const { state } = this;
     const id = Number(sent.sample_item);
     const item = state.judged.get(id);
-    showNotice("network", null);
     state.unsent.delete(id);
+    state.removeFromQueue(id);
     state.progress = { standing: answer.standing, cells: answer.cells, left: answer.left };
     if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
     const answers = /** @type {Answers} */ (sent.answers ?? answer.label);
@@ -297,9 +309,7 @@ class SampleReview {
     const judged = item && { ...item, label: answer.label, judgement };
     if (judged) state.judged.set(id, judged);
     state.addToQueue(answer.next);
-    if (judged && state.stage === "sent" && state.item?.id === id) this.#compare(judged);
-    else if (state.stage === "loading") await this.showNext();
-    else view.drawProgress();
+    return judged;
   }
 
   /** The server will not store it: say why, and go on with what it has. @param {outbox.Item} refused */
@@ -428,6 +438,7 @@ class SampleReview {
       state.unsent.add(Number(sent.sample_item));
       state.removeFromQueue(Number(sent.sample_item));
     }
+    for (const { item, answer } of outbox.storedSinceLoad(state.lane)) this.#takeStored(item, answer);
     this.#listen();
     await this.showNext();
     for (const item of items) if (item.problem) await this.#onRefused(item);

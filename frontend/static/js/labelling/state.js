@@ -64,9 +64,7 @@ export class State {
   }
 
   /** @param {Assignment} assignment  @returns {Promise<Content>} */
-  async schemaOf({ project, schema }) {
-    const known = this.schemas.get(schema);
-    if (known) return known;
+  async fetchSchema({ project, schema }) {
     const { content } = await call("GET", `/projects/${project}/schemas/${schema}/`);
     this.schemas.set(schema, content);
     return content;

@@ -62,7 +62,8 @@ export class Workbench {
   async show(task, labels) {
     const { state, view } = this;
     const { assignment } = task;
-    const schema = await state.schemaOf(assignment);
+    // Without a wait when the schema is known: what follows a call relies on `current`.
+    const schema = state.schemas.get(assignment.schema) ?? (await state.fetchSchema(assignment));
     this.sender.cancel();
     this.editor.close();
     state.current = task;

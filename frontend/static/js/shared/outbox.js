@@ -153,6 +153,12 @@ const listeners = new Set();
 const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("lapidary-outbox") : undefined;
 if (channel) channel.onmessage = (message) => notify(message.data);
 
+/** @type {{ item: Item, answer: any }[]} */
+const storedHere = [];
+
+/** What was stored since this page was opened: its script may begin after that. @param {string} lane */
+export const storedSinceLoad = (lane) => storedHere.filter(({ item }) => item.lane === lane);
+
 /** Hear what happens to items, in whatever tab. @param {(event: Event) => void} listener */
 export function listen(listener) {
   listeners.add(listener);
@@ -166,5 +172,6 @@ function announce(event) {
 
 /** @param {Event} event */
 function notify(event) {
+  if (event.kind === "stored") storedHere.push(event);
   for (const listener of listeners) listener(event);
 }
