@@ -50,7 +50,7 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
     sent: dict[str, Any] = {"id": str(uuid4()), "size": 2, "groups": [], "with_rest": False}
     for _send in range(2):
         assert [
-            one["number"] for one in post(client, "projects/quality/batches/", 201, **sent)["batches"]
+            entry["number"] for entry in post(client, "projects/quality/batches/", 201, **sent)["batches"]
         ] == [1, 2]
     page = get(client, "projects/quality/rounds/?page_size=1")
     [newest] = page["results"]
@@ -114,7 +114,7 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
     assert (item["place"], item["label"], item["judgement"]) == (0, None, None)
     assert get(client, f"sample-items/{item['id']}/")["label"] is None
     standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
-    assert {one["drawn"] for one in standing["classes"]} == {None}
+    assert {entry["drawn"] for entry in standing["classes"]} == {None}
     address = f"sample-items/{item['id']}/judgements/"
     assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
     row = SampleItem.objects.get(pk=item["id"])
@@ -128,8 +128,8 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
         judged = post(client, address, 201, **sent)
     assert judged["is_right"]
     assert judged["label"] == row.final.answers
-    assert [one["place"] for one in judged["next"]] == [1, 2]
-    assert {one["label"] for one in judged["next"]} == {None}
+    assert [entry["place"] for entry in judged["next"]] == [1, 2]
+    assert {entry["label"] for entry in judged["next"]} == {None}
     assert (judged["cells"], judged["left"], judged["standing"]["judged"]) == ("r...", 3, 1)
     assert Judgement.objects.count() == 1
     assert get(client, f"sample-items/{item['id']}/")["judgement"]["is_right"]
@@ -141,16 +141,16 @@ def test_an_open_sample_shows_the_label(client: Client, sealed: Round, carla: Us
     drawn = post(client, f"rounds/{sealed.pk}/sample/", 201, id=str(uuid4()))
     [item] = get(client, f"rounds/{sealed.pk}/sample/next/")["items"]
     assert item["label"]["dialogue"]["quality"] in (1, 2)
-    assert sum(one["drawn"] for one in drawn["standing"]["classes"]) == 4
+    assert sum(entry["drawn"] for entry in drawn["standing"]["classes"]) == 4
     assert post(client, f"sample-items/{item['id']}/judgements/", 201, id=str(uuid4()))["is_right"]
 
 
 def test_a_judgement_is_corrected(client: Client, drawn: Sample, carla: User) -> None:
     client.force_login(carla)
-    one = sample_items(drawn)[0]
-    judge_item(carla, one, right=False)
-    address = f"sample-items/{one.pk}/judgements/"
-    judged = post(client, address, 201, id=str(uuid4()), answers=ANSWERS[one.label], reason="Read it again.")
+    item = sample_items(drawn)[0]
+    judge_item(carla, item, right=False)
+    address = f"sample-items/{item.pk}/judgements/"
+    judged = post(client, address, 201, id=str(uuid4()), answers=ANSWERS[item.label], reason="Read it again.")
     assert (judged["cells"], judged["standing"]["right"]) == ("r...", 1)
 
 
@@ -168,16 +168,16 @@ def test_two_controllers_are_given_different_dialogues(
 ) -> None:
     address = f"rounds/{drawn.round_id}/sample/next/?count=2"
     client.force_login(carla)
-    first = {one["id"] for one in get(client, address)["items"]}
+    first = {entry["id"] for entry in get(client, address)["items"]}
     client.force_login(chris)
-    second = {one["id"] for one in get(client, address)["items"]}
+    second = {entry["id"] for entry in get(client, address)["items"]}
     assert len(first | second) == 4
     client.force_login(carla)
     judge_item(carla, SampleItem.objects.get(pk=min(first)), right=True)
     judge_item(carla, SampleItem.objects.get(pk=max(first)), right=True)
     assert get(client, address)["items"] == []
     cache.clear()  # the reservations expire
-    assert {one["id"] for one in get(client, address)["items"]} == second
+    assert {entry["id"] for entry in get(client, address)["items"]} == second
 
 
 def test_everybody_sees_the_progress_of_a_shared_sample(

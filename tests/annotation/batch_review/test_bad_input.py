@@ -167,7 +167,7 @@ def count_queries(quality: Project, anna: User, carla: User, size: int, sample: 
     step("page after", lambda: client.get(f"{address}?round=1"))
     client.force_login(anna)
     step("accuracy", lambda: client.get("/p/quality/accuracy/"))
-    Task.objects.filter(round__batch=batch).update(open_slots=0)  # out of the next one's way
+    Task.objects.filter(round__batch=batch).update(open_slots=0)  # the next batch must not get them
     return counts
 
 

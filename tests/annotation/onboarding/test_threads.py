@@ -130,7 +130,7 @@ def test_a_trainer_shows_a_decision_in_the_guidelines(tina: User, quality: Proje
     reply(tina, question, "decision", "It is a 1.")
     assert faq_entries(quality) == []
     show_in_guidelines(trainer=tina, thread_id=question.pk, faq=True)
-    assert [(one["question"], one["decision"]) for one in faq_entries(quality)] == [
+    assert [(entry["question"], entry["decision"]) for entry in faq_entries(quality)] == [
         ("Is this a 1?", "It is a 1.")
     ]
 
