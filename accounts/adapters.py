@@ -12,20 +12,20 @@ from accounts.models import User
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Signing up is closed unless SIGNUP_OPEN is set: managers make the accounts, with one-time passwords."""
+    """Sign-up is closed unless SIGNUP_OPEN is set: managers create the accounts, with one-time passwords."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.ACCOUNT_SIGNUP_OPEN)
 
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
-        """A one-time password that was not used in time opens nothing."""
+        """Refuse an expired one-time password."""
         if user.temporary_password_until and user.temporary_password_until < timezone.now():
             messages.error(request, _("This one-time password has expired. Ask your manager for a new one."))
             return redirect("account_login")
-        answer: HttpResponse | None = super().pre_login(request, user, **kwargs)
-        return answer
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
 
     def set_password(self, user: User, password: str) -> None:
-        """Every way in which a person chooses their own password comes through here."""
+        """Called whenever a person chooses their own password."""
         user.temporary_password_until = None
         super().set_password(user, password)

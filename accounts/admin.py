@@ -13,7 +13,7 @@ from common.read_only_admin import ReadOnlyAdmin
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
-    """The one model that is edited here: accounts are closed by taking `active` away, never deleted."""
+    """The only model that is edited in the administration pages. Accounts are deactivated, never deleted."""
 
     list_display = [
         "username",
@@ -35,10 +35,10 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # `manage.py create_user`, or a project's page of members: both give a one-time password
+        return False  # `manage.py create_user` and the members page of a project give a one-time password
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False  # their work names them
+        return False  # their work refers to them
 
 
 @admin.register(ApiToken)

@@ -1,4 +1,4 @@
-"""Who signed in with a one-time password chooses their own before anything else."""
+"""After signing in with a one-time password, people must choose their own password first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 
-# By the name of their address: what one needs to change the password, or to go away.
-OPEN = {
+# Names of the URLs that remain open: changing the password, signing out, and what those pages need.
+OPEN_URL_NAMES = {
     "account_change_password",
     "account_logout",
     "set_language",
@@ -25,7 +25,7 @@ OPEN = {
 
 @sync_only_middleware
 class OneTimePasswordMiddleware:
-    """Sends pages to the password change; the REST API refuses in accounts.rest.permissions."""
+    """Redirects pages to the password change. accounts.rest.permissions refuses API requests."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -38,7 +38,7 @@ class OneTimePasswordMiddleware:
         if not isinstance(user, User) or user.temporary_password_until is None:
             return None
         match = request.resolver_match
-        if request.path.startswith("/api/") or (match and match.url_name in OPEN):
+        if request.path.startswith("/api/") or (match and match.url_name in OPEN_URL_NAMES):
             return None
         messages.warning(request, _("Choose a password of your own first; the one you were given ends then."))
         return redirect("account_change_password")

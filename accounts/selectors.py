@@ -1,4 +1,4 @@
-"""Reading accounts."""
+"""API tokens of a person."""
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _

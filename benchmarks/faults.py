@@ -143,15 +143,15 @@ class Annotator:
 def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[float, float]) -> Counter[str]:
     """kill -9 one thing after the other and start it again; PostgreSQL and Redis come back by their guard."""
     from config import embedded
-    from embedded.servers import servers
+    from embedded.servers import configure_servers
 
     chance, killed = random.Random(seed), Counter[str]()
-    owned = {server.name: server for server in servers(embedded.locate(var))}
+    owned = {server.name: server for server in configure_servers(embedded.locate(var))}
     for _ in range(kills):
         time.sleep(chance.uniform(*pause))
         name = chance.choice([*stack.running, *owned])
         if name in owned:
-            if found := owned[name].found():
+            if found := owned[name].find_running():
                 found.kill()
                 killed[name] += 1
         else:

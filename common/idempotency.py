@@ -1,4 +1,4 @@
-"""Services are safe to repeat: the client makes an id, and sending it again returns the first result."""
+"""Repeatable services: the client chooses an id, and sending it again returns the first result."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,9 @@ from common.refusals import Refusal
 
 
 def check_repeat(stored: object, **sent: Any) -> None:
-    """Let an id through that is sent again with the same request; refuse it for another one.
+    """Compare a repeated request with the first one. Raises Refusal `id_in_use` (409) if they differ.
 
-    stored: the row, or the event's data, that the first request left behind. sent: what this request says, by the name
-    of the attribute or key. Raises Refusal `id_in_use` (409).
+    stored: the row or event data that the first request stored. sent: the values of this request, by attribute or key.
     """
     for name, value in sent.items():
         first = stored.get(name) if isinstance(stored, Mapping) else getattr(stored, name)

@@ -1,4 +1,4 @@
-"""Administration pages that look, and change nothing: every change goes through a service."""
+"""Read-only administration pages: every change goes through a service."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Lists with search and filters. Counting a large table for every page is left out."""
+    """Lists with search and filters. Large tables are not counted on every page."""
 
     list_per_page = 50
     show_full_result_count = False

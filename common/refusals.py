@@ -1,4 +1,4 @@
-"""The one way in which a service says no."""
+"""The exceptions with which services refuse an action."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from django.utils.functional import Promise
 
 
 class Refusal(Exception):
-    """An action that was not carried out. Nothing of it is stored.
+    """An action was refused. Nothing of it is stored.
 
-    code: stable, for programs ("lease_gone"). message: one sentence naming the cause. remedy: one sentence saying what
-    to do. status: the HTTP status of the API's answer. details: machine-readable facts, also sent by the API.
+    code: stable, for programs ("lease_gone"). message: one sentence with the cause. remedy: one sentence that says what
+    to do. status: the HTTP status of the API response. details: facts for programs, also in the API response.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Refusal(Exception):
 
 
 class NotFound(Refusal):
-    """Absent, or not this person's to see: the two are not told apart."""
+    """It does not exist or the person may not see it; the two are not distinguished."""
 
     def __init__(self, message: str | Promise, remedy: str | Promise = "") -> None:
         super().__init__("not_found", message, remedy, status=404)
@@ -47,7 +47,7 @@ class NotAllowed(Refusal):
 
 
 class Invalid(Refusal):
-    """Input that cannot be taken; `details` may name the field."""
+    """Invalid input; `details` may name the field."""
 
     def __init__(self, message: str | Promise, remedy: str | Promise = "", **details: Any) -> None:
         super().__init__("invalid", message, remedy, status=400, details=details)

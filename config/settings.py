@@ -296,7 +296,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["common.rest.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "common.rest.pagination.CursorPagination",
-    "DEFAULT_SCHEMA_CLASS": "accounts.rest.schema.ProblemSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.ProblemSchema",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.rest.throttling.PersonRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE_LIMIT", default="1200/min")},
     "EXCEPTION_HANDLER": "common.rest.problems.exception_handler",

@@ -1,4 +1,4 @@
-"""Dialogues in the administration pages: to look, not to touch. Long lists are not counted."""
+"""Dialogues in the administration pages, read-only. Long lists are not counted."""
 
 from django.contrib import admin
 

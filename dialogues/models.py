@@ -1,4 +1,4 @@
-"""Dialogues, their utterances, and the candidates that an utterance was chosen among."""
+"""Dialogues, their utterances, and the candidates of an utterance."""
 
 import uuid
 
@@ -30,7 +30,7 @@ class DialogueState(models.TextChoices):
 
 DIALOGUE_MOVES = {
     DialogueState.WRITING: {DialogueState.FINISHED, DialogueState.ABANDONED},
-    DialogueState.FINISHED: {DialogueState.WRITING},  # its author takes it back before an expert saw it
+    DialogueState.FINISHED: {DialogueState.WRITING},  # its author takes it back before an expert has seen it
     DialogueState.ABANDONED: {DialogueState.WRITING},
 }
 
@@ -51,7 +51,7 @@ REVIEW_MOVES = {
 
 
 class Action(models.TextChoices):
-    """How an utterance came about (Diamante §2.1). Derived from the text, never asked."""
+    """How an utterance was written (Diamante §2.1). Derived from the text, never asked."""
 
     SELECT = "select", _("Select")
     REVISE = "revise", _("Revise")
@@ -59,7 +59,7 @@ class Action(models.TextChoices):
 
 
 def new_external_id() -> str:
-    """A name that no other installation gives too, so that exports of several can be put together."""
+    """A globally unique id, so that exports of several installations can be combined."""
     return str(uuid.uuid4())
 
 
@@ -102,9 +102,9 @@ class CandidateSet(models.Model):
     """The candidates of one turn, in the order in which they are displayed.
 
     candidates: list of {"text", "seed", "tokens", "logprob", "score", "warmth"} (see generation/protocol.py); a source
-    is named by its place in it, from 0. Where two models wrote the set, `model_version` is empty and every candidate
-    has a "model_version" of its own. sampling: how they were drawn, and the "order" in which they are displayed.
-    One row holds the whole set, since it is written once and always read whole.
+    is an index into it. If two models wrote the set, `model_version` is empty and every candidate has its own
+    "model_version". sampling: how the candidates were sampled, and the "order" in which they are displayed.
+    One row holds the whole set, because it is written once and always read as a whole.
     """
 
     dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="candidate_sets")
@@ -125,7 +125,7 @@ class CandidateSet(models.Model):
         return f"candidates for {self.dialogue_id}[{self.position}]"
 
     def version_of(self, place: int | None) -> str:
-        """The model that wrote the candidate at this place; "" for no place in a set of two models."""
+        """The version of the model that wrote the candidate at this index; "" for None in a set of two models."""
         own = self.candidates[place] if place is not None and place < len(self.candidates) else {}
         return str(own.get("model_version") or self.model_version)
 
@@ -176,7 +176,7 @@ class Utterance(Provenance):
 
 
 class RefusedRow(models.Model):
-    """A row that an import refused, as a code and its parameters: everybody reads it in their own language."""
+    """A row that an import refused: a code and its parameters, so that everybody reads it in their own language."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="refused_rows", db_index=False)
     line = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Train, validation and test: assigned once per dialogue, by a hash, so that they never leak."""
+"""Train, validation and test splits: assigned once per dialogue by a hash, so that none leaks into another."""
 
 import hashlib
 
@@ -9,8 +9,8 @@ VALID_SHARE = TEST_SHARE = 500 / 6838
 
 
 def split_for(key: str) -> Split:
-    """The split of the dialogue with this key (external id, or claim id); the same key always gets the same."""
-    place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
-    if place < VALID_SHARE:
+    """The split for this key (external id or claim id); always the same for the same key."""
+    fraction = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
+    if fraction < VALID_SHARE:
         return Split.VALID
-    return Split.TEST if place < VALID_SHARE + TEST_SHARE else Split.TRAIN
+    return Split.TEST if fraction < VALID_SHARE + TEST_SHARE else Split.TRAIN

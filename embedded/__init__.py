@@ -1,1 +1,1 @@
-"""The PostgreSQL and Redis that Lapidary brings along. Imports no Django; config/embedded.py is the way in."""
+"""The embedded PostgreSQL and Redis. Imports no Django; config/embedded.py is the interface."""

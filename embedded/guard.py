@@ -1,12 +1,12 @@
 """The process that owns the embedded servers: starts, restarts and stops them.
 
-Runs on its own (`python -m embedded.guard HOME`), so it survives whoever launched it. Three locked files in the home
-folder carry all the coordination; the kernel drops the locks of a killed process, so no list of process ids goes
-stale:
+Runs as a process of its own (`python -m embedded.guard HOME`), so it outlives its launcher. Three lock files in the
+home folder coordinate everything; the kernel releases the locks of a killed process, so there is no list of process
+ids that could be out of date:
 
-- `users.lock`  held shared by every process that uses the servers; exclusive = nobody is left.
-- `guard.lock`  held exclusively by the one living guard.
-- `start.lock`  held exclusively while a process looks whether a guard must be launched.
+- `users.lock`  held shared by every process that uses the servers; exclusive: no process is left.
+- `guard.lock`  held exclusively by the guard.
+- `start.lock`  held exclusively while a process checks whether a guard must be launched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Final
 
 from embedded.home import EmbeddedError, Home, try_lock
-from embedded.servers import say, servers
+from embedded.servers import configure_servers, log
 
 LINGER_SECONDS: Final = 3.0
 
@@ -36,8 +36,8 @@ class Guard:
     def stop_soon(self, _number: int, _frame: FrameType | None) -> None:
         self.stopping = True
 
-    def unused(self) -> bool:
-        """True once nobody has held the users' lock for a while; it is then ours, so newcomers wait for the stop."""
+    def is_unused(self) -> bool:
+        """True if no process has held the users' lock for a while. The guard then holds it, so new users wait."""
         if not try_lock(self.users):
             self.idle_since = None
             return False
@@ -51,8 +51,8 @@ class Guard:
         signal.signal(signal.SIGTERM, self.stop_soon)
         for ignored in (signal.SIGINT, signal.SIGHUP):
             signal.signal(ignored, signal.SIG_IGN)
-        owned = servers(self.home)
-        while not self.stopping and not self.unused():
+        owned = configure_servers(self.home)
+        while not self.stopping and not self.is_unused():
             for server in owned:
                 server.keep_alive()
             time.sleep(0.1)
@@ -61,14 +61,14 @@ class Guard:
 
 
 def detach(home: Home) -> None:
-    """Leave the launcher's session and terminal, so that neither its end nor its Ctrl-C reaches the servers."""
+    """Leave the session and terminal of the launcher, so that neither its end nor its Ctrl-C stops the servers."""
     if os.fork():
         os._exit(0)
     os.setsid()
     os.chdir("/")
     mode = "ab" if home.log.exists() and home.log.stat().st_size < 1_000_000 else "wb"
-    with home.log.open(mode) as log, Path(os.devnull).open("rb") as nothing:
-        for source, target in ((nothing, 0), (log, 1), (log, 2)):
+    with home.log.open(mode) as log_file, Path(os.devnull).open("rb") as nothing:
+        for source, target in ((nothing, 0), (log_file, 1), (log_file, 2)):
             os.dup2(source.fileno(), target)
 
 
@@ -80,7 +80,7 @@ def main() -> int:
         Guard(home).run()
     except (EmbeddedError, OSError) as error:
         home.failure.write_text(str(error))
-        say(str(error))
+        log(str(error))
         return 1
     return 0
 

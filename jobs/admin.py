@@ -1,4 +1,4 @@
-"""Jobs and workers in the administration pages. Stop and start jobs on the pages of their project."""
+"""Jobs and workers in the administration pages. They are cancelled and retried on the pages of their project."""
 
 from django.contrib import admin
 

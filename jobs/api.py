@@ -1,4 +1,4 @@
-"""REST API of long jobs: how far they are, stop, start again. Imports and exports start theirs themselves."""
+"""REST API of jobs: progress, cancel, retry. Imports, exports and other rooms start their own jobs."""
 
 from typing import Any
 from uuid import UUID
@@ -59,14 +59,14 @@ class JobsView(APIView):
 class JobView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_read", responses=JobSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
-        """Ask every second or two until `state` is done, failed or cancelled."""
+        """Poll every second or two until `state` is done, failed or cancelled."""
         return Response(JobSerializer(job_for(person(request), pk)).data)
 
 
 class CancelView(APIView):
     @extend_schema(tags=TAG, operation_id="jobs_cancel", request=None, responses={200: JobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
-        """Ask it to stop; a running one stops at its next safe point. Safe to repeat."""
+        """Cancel the job; a running job stops at its next safe point. Safe to repeat."""
         job = cancel_job(job=job_to_manage(person(request), pk), actor=person(request))
         return Response(JobSerializer(job).data)
 

@@ -1,4 +1,4 @@
-"""Looking for garbage when it is due, not whenever many rows were made."""
+"""Collect garbage at chosen times instead of after every few hundred allocations."""
 
 import gc
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def manual_garbage_collection() -> Iterator[None]:
-    """Rows hold no cycles, and while many are alive every look for some walks over all: a fifth of
-    an import, a quarter of an export.
+    """Turn off automatic garbage collection: it took a fifth of an import and a quarter of an export.
 
-    The caller asks for what else may hold some: gc.collect(1) now and then, or memory grows.
+    Rows have no reference cycles, but with many rows alive every collection visits all of them. The caller must call
+    gc.collect(1) now and then for other cycles, or memory grows.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Long work: a row with state, progress and heartbeat, so that a page can show it and survive a refresh."""
+"""Long work: a row with state, progress and heartbeat, which a page can show after any refresh."""
 
 import uuid
 
@@ -23,7 +23,7 @@ DEFAULT_QUEUE = "default"
 LIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
 MOVES: Moves = {
     JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED, JobState.FAILED},
-    # A lost worker's job goes back to the queue.
+    # The job of a lost worker returns to the queue.
     JobState.RUNNING: {JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.QUEUED},
     JobState.FAILED: {JobState.QUEUED},
     JobState.CANCELLED: {JobState.QUEUED},
@@ -32,7 +32,7 @@ MOVES: Moves = {
 
 
 class Job(models.Model):
-    """One long job. `kind` names the function that carries it out (jobs.registry), `queue` whose workers take it."""
+    """One long job. `kind` is the function that runs it (jobs.registry), `queue` the workers that take it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="jobs")
@@ -74,7 +74,7 @@ class Job(models.Model):
 
 
 class Worker(models.Model):
-    """A worker process that reported itself alive. Old rows are removed by the reaper."""
+    """A worker process that has sent a heartbeat. jobs.services.take_over_lost_jobs deletes old rows."""
 
     name = models.CharField(max_length=120, primary_key=True)
     queues = models.JSONField(default=list)

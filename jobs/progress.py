@@ -1,4 +1,4 @@
-"""How a running job tells where it is, and learns that it was cancelled."""
+"""A running job reports its progress here and notices that it was cancelled."""
 
 import threading
 import time
@@ -9,24 +9,24 @@ from django.utils import timezone
 from jobs.models import Job, JobState
 
 WRITE_EVERY = 0.5  # seconds
-# Set once this worker process was asked to end. Workers with child processes of their own (prefork) do not learn it.
+# Set when this worker process is asked to end. Child processes of a prefork worker are not notified.
 worker_is_ending = threading.Event()
 
 
 class JobCancelled(Exception):
-    """Somebody asked for the job to stop."""
+    """The job was cancelled."""
 
 
 class JobLost(Exception):
-    """The job was taken over by another worker, which believed this one dead."""
+    """Another worker took over the job because this one seemed dead."""
 
 
 class JobInterrupted(Exception):
-    """The worker is to end: the job goes back into the queue, and another worker goes on with it."""
+    """The worker must end: the job returns to the queue and another worker continues it."""
 
 
 class Progress:
-    """Progress and heartbeat of one job, written at most twice a second; `watch` is called with it then."""
+    """Writes the progress and heartbeat of a job at most twice a second, and then calls `watch` with the job."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class Progress:
         self._write()
 
     def report(self, done: int) -> None:
-        """Report `done` units. Raises JobCancelled or JobLost, so call it where it is safe to stop."""
+        """Report `done` units. Raises JobCancelled or JobLost: call it where stopping is safe."""
         self._job.done = done
         if self._clock() - self._written >= WRITE_EVERY:
             self._write()
 
     def heartbeat(self) -> None:
-        """Heartbeat now, whatever the clock says."""
+        """Write a heartbeat now. Raises JobCancelled or JobLost."""
         self._write()
 
     def stop_if_worker_ends(self) -> None:
-        """Raises JobInterrupted once the worker is to end. For long work that can go on where it was."""
+        """Raises JobInterrupted if the worker must end. For long work that can be resumed."""
         if worker_is_ending.is_set():
             raise JobInterrupted
 

@@ -1,4 +1,4 @@
-"""The kinds of jobs. Apps register theirs when ready, so that pages, workers and commands know the same ones."""
+"""The kinds of jobs. Every app registers its own when it is ready, for pages, workers and commands alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Work = Callable[[Job, Progress], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """work: dotted path of a Work, which only loads where it runs; needs: what it takes to start and to steer it."""
+    """work: dotted path of a Work, imported only where it runs. needs: the capability to start and manage it."""
 
     work: str
     needs: Capability
@@ -29,13 +29,13 @@ _KINDS: dict[str, JobKind] = {}
 def register(kind: str, work: str, *, needs: Capability) -> None:
     """Called by an app when it is ready. work: dotted path of a function that is safe to run again after a kill.
 
-    needs: for starting, stopping and repeating such a job, and opening what it made.
+    needs: the capability to start, cancel and retry such a job, and to open its result.
     """
     _KINDS[kind] = JobKind(work, needs)
 
 
 def work_for(kind: str) -> Work:
-    """Raises Refusal for a kind of another release."""
+    """The function that runs jobs of this kind. Raises Refusal "unknown_kind" for a kind of another release."""
     if kind not in _KINDS:
         raise Refusal(
             "unknown_kind",
@@ -47,5 +47,5 @@ def work_for(kind: str) -> Work:
 
 
 def capability_for(kind: str) -> Capability:
-    """What a person needs to steer jobs of this kind; to configure the project where it is of another release."""
+    """The capability to manage jobs of this kind; CONFIGURE for a kind of another release."""
     return _KINDS[kind].needs if kind in _KINDS else Capability.CONFIGURE

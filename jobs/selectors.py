@@ -1,4 +1,4 @@
-"""Reading jobs and workers."""
+"""Jobs that a person may see, and live workers."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -47,11 +47,11 @@ def jobs_of(user: User, project: Project, **filters: str) -> QuerySet[Job]:
 
 
 def live_workers(queue: str | None = None) -> QuerySet[Worker]:
-    """Workers that reported themselves in the last seconds, of one queue or of all."""
+    """Workers with a heartbeat in the last ALIVE_FOR, of one queue or of all."""
     alive = Worker.objects.filter(seen_at__gte=timezone.now() - ALIVE_FOR)
     return alive.filter(queues__contains=[queue]) if queue else alive
 
 
 def served_queues() -> set[str]:
-    """The queues for which a worker is alive."""
+    """The queues that have a live worker."""
     return {queue for queues in live_workers().values_list("queues", flat=True) for queue in queues}

@@ -13,7 +13,7 @@ from django.db import close_old_connections
 from jobs import services
 from jobs.progress import worker_is_ending
 
-BEAT_EVERY = 5.0  # seconds
+HEARTBEAT_EVERY = 5.0  # seconds
 details: dict[str, Any] = {}
 
 
@@ -32,21 +32,21 @@ def worker_name() -> str:
 
 
 @worker_ready.connect
-def _start_beating(sender: Any, **_: Any) -> None:
-    # A thread, since a solo worker answers nothing while it decodes.
+def _start_heartbeat(sender: Any, **_: Any) -> None:
+    # In a thread, because a solo worker does not respond while it generates.
     queues = [queue.name for queue in sender.task_consumer.queues]
-    threading.Thread(target=_keep_beating, args=[queues], daemon=True, name="heartbeat").start()
+    threading.Thread(target=_send_heartbeats, args=[queues], daemon=True, name="heartbeat").start()
 
 
-def _keep_beating(queues: list[str]) -> None:
+def _send_heartbeats(queues: list[str]) -> None:
     while not worker_is_ending.is_set():
         try:
             services.record_heartbeat(name=worker_name(), queues=queues, details=details)
-        except Exception:  # the database may be restarting; the next beat tries again
+        except Exception:  # the database may be restarting; the next heartbeat tries again
             close_old_connections()
-        worker_is_ending.wait(BEAT_EVERY)
+        worker_is_ending.wait(HEARTBEAT_EVERY)
 
 
 @worker_shutting_down.connect
-def _note_the_end(**_: Any) -> None:
+def _remember_shutdown(**_: Any) -> None:
     worker_is_ending.set()

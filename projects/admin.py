@@ -1,4 +1,4 @@
-"""Projects in the administration pages: to look things up. Changes are made on the projects' own pages."""
+"""Projects in the administration pages, read-only. Changes are made on the pages of a project."""
 
 from django.contrib import admin
 
@@ -22,7 +22,7 @@ class MembershipAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """Newest first; the count of all events is not asked for."""
+    """Newest first. The events are not counted."""
 
     list_display = ["at", "project", "kind", "subject_type", "subject_id", "before", "after", "actor"]
     list_select_related = ["project", "actor"]

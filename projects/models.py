@@ -1,4 +1,4 @@
-"""Projects, who takes part in them, and what happened."""
+"""Projects, their members and their events."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -60,7 +60,7 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """A person's roles in a project, and the annotator group that they work in; empty: none."""
+    """The roles of a person in a project, and their annotator group; empty: no group."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
@@ -77,7 +77,7 @@ class Membership(models.Model):
 
 
 class Event(models.Model):
-    """One row for everything that changes a state: who did what to which row, from where to where, and why."""
+    """One row for every change of a state: who changed which row, from which state to which, and why."""
 
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="events")
     subject_type = models.CharField(max_length=40)

@@ -29,16 +29,16 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
 
 
 class PageAuthentication(authentication.SessionAuthentication):
-    """The session of a page. `X-Lapidary-User` is the number of whom the page was made for: what somebody did there is
-    not sent in the name of who signed in meanwhile, in another tab of the same browser."""
+    """The session of a page. `X-Lapidary-User` is the id of the person for whom the page was rendered: their work must
+    not be stored for somebody who has since signed in in another tab."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        found = super().authenticate(request)
-        meant = request.headers.get("X-Lapidary-User", "")
-        if found and meant and meant != str(found[0].pk):
+        authenticated = super().authenticate(request)
+        page_user = request.headers.get("X-Lapidary-User", "")
+        if authenticated and page_user and page_user != str(authenticated[0].pk):
             raise exceptions.AuthenticationFailed(
                 _("This page is another person's than the one who is signed in now: %(name)s.")
-                % {"name": found[0].shown_name},
+                % {"name": authenticated[0].shown_name},
                 code="other_person",
             )
-        return found
+        return authenticated

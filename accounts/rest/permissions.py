@@ -9,9 +9,9 @@ from common.refusals import Refusal
 
 
 class ScopedAccess(permissions.IsAuthenticated):
-    """Signed in, with a password of one's own, and with a token whose scopes cover the request.
+    """Requires a signed-in person with their own password and, with a token, the scope of the request.
 
-    A view names what its unsafe methods need with `write_scope` (default: manage); reading needs `read`.
+    Reading needs the scope `read`. Other methods need the `write_scope` of the view (default: manage).
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -25,7 +25,7 @@ class ScopedAccess(permissions.IsAuthenticated):
                 status=403,
             )
         needed = scope_for(request.method or "GET", view)
-        # Without a token it is a browser session: the person's own roles decide.
+        # Without a token this is a browser session, and the person's roles decide.
         if isinstance(request.auth, ApiToken) and needed not in request.auth.scopes:
             raise Refusal(
                 "scope_missing",

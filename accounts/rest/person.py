@@ -4,7 +4,7 @@ from accounts.models import User
 
 
 def person(request: Request) -> User:
-    """Who asks. The permission class let nobody else through, so this only tells the type checker."""
+    """The person who sends the request. The permission class refuses everybody else; this informs the type checker."""
     user = request.user
     if not isinstance(user, User):
         raise TypeError("an anonymous request reached a view")

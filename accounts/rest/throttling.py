@@ -9,11 +9,11 @@ logger = logging.getLogger(__name__)
 
 
 class PersonRateThrottle(UserRateThrottle):
-    """Requests per person (API_RATE_LIMIT). Without Redis nobody is counted: work goes on."""
+    """Limits the requests of a person (API_RATE_LIMIT). Without Redis nothing is limited, so that work continues."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         try:
             return super().allow_request(request, view)
         except (RedisError, OSError):
-            logger.warning("requests are not counted: Redis does not answer")
+            logger.warning("requests are not counted: Redis does not respond")
             return True

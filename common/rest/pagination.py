@@ -1,4 +1,4 @@
-"""Pages of lists: by key, so that the hundredth page costs what the first does and new rows do not shift it."""
+"""Pagination by key: every page costs the same, and new rows do not shift the pages."""
 
 from typing import Any
 
@@ -15,23 +15,28 @@ MAX_PAGE = 200
 
 
 class CursorPagination(pagination.CursorPagination):
-    """In the order of the primary key. A page_size or cursor that is none is refused, not ignored."""
+    """Ordered by the primary key. An invalid page_size or cursor is refused, not ignored."""
 
     ordering: str | tuple[str, ...] = "pk"
     page_size_query_param = "page_size"
     page_size_query_description = f"Rows a page, 1 to {MAX_PAGE}."
-    cursor_query_description = "Where the page begins: follow `next` and `previous` of an answer."
+    cursor_query_description = "The start of the page: follow `next` and `previous` of a response."
     max_page_size = MAX_PAGE
 
     def get_page_size(self, request: Request) -> int | None:
-        wanted = request.query_params.get("page_size")
-        if wanted is None:
+        page_size = request.query_params.get("page_size")
+        if page_size is None:
             return self.page_size
-        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 5 and 1 <= int(wanted) <= MAX_PAGE):
+        if not (
+            page_size.isascii()
+            and page_size.isdecimal()
+            and len(page_size) < 5
+            and 1 <= int(page_size) <= MAX_PAGE
+        ):
             raise Invalid(
                 _("page_size is not a number from 1 to %(most)d.") % {"most": MAX_PAGE}, field="page_size"
             )
-        return int(wanted)
+        return int(page_size)
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         self._key = _key(queryset, self.ordering)
@@ -42,7 +47,7 @@ class CursorPagination(pagination.CursorPagination):
         if cursor is not None and cursor.position is not None:
             try:
                 self._key.to_python(cursor.position)
-            except ValidationError as error:  # a cursor that we did not make
+            except ValidationError as error:  # a cursor that this server did not make
                 raise NotFound(_("There is no such page."), _("Begin with the first one.")) from error
         return cursor
 
@@ -65,7 +70,7 @@ class NewestFirst(CursorPagination):
 
 
 class NewestByTime(CursorPagination):
-    """For rows whose key is a UUID and says nothing about their age."""
+    """For rows whose key is a UUID, which has no order in time."""
 
     ordering = ("-created_at", "-pk")
 
@@ -86,11 +91,11 @@ def paginated_response(
     view: Any,
     request: Request,
     rows: "QuerySet[Any]",
-    shape: type[serializers.BaseSerializer[Any]],
+    serializer: type[serializers.BaseSerializer[Any]],
     **context: Any,
 ) -> Response:
-    """One page of `rows`, shaped. The view names its order with `pagination_class`, which the schema reads too."""
-    pages = view.pagination_class()
-    page: list[Model] = pages.paginate_queryset(rows, request, view=view) or []
-    answer: Response = pages.get_paginated_response(shape(page, many=True, context=context).data)
-    return answer
+    """One page of `rows`, serialized, in the order of the `pagination_class` of the view."""
+    paginator = view.pagination_class()
+    page: list[Model] = paginator.paginate_queryset(rows, request, view=view) or []
+    response: Response = paginator.get_paginated_response(serializer(page, many=True, context=context).data)
+    return response

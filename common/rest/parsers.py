@@ -1,4 +1,4 @@
-"""Reading what is sent, with limits that Django applies to forms only."""
+"""Parse requests, with limits that Django applies to forms only."""
 
 import json
 import math
@@ -12,13 +12,13 @@ from rest_framework import exceptions, parsers
 
 from common.refusals import Invalid, Refusal
 
-# JSON can spell what neither PostgreSQL nor UTF-8 can hold: NUL, and halves of a surrogate pair.
+# JSON can escape what PostgreSQL and UTF-8 cannot hold: NUL, and halves of a surrogate pair.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-DEEPEST = 50
+MAX_DEPTH = 50
 
 
 class JSONParser(parsers.JSONParser):
-    """JSON up to DATA_UPLOAD_MAX_MEMORY_SIZE bytes, not nested beyond reason, with text that can be stored."""
+    """JSON of at most DATA_UPLOAD_MAX_MEMORY_SIZE bytes and MAX_DEPTH levels, with text that can be stored."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
@@ -28,14 +28,14 @@ class JSONParser(parsers.JSONParser):
         if len(raw) > most:
             raise too_large(most)
         try:
-            parsed = json.loads(raw.decode("utf-8"), parse_constant=_refused, parse_float=_finite)
+            parsed = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(_("The request is not UTF-8.")) from error
         except RecursionError as error:
             raise _too_deep() from error
         except ValueError as error:
             raise exceptions.ParseError(_("The request is no JSON: %(why)s") % {"why": error}) from error
-        _check(parsed, depth=0)
+        _check_value(parsed, depth=0)
         return parsed
 
 
@@ -50,10 +50,10 @@ def too_large(most: int) -> Refusal:
 
 
 def _too_deep() -> Invalid:
-    return Invalid(_("The request is nested more than %(most)d deep.") % {"most": DEEPEST})
+    return Invalid(_("The request is nested more than %(most)d deep.") % {"most": MAX_DEPTH})
 
 
-def _refused(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -64,8 +64,8 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _check(value: Any, depth: int) -> None:
-    if depth > DEEPEST:
+def _check_value(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
         raise _too_deep()
     if isinstance(value, str):
         if UNSTORABLE.search(value):
@@ -77,8 +77,8 @@ def _check(value: Any, depth: int) -> None:
             )
     elif isinstance(value, dict):
         for key, inner in value.items():
-            _check(key, depth + 1)
-            _check(inner, depth + 1)
+            _check_value(key, depth + 1)
+            _check_value(inner, depth + 1)
     elif isinstance(value, list):
         for inner in value:
-            _check(inner, depth + 1)
+            _check_value(inner, depth + 1)

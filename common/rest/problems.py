@@ -24,34 +24,34 @@ logger = logging.getLogger(__name__)
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request was refused. Further members hold facts about the case; each address names its codes."""
+    """Why a request was refused. Other members hold facts about the case; each address documents its codes."""
 
-    type = serializers.CharField(help_text="Always about:blank: `code` tells the kinds apart.")
+    type = serializers.CharField(help_text="Always about:blank; see `code`.")
     title = serializers.CharField(help_text="The HTTP status in words.")
     status = serializers.IntegerField(help_text="The HTTP status.")
     code = serializers.CharField(help_text="For programs; does not change.")
     detail = serializers.CharField(help_text="The cause, in the person's language.")
     remedy = serializers.CharField(required=False, help_text="What to do, in the person's language.")
     errors = serializers.JSONField(  # type: ignore[assignment]
-        required=False, help_text="What is wrong with which field."
+        required=False, help_text="What is wrong with each field."
     )
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """DRF's handler. Anything that is not an answer to the client stays a 500."""
+    """Exception handler of DRF. Unexpected exceptions remain a 500."""
     refusal = _as_refusal(error)
     if refusal is not None:
         set_rollback()
         body = problem_body(refusal)
-        answer = Response(body, status=refusal.status, content_type=CONTENT_TYPE)
+        response = Response(body, status=refusal.status, content_type=CONTENT_TYPE)
         if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
-            answer["Retry-After"] = str(RETRY_AFTER)
-        return answer
+            response["Retry-After"] = str(RETRY_AFTER)
+        return response
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
-    return _of_rest_framework(error) if isinstance(error, exceptions.APIException) else None
+    return _rest_framework_response(error) if isinstance(error, exceptions.APIException) else None
 
 
 def _as_refusal(error: Exception) -> Refusal | None:
@@ -62,7 +62,7 @@ def _as_refusal(error: Exception) -> Refusal | None:
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
         return Refusal("unreadable", _("The request could not be read."), _("Send it again."), status=400)
     if isinstance(error, OperationalError | InterfaceError):
-        logger.error("the database does not answer", exc_info=error)
+        logger.error("the database does not respond", exc_info=error)
         return Refusal(
             "unavailable",
             _("The database does not answer."),
@@ -72,7 +72,7 @@ def _as_refusal(error: Exception) -> Refusal | None:
     return None
 
 
-def _of_rest_framework(error: exceptions.APIException) -> Response:
+def _rest_framework_response(error: exceptions.APIException) -> Response:
     set_rollback()
     if isinstance(error, exceptions.ValidationError):
         return problem_response(400, "invalid", _("The request has errors."), errors=error.detail)
@@ -94,18 +94,18 @@ def problem_body(refusal: Refusal) -> dict[str, Any]:
 
 
 def _body(status: int, code: str, detail: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in facts.items() if value not in ("", None)}
+    members = {key: value for key, value in facts.items() if value not in ("", None)}
     head = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    return {**told, **head, "code": code, "detail": detail}
+    return {**members, **head, "code": code, "detail": detail}
 
 
 def problem_for_uncaught_error(request: HttpRequest, status: int) -> JsonResponse | None:
-    """For an error of an /api/ address that no view caught; None for the pages' addresses."""
+    """The response for an uncaught error at an /api/ address; None for the addresses of pages."""
     if not request.path.startswith("/api/"):
         return None
-    said = {
+    messages = {
         400: ("bad_request", _("The request could not be understood.")),
         500: ("server_error", _("The server failed. It is logged; nothing was half-stored.")),
     }
-    code, detail = said[status]
+    code, detail = messages[status]
     return JsonResponse(_body(status, code, detail, {}), status=status, content_type=CONTENT_TYPE)

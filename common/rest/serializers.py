@@ -1,4 +1,4 @@
-"""Input of the REST API."""
+"""Validation of the input of the REST API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 
-# JSON has types, so a number is no text and "yes" no truth; the first kind of field that fits decides.
+# JSON has types: a number is not a text, and "yes" is not a boolean. The first matching field class decides.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type, ...]], ...] = (
     (serializers.BooleanField, (bool,)),
     (serializers.IntegerField, (int, float)),
@@ -20,7 +20,7 @@ PAGING = {"cursor", "page_size"}
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Input: unknown keys are refused, since a mistyped one would be ignored in silence."""
+    """Base class for input. Unknown keys are refused; a mistyped key would otherwise be ignored silently."""
 
     def to_internal_value(self, data: Any) -> Any:
         errors = self._strict_errors(data) if isinstance(data, Mapping) else {}
@@ -45,25 +45,25 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def _fits(field: serializers.Field[Any, Any, Any, Any], value: Any) -> bool:
-    wanted = next((types for kind, types in JSON_TYPES if isinstance(field, kind)), None)
-    if wanted is None or value is None:
+    accepted = next((types for kind, types in JSON_TYPES if isinstance(field, kind)), None)
+    if accepted is None or value is None:
         return True
-    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
+    return isinstance(value, accepted) and (bool in accepted or not isinstance(value, bool))
 
 
-def validated_input(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """What was sent, checked; raises the answer that names every field that is wrong."""
-    sent = shape(data=request.data)
-    sent.is_valid(raise_exception=True)
-    return dict(sent.validated_data)
+def validated_input(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The validated body of the request. Raises ValidationError with every invalid field."""
+    body = serializer(data=request.data)
+    body.is_valid(raise_exception=True)
+    return dict(body.validated_data)
 
 
-def validated_query(shape: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The query's filters, checked; empty ones are left out, and unknown ones refused: they would filter nothing."""
-    known = set(shape().fields)
+def validated_query(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The validated query. Empty values are left out. Raises ValidationError for invalid and unknown names."""
+    known = set(serializer().fields)
     if unknown := sorted(set(request.query_params) - known - PAGING):
         raise serializers.ValidationError({name: [_("Unknown field.")] for name in unknown})
-    query = shape(
+    query = serializer(
         data={name: value for name, value in request.query_params.items() if name in known and value}
     )
     query.is_valid(raise_exception=True)

@@ -7,7 +7,7 @@ from common.refusals import NotFound
 
 
 class UnknownAddressView(APIView):
-    """Whatever is below /api/ and nothing: a problem instead of a page. Reads no token, since it tells nothing."""
+    """Answers unknown addresses below /api/ with a problem instead of a page. Needs no token: it reveals nothing."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -21,4 +21,4 @@ class UnknownAddressView(APIView):
         raise NotFound(_("There is nothing at this address."), remedy)
 
     def get(self, request: Request, *args: object, **kwargs: object) -> Response:
-        raise NotImplementedError  # initial() answers, whatever the method
+        raise NotImplementedError  # initial() has raised for every method

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with this installation, in plain words, with the remedy."""
+"""`manage.py doctor`: the problems of this installation and their remedies, in plain words."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MARKS = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}
 
 
 class Command(BaseCommand):
-    help = "Say what is wrong with this installation and how to mend it. Exit code 1 where something is."
+    help = "Check this installation and say how to fix its problems. Exit code 1 if there are any."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

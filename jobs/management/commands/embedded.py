@@ -1,4 +1,4 @@
-"""`manage.py embedded`: where the embedded servers are, whether they run, and stopping them."""
+"""`manage.py embedded`: show or stop the embedded servers."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ from config import embedded
 
 class Command(BaseCommand):
     requires_system_checks = ()
-    help = "Show or stop the embedded PostgreSQL and Redis, which run where DATABASE_URL and REDIS_URL are not set."
+    help = (
+        "Show or stop the embedded PostgreSQL and Redis, which run if DATABASE_URL and REDIS_URL are not set."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=["status", "stop"], help="what to do")

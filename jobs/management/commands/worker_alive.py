@@ -9,9 +9,9 @@ from jobs.selectors import live_workers
 
 
 class Command(BaseCommand):
-    help = "Exit code 0 while a worker of this machine reports itself alive, else 1."
+    help = "Exit code 0 if a worker of this machine is alive, otherwise 1."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not live_workers().filter(name__startswith=f"{socket.gethostname()}-").exists():
-            raise CommandError("No worker of this machine has reported itself in the last seconds.")
+            raise CommandError("No worker of this machine has sent a heartbeat in the last seconds.")
