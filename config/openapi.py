@@ -39,7 +39,9 @@ class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        description = "A token from your profile or from POST /api/v1/tokens/. Its scopes never exceed its owner's roles."
+        description = (
+            "Created in your profile or with POST /api/v1/tokens/. Its scopes never exceed the owner's roles."
+        )
         return {"type": "http", "scheme": "bearer", "bearerFormat": "lap_…", "description": description}
 
 
