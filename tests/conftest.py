@@ -1,4 +1,4 @@
-"""People and a project, by name. Everybody in the tests is one of these."""
+"""The people and the project that all tests use."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,12 +28,12 @@ from tests.sizes import FULL
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
 
-# Passwords are hashed as in use, with one round instead of a million: real servers that a test starts know the hash.
+# One round instead of a million, with the algorithm in use: servers that a test starts must know the hash.
 PBKDF2PasswordHasher.iterations = 1
-# Otherwise every client looks through all static files first.
+# Otherwise every client scans all static files first.
 django_settings.WHITENOISE_AUTOREFRESH = True
 
-# How long an example takes depends on what else the machine does.
+# The time of an example depends on the load of the machine.
 for profile, examples in (("test", 30), ("soak", 300)):
     settings.register_profile(
         profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
@@ -43,12 +43,15 @@ settings.load_profile("soak" if FULL else "test")
 
 @pytest.fixture(autouse=True, scope="session")
 def quick_flush() -> Iterator[None]:
-    """What a test with real transactions stored is deleted row by row: TRUNCATE makes hundreds of files anew."""
+    """Delete the rows of tests with real transactions: TRUNCATE would create hundreds of files again."""
 
     def sql_flush(_self: Any, _style: Any, tables: list[str], **_: Any) -> list[str]:
         names = [f'"{table}"' for table in tables]
-        lock = f"LOCK TABLE {', '.join(names)} IN SHARE ROW EXCLUSIVE MODE"  # who still writes is waited for
-        return [lock, *(f"DELETE FROM {name}" for name in names)]  # in any order: keys are checked at the end
+        lock = f"LOCK TABLE {', '.join(names)} IN SHARE ROW EXCLUSIVE MODE"  # waits for transactions that still write
+        return [
+            lock,
+            *(f"DELETE FROM {name}" for name in names),
+        ]  # any order: foreign keys are checked at commit
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
@@ -57,14 +60,14 @@ def quick_flush() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def in_english() -> Iterator[None]:
-    """A request in another language, of a test before, leaves it behind in this thread."""
+    """Reset the language that a request of an earlier test activated in this thread."""
     with translation.override("en"):
         yield
 
 
 @pytest.fixture
 def joins(db: None) -> Joins:
-    """joins("ann", project, Role.ANNOTATOR) makes the person and gives the roles."""
+    """joins("ann", project, Role.ANNOTATOR) creates the person and grants the roles."""
 
     def join(name: str, project: Project | None = None, *roles: Role) -> User:
         person, _ = User.objects.get_or_create(username=name, defaults={"email": f"{name}@example.org"})
@@ -84,10 +87,10 @@ def mara(joins: Joins) -> User:
 @pytest.fixture
 def project(mara: User) -> Project:
     """An authoring project with the paper's settings and scripted candidates."""
-    made = create_project(slug="chit-chat", preset="diamante", actor=mara, title="Chit-chat")
-    made.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
-    made.authoring.save()
-    return made
+    project = create_project(slug="chit-chat", preset="diamante", actor=mara, title="Chit-chat")
+    project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    project.authoring.save()
+    return project
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def eric(joins: Joins, project: Project) -> User:
 
 @pytest.fixture
 def planned(project: Project, mara: User) -> Project:
-    """The project with three dialogues to be written."""
+    """The project, with three planned dialogues."""
     plan_dialogues(project=project, actor=mara, count=3, plan_id=uuid4())
     return project
 
@@ -137,7 +140,7 @@ def writes() -> Callable[..., TurnResult]:
 
 @pytest.fixture
 def stack(transactional_db: None, tmp_path: Path) -> Iterator[Stack]:
-    """Real servers and workers on the test database; the test starts what it needs."""
+    """Real servers and workers on the test database. The test starts those that it needs."""
     flush_redis()
     with Stack.on_this_database(tmp_path, GENERATION_WARM_UP="0", GENERATION_TIMEOUT="2") as stack:
         yield stack
@@ -146,7 +149,7 @@ def stack(transactional_db: None, tmp_path: Path) -> Iterator[Stack]:
 
 @pytest.fixture
 def starts(stack: Stack) -> Starts:
-    """starts("worker-1") runs a worker of the queue `gpu` and waits until it has reported itself."""
+    """starts("worker-1") runs a worker of the queue `gpu` and waits for its first report."""
 
     def reported() -> set[str]:
         return set(live_workers("gpu").values_list("name", flat=True))

@@ -1,4 +1,4 @@
-"""A labelling project and the people in it, by name."""
+"""A labelling project and its people."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -15,8 +15,8 @@ Joins = Callable[..., User]
 
 
 def imported(project: Project, count: int, utterances: int = 2) -> list[Dialogue]:
-    """Dialogues of a user and an assistant, as an import stores them, without tasks."""
-    made = Dialogue.objects.bulk_create(
+    """Store dialogues of a user and an assistant as an import does, without tasks."""
+    dialogues = Dialogue.objects.bulk_create(
         Dialogue(
             project=project, origin=Origin.IMPORTED, state=DialogueState.FINISHED, utterance_count=utterances
         )
@@ -29,15 +29,15 @@ def imported(project: Project, count: int, utterances: int = 2) -> list[Dialogue
             speaker=("user", "assistant")[position % 2],
             text=f"Words {position} of {dialogue.pk}",
         )
-        for dialogue in made
+        for dialogue in dialogues
         for position in range(utterances)
     )
-    return made
+    return dialogues
 
 
 @pytest.fixture
 def quality(mara: User) -> Project:
-    """A DiQAD project, two people per dialogue, without the time floor, with three dialogues."""
+    """A DiQAD project with three dialogues, two people per dialogue, without a minimum reading time."""
     project = create_project(slug="quality", preset="diqad", actor=mara)
     project.labelling.min_seconds = 0
     project.labelling.save()

@@ -1,4 +1,4 @@
-"""A row that others refer to is locked without its key: nothing waits for a row about it that is being stored."""
+"""Services lock rows FOR NO KEY UPDATE, so they do not wait for transactions that insert a reference to the row."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,9 +28,9 @@ def project(transactional_db: None) -> Project:
 
 @pytest.fixture
 def carlos(project: Project) -> User:
-    made = User.objects.create(username="carlos")
-    Membership.objects.create(project=project, user=made, roles=[Role.CONTROLLER])
-    return made
+    user = User.objects.create(username="carlos")
+    Membership.objects.create(project=project, user=user, roles=[Role.CONTROLLER])
+    return user
 
 
 @pytest.fixture
@@ -38,54 +38,54 @@ def finished(project: Project) -> Dialogue:
     return Dialogue.objects.create(project=project, origin=Origin.AUTHORED, state=DialogueState.FINISHED)
 
 
-def while_referred_to(row: models.Model, act: Callable[[], Any]) -> Any:
-    """What `act` makes while another transaction stores something about the row, and ends only after it."""
-    stored, done = Event(), Event()
+def run_during_reference(row: models.Model, act: Callable[[], Any]) -> Any:
+    """Run `act` while another transaction holds the lock of a foreign key to the row. Returns the result of `act`."""
+    locked, done = Event(), Event()
 
-    def refers() -> bool:
+    def hold_key_share_lock() -> bool:
         with transaction.atomic(), connection.cursor() as cursor:
-            # What PostgreSQL itself does where a row with a foreign key to it is stored.
+            # PostgreSQL takes this lock when a row with a foreign key to the row is inserted.
             cursor.execute(f"SELECT FROM {row._meta.db_table} WHERE id = %s FOR KEY SHARE", [row.pk])
-            stored.set()
+            locked.set()
             return done.wait(10)
 
-    def acts() -> Any:
-        assert stored.wait(10)
+    def act_then_release() -> Any:
+        assert locked.wait(10)
         try:
             return act()
         finally:
             done.set()
 
-    in_time, made = run_concurrently(refers, acts)
-    assert in_time is True, in_time or "it waited until the other one had ended"
-    assert not isinstance(made, Exception), made
-    return made
+    released_in_time, result = run_concurrently(hold_key_share_lock, act_then_release)
+    assert released_in_time is True, released_in_time or "it waited for the other transaction"
+    assert not isinstance(result, Exception), result
+    return result
 
 
-def test_a_token_is_made_while_its_owner_works(carlos: User) -> None:
+def test_a_token_is_created_while_its_owner_is_referenced(carlos: User) -> None:
     make = partial(create_token, user=carlos, name="script", scopes=[Scope.READ])
-    token, _plain = while_referred_to(carlos, make)
+    token, _plain = run_during_reference(carlos, make)
     assert token.user == carlos
 
 
-def test_a_one_time_password_is_renewed_while_somebody_adds_the_person(transactional_db: None) -> None:
+def test_a_one_time_password_is_renewed_while_its_user_is_referenced(transactional_db: None) -> None:
     dora, before = create_user(username="dora")
-    assert while_referred_to(dora, partial(renew_one_time_password, user=dora)) != before
+    assert run_during_reference(dora, partial(renew_one_time_password, user=dora)) != before
 
 
-def test_a_dialogue_is_given_to_an_expert_while_somebody_asks_about_it(
+def test_a_dialogue_is_claimed_while_it_is_referenced(
     project: Project, carlos: User, finished: Dialogue
 ) -> None:
     claims = partial(claim_next_review, reviewer=carlos, project=project, claim_id=uuid4())
-    claim = while_referred_to(finished, claims)
+    claim = run_during_reference(finished, claims)
     assert isinstance(claim, ExpertReview), claim
     assert claim.dialogue == finished
 
 
-def test_a_verdict_is_stored_while_somebody_asks_about_the_dialogue(carlos: User, finished: Dialogue) -> None:
+def test_a_verdict_is_stored_while_the_dialogue_is_referenced(carlos: User, finished: Dialogue) -> None:
     passes = partial(
         submit_verdict, reviewer=carlos, dialogue_id=finished.pk, review_id=uuid4(), verdict="pass"
     )
-    assert isinstance(while_referred_to(finished, passes), ExpertReview)
+    assert isinstance(run_during_reference(finished, passes), ExpertReview)
     finished.refresh_from_db()
     assert finished.review_state == ReviewState.PASSED

@@ -30,21 +30,19 @@ def maras(client: Client, mara: User) -> Client:
     return client
 
 
-def set_to(project: Project, **changes: Any) -> None:
+def change_settings(project: Project, **changes: Any) -> None:
     update_authoring(project=project, actor=None, changes=changes)
 
 
-def asked(writes: Any, assignment: Assignment) -> CandidateRequest:
-    outcome: TurnResult = writes(assignment, OPENING, 0)
-    assert outcome.request is not None
-    return outcome.request
+def request_after_opening(writes: Any, assignment: Assignment) -> CandidateRequest:
+    result: TurnResult = writes(assignment, OPENING, 0)
+    assert result.request is not None
+    return result.request
 
 
-def test_what_the_settings_say_is_asked_for(
-    project: Project, anns_assignment: Assignment, writes: Any
-) -> None:
-    set_to(project, candidate_order="best", show_scores=True)
-    request = asked(writes, anns_assignment)
+def test_a_request_follows_the_settings(project: Project, anns_assignment: Assignment, writes: Any) -> None:
+    change_settings(project, candidate_order="best", show_scores=True)
+    request = request_after_opening(writes, anns_assignment)
     assert (request.order, request.shows_scores, request.second_generator) == ("best", True, None)
 
 
@@ -52,34 +50,38 @@ def test_with_two_models_the_order_is_random_and_scores_are_hidden(
     project: Project, anns_assignment: Assignment, writes: Any
 ) -> None:
     second = create_generator("second")
-    set_to(project, candidate_order="best", show_scores=True, second_generator=second)
-    request = asked(writes, anns_assignment)
+    change_settings(project, candidate_order="best", show_scores=True, second_generator=second)
+    request = request_after_opening(writes, anns_assignment)
     assert (request.order, request.shows_scores, request.second_generator) == ("random", False, second)
 
 
-def test_a_second_model_is_another_one(project: Project) -> None:
+def test_the_second_model_differs_from_the_first(project: Project) -> None:
     with pytest.raises(Invalid) as refused:
-        set_to(project, second_generator=project.authoring.generator)
+        change_settings(project, second_generator=project.authoring.generator)
     assert refused.value.details["field"] == "second_generator"
     with pytest.raises(Invalid) as refused:
-        set_to(project, second_generator=create_generator("second"), candidates=1)
+        change_settings(project, second_generator=create_generator("second"), candidates=1)
     assert refused.value.details["field"] == "candidates"
 
 
 def test_a_second_model_that_becomes_the_first_ends_the_comparison(project: Project) -> None:
     second = create_generator("second")
-    set_to(project, second_generator=second)
-    set_to(project, generator=second)
+    change_settings(project, second_generator=second)
+    change_settings(project, generator=second)
     project.authoring.refresh_from_db()
     assert (project.authoring.generator, project.authoring.second_generator) == (second, None)
 
 
 def test_the_api_reads_and_changes_them(maras: Client, project: Project) -> None:
     create_generator("second")
-    told = maras.get(API).json()
-    assert (told["second_generator"], told["candidate_order"], told["show_scores"]) == (None, "random", False)
+    answer = maras.get(API).json()
+    assert (answer["second_generator"], answer["candidate_order"], answer["show_scores"]) == (
+        None,
+        "random",
+        False,
+    )
     sent = {"second_generator": "second", "candidate_order": "best", "show_scores": True}
-    assert maras.patch(API, sent, "application/json").json() == told | sent
+    assert maras.patch(API, sent, "application/json").json() == answer | sent
     again = maras.patch(API, {"second_generator": "scripted"}, "application/json")
     assert again.status_code == 400
 
@@ -88,21 +90,21 @@ def test_the_page_says_when_the_order_stays_random(
     maras: Client, project: Project, writes: Any, anns_assignment: Assignment
 ) -> None:
     assert b"their order was random" not in maras.get(PAGE).content
-    set_to(project, candidate_order="best")
+    change_settings(project, candidate_order="best")
     assert b"their order was random" not in maras.get(PAGE).content  # nothing was shown yet
-    asked(writes, anns_assignment)
+    request_after_opening(writes, anns_assignment)
     drain("w")
     assert b"had no scores, so their order was random" in maras.get(PAGE).content
-    set_to(project, second_generator=create_generator("second"))
+    change_settings(project, second_generator=create_generator("second"))
     assert b"random as long as there is a second model" in maras.get(PAGE).content
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_annotators_get_scores_only_where_the_project_shows_them(
+def test_annotators_get_scores_only_if_the_project_shows_them(
     client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any, shown: bool
 ) -> None:
-    set_to(project, generator=create_generator("scored", SCORED), show_scores=shown)
-    request = asked(writes, anns_assignment)
+    change_settings(project, generator=create_generator("scored", SCORED), show_scores=shown)
+    request = request_after_opening(writes, anns_assignment)
     drain("w")
     client.force_login(ann)
     for address in (
@@ -116,12 +118,12 @@ def test_annotators_get_scores_only_where_the_project_shows_them(
     assert all(one["score"] is not None for one in CandidateSet.objects.get().candidates)
 
 
-def test_annotators_are_not_told_which_model_wrote_what(
+def test_annotators_do_not_learn_which_model_wrote_what(
     client: Client, project: Project, ann: User, anns_assignment: Assignment, writes: Any
 ) -> None:
     second = create_generator("second", replies=[f"Reply {n}" for n in range(9)])
-    set_to(project, second_generator=second)
-    request = asked(writes, anns_assignment)
+    change_settings(project, second_generator=second)
+    request = request_after_opening(writes, anns_assignment)
     drain("w")
     client.force_login(ann)
     for address in (f"/p/chit-chat/a/{anns_assignment.pk}/", f"/api/v1/candidate-requests/{request.pk}/"):
@@ -131,18 +133,20 @@ def test_annotators_are_not_told_which_model_wrote_what(
     assert len(json.loads(page)["candidates"]) == 7
 
 
-def test_who_reads_all_dialogues_sees_the_model_of_each_candidate(
+def test_engineers_see_the_model_of_each_candidate(
     client: Client, project: Project, joins: Joins, anns_assignment: Assignment, writes: Any
 ) -> None:
-    set_to(project, second_generator=create_generator("second", replies=[f"Reply {n}" for n in range(9)]))
-    asked(writes, anns_assignment)
+    change_settings(
+        project, second_generator=create_generator("second", replies=[f"Reply {n}" for n in range(9)])
+    )
+    request_after_opening(writes, anns_assignment)
     drain("w")
-    made = CandidateSet.objects.get()
-    writes(anns_assignment, made.candidates[2]["text"], 1, candidate_set=made.pk, source=2)
+    candidate_set = CandidateSet.objects.get()
+    writes(anns_assignment, candidate_set.candidates[2]["text"], 1, candidate_set=candidate_set.pk, source=2)
     client.force_login(joins("eric", project, Role.ENGINEER))
     dialogue = anns_assignment.dialogue_id
     page = client.get(f"/p/chit-chat/dialogues/{dialogue}/").content.decode()
-    assert all(page.count(version) >= 3 for version in made.sampling["models"])
-    told = client.get(f"/api/v1/dialogues/{dialogue}/").json()["utterances"][1]
-    assert told["model_version"] == made.candidates[2]["model_version"]
-    assert {one["model_version"] for one in told["candidates"]} == set(made.sampling["models"])
+    assert all(page.count(version) >= 3 for version in candidate_set.sampling["models"])
+    answer = client.get(f"/api/v1/dialogues/{dialogue}/").json()["utterances"][1]
+    assert answer["model_version"] == candidate_set.candidates[2]["model_version"]
+    assert {one["model_version"] for one in answer["candidates"]} == set(candidate_set.sampling["models"])

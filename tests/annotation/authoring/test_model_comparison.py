@@ -1,4 +1,4 @@
-"""Which of two models' candidates people take: from sets that were mixed, sent turns, and what they were made from."""
+"""Which of two models' candidates people take, from turns with mixed candidate sets."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,7 +25,7 @@ OLD, NEW = [[f"{name} {number}" for number in range(14)] for name in ("old", "ne
 
 @pytest.fixture
 def mixed(project: Project) -> Project:
-    """A project that wrote with the old model and has since a new one beside it."""
+    """A project with an old and a new model."""
     changes = {
         "generator": create_generator("old", replies=OLD),
         "second_generator": create_generator("new", replies=NEW),
@@ -36,7 +36,7 @@ def mixed(project: Project) -> Project:
 
 @pytest.fixture
 def turns(mixed: Project, anns_assignment: Assignment, writes: Writes) -> Turns:
-    """turns("new", "old!", "") goes on with a new candidate, a revised old one and words of one's own."""
+    """turns("new", "old!", "") writes three turns: a new candidate, a revised old one, and an own text."""
 
     def write(*picked: str) -> None:
         assignment = anns_assignment
@@ -101,33 +101,33 @@ def test_the_newer_model_is_the_one_that_came_later(mixed: Project, turns: Turns
     assert only(mixed).newer == second
 
 
-def test_sets_of_one_model_say_nothing_about_two(mixed: Project, turns: Turns) -> None:
+def test_sets_of_one_model_do_not_count(mixed: Project, turns: Turns) -> None:
     create_generator("new", unavailable=True)
     turns("old", "old")
     assert CandidateSet.objects.get(position=1).sampling["models"][1] == ""
     assert model_comparisons(mixed) == []
 
 
-def test_the_api_tells_it(mixed: Project, turns: Turns, client: Client, eric: User) -> None:
+def test_the_api_returns_the_comparison(mixed: Project, turns: Turns, client: Client, eric: User) -> None:
     client.force_login(eric)
     assert client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"] == []
     turns("new", "old", "new")
-    (told,) = client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"]
-    assert told["contest"]["decided"] == 3
-    assert told["contest"]["share"]["value"] == pytest.approx(2 / 3)
-    assert told["contest"]["newer"]["shown"] + told["contest"]["older"]["shown"] == 21
+    (comparison,) = client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"]
+    assert comparison["contest"]["decided"] == 3
+    assert comparison["contest"]["share"]["value"] == pytest.approx(2 / 3)
+    assert comparison["contest"]["newer"]["shown"] + comparison["contest"]["older"]["shown"] == 21
 
 
-def test_the_page_says_it_in_words_and_as_a_file(
+def test_the_page_shows_it_in_words_and_as_a_file(
     mixed: Project, turns: Turns, client: Client, eric: User
 ) -> None:
     client.force_login(eric)
     page = "/p/chit-chat/statistics/"
     assert "can name a second model" in client.get(page).content.decode()
     turns("new", "new", "old", "new!")
-    said = client.get(page).content.decode()
-    assert "won 75.0 % of the 4 turns" in said
-    assert "nobody saw which wrote what" in said
+    content = client.get(page).content.decode()
+    assert "won 75.0 % of the 4 turns" in content
+    assert "nobody saw which wrote what" in content
     file = client.get(f"{page}models.csv").content.decode("utf-8-sig").splitlines()
     assert len(file) == 3
     newer = file[1].split(",")
@@ -135,7 +135,7 @@ def test_the_page_says_it_in_words_and_as_a_file(
     assert client.get(f"{page}models.svg").status_code == 200
 
 
-def test_the_queries_do_not_grow(
+def test_the_number_of_queries_is_constant(
     mixed: Project, turns: Turns, django_assert_num_queries: Callable[..., object]
 ) -> None:
     turns("new", "old", "new")

@@ -1,4 +1,4 @@
-"""The action is what the text says."""
+"""The action is derived from the text."""
 
 import pytest
 
@@ -10,44 +10,44 @@ FIRST = CandidateSet(pk=1, candidates=[{"text": "I like cats."}, {"text": "Me to
 SECOND = CandidateSet(pk=2, candidates=[{"text": "Dogs are fine."}])
 
 
-def test_a_candidate_sent_as_it_is_was_selected() -> None:
-    came = derive_provenance("Me too!", [FIRST], FIRST, 1)
-    assert (came.action, came.source, came.edit_distance) == (Action.SELECT, 1, 0)
+def test_an_unchanged_candidate_is_selected() -> None:
+    provenance = derive_provenance("Me too!", [FIRST], FIRST, 1)
+    assert (provenance.action, provenance.source, provenance.edit_distance) == (Action.SELECT, 1, 0)
 
 
-def test_a_candidate_typed_by_hand_counts_as_selected() -> None:
+def test_a_candidate_typed_by_hand_is_selected() -> None:
     assert derive_provenance("Me too!", [FIRST], None, None).action == Action.SELECT
 
 
-def test_a_text_edited_into_another_candidate_selects_that_one() -> None:
-    came = derive_provenance("I like cats.", [FIRST], FIRST, 1)
-    assert (came.action, came.source) == (Action.SELECT, 0)
+def test_a_text_edited_into_another_candidate_selects_that_candidate() -> None:
+    provenance = derive_provenance("I like cats.", [FIRST], FIRST, 1)
+    assert (provenance.action, provenance.source) == (Action.SELECT, 0)
 
 
 def test_a_candidate_of_an_earlier_set_of_the_turn_can_be_selected() -> None:
-    came = derive_provenance("I like cats.", [FIRST, SECOND], SECOND, 0)
-    assert (came.action, came.candidate_set) == (Action.SELECT, FIRST)
+    provenance = derive_provenance("I like cats.", [FIRST, SECOND], SECOND, 0)
+    assert (provenance.action, provenance.candidate_set) == (Action.SELECT, FIRST)
 
 
-def test_a_changed_candidate_was_revised_by_so_many_characters() -> None:
-    came = derive_provenance("I love cats.", [FIRST], FIRST, 0)
-    assert (came.action, came.source, came.edit_distance) == (Action.REVISE, 0, 2)
+def test_a_changed_candidate_is_revised_with_its_edit_distance() -> None:
+    provenance = derive_provenance("I love cats.", [FIRST], FIRST, 0)
+    assert (provenance.action, provenance.source, provenance.edit_distance) == (Action.REVISE, 0, 2)
 
 
-def test_chinese_characters_count_one_each() -> None:
+def test_each_chinese_character_counts_one() -> None:
     shown = CandidateSet(pk=3, candidates=[{"text": "吃毛球，你买个化毛膏给猫吃"}])
-    came = derive_provenance("你买个化毛膏给猫吃就好啦，问题不大", [shown], shown, 0)
-    assert (came.action, came.edit_distance) == (Action.REVISE, 12)
+    provenance = derive_provenance("你买个化毛膏给猫吃就好啦，问题不大", [shown], shown, 0)
+    assert (provenance.action, provenance.edit_distance) == (Action.REVISE, 12)
 
 
-def test_words_of_ones_own_were_rewritten() -> None:
-    came = derive_provenance("Parrots!", [FIRST], None, None)
-    assert (came.action, came.candidate_set, came.source) == (Action.REWRITE, FIRST, None)
+def test_an_own_text_is_rewritten() -> None:
+    provenance = derive_provenance("Parrots!", [FIRST], None, None)
+    assert (provenance.action, provenance.candidate_set, provenance.source) == (Action.REWRITE, FIRST, None)
 
 
 def test_an_opening_has_no_candidates() -> None:
-    came = derive_provenance("Hello", [], None, None)
-    assert (came.action, came.candidate_set) == (Action.REWRITE, None)
+    provenance = derive_provenance("Hello", [], None, None)
+    assert (provenance.action, provenance.candidate_set) == (Action.REWRITE, None)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_opening_has_no_candidates() -> None:
         ("a\x1bb", "control_character"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_with_its_reason(text: str, reason: str) -> None:
+def test_a_text_that_cannot_be_stored_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(Invalid) as refused:
         clean_text(text, limit=10)
     assert refused.value.details["reason"] == reason

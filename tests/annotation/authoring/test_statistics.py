@@ -1,4 +1,4 @@
-"""Statistics against numbers worked out by hand, on rows written for the purpose."""
+"""Statistics compared with numbers calculated by hand."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -14,19 +14,19 @@ from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Revi
 from projects.models import Project, Role
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
-Said = tuple[str, str, int | None, int | None]  # text, action, source, edit distance
+Row = tuple[str, str, int | None, int | None]  # text, action, source, edit distance
 Writes = Callable[..., Dialogue]
 
-OPENING: Said = ("Hello!", "", None, None)  # 6 characters
+OPENING: Row = ("Hello!", "", None, None)  # 6 characters
 
 
 @pytest.fixture
 def wrote(project: Project) -> Writes:
-    """wrote(ann, [said, …]) is a finished dialogue of hers; an utterance without action had no candidates."""
+    """wrote(ann, [row, …]) creates a finished dialogue of hers. An utterance without an action had no candidates."""
 
     def write(
         author: User,
-        said: list[Said],
+        utterances: list[Row],
         *,
         split: str = Split.TRAIN,
         state: str = DialogueState.FINISHED,
@@ -41,7 +41,7 @@ def wrote(project: Project) -> Writes:
             state=state,
             review_state=review,
             split=split,
-            utterance_count=len(said),
+            utterance_count=len(utterances),
         )
         assignment = Assignment.objects.create(
             task=Task.objects.create(project=project),
@@ -54,7 +54,7 @@ def wrote(project: Project) -> Writes:
             touched_at=at,
             state=AssignmentState.SUBMITTED,
         )
-        for position, (text, action, source, distance) in enumerate(said):
+        for position, (text, action, source, distance) in enumerate(utterances):
             shown = (
                 CandidateSet.objects.create(dialogue=dialogue, position=position, candidates=[])
                 if action
@@ -73,9 +73,9 @@ def wrote(project: Project) -> Writes:
     return write
 
 
-SELECTED: Said = ("Yes.", "select", 0, 0)  # 4 characters
-REVISED: Said = ("Yes, gladly.", "revise", 2, 8)  # 12 characters
-REWRITTEN: Said = ("No", "rewrite", None, None)  # 2 characters
+SELECTED: Row = ("Yes.", "select", 0, 0)  # 4 characters
+REVISED: Row = ("Yes, gladly.", "revise", 2, 8)  # 12 characters
+REWRITTEN: Row = ("No", "rewrite", None, None)  # 2 characters
 
 
 def by_split(project: Project) -> dict[str, Column]:
@@ -110,7 +110,7 @@ def test_an_empty_project_has_an_empty_table(project: Project) -> None:
     assert by_split(project)["total"].mean_length is None
 
 
-def test_openings_and_turns_without_candidates_are_no_actions(
+def test_openings_and_turns_without_candidates_do_not_count_as_actions(
     project: Project, ann: User, wrote: Writes
 ) -> None:
     wrote(ann, [OPENING, ("Offline.", "", None, None), SELECTED])
@@ -140,7 +140,7 @@ def test_another_project_counts_for_itself(
     assert Statistics(other).actions_over_time().periods == []
 
 
-def test_actions_are_counted_by_day_with_the_gap_between(project: Project, ann: User, wrote: Writes) -> None:
+def test_actions_are_counted_by_day_with_gaps(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING, SELECTED, SELECTED])
     wrote(ann, [OPENING, REWRITTEN], at=MONDAY + timedelta(days=2))
     course = Statistics(project).actions_over_time()
@@ -167,14 +167,14 @@ def test_long_projects_are_counted_by_longer_periods(
     assert gaps[-1][1] == Actions(0, 0, 1)
 
 
-def test_work_on_vetoed_and_unfinished_dialogues_is_work(project: Project, ann: User, wrote: Writes) -> None:
+def test_work_on_vetoed_and_unfinished_dialogues_counts(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING, SELECTED], review=ReviewState.VETOED)
     wrote(ann, [OPENING, REVISED], state=DialogueState.WRITING, review=ReviewState.UNREVIEWED)
     (day,) = Statistics(project).actions_over_time().periods
     assert day.actions == Actions(1, 1, 0)
 
 
-def test_undone_turns_are_no_work(project: Project, ann: User, wrote: Writes) -> None:
+def test_undone_turns_do_not_count_as_work(project: Project, ann: User, wrote: Writes) -> None:
     dialogue = wrote(ann, [OPENING, SELECTED, REVISED])
     Turn.objects.filter(dialogue=dialogue, position=2).update(undone_at=MONDAY, utterance=None)
     (one,) = Statistics(project).actions_by_annotator()
@@ -192,15 +192,15 @@ def test_annotators_with_most_turns_come_first(project: Project, ann: User, bob:
     ]
 
 
-def test_edit_distances_far_out_share_the_last_bar(project: Project, ann: User, wrote: Writes) -> None:
-    far: Said = ("Something else entirely.", "revise", 1, 90)
+def test_large_edit_distances_share_the_last_bar(project: Project, ann: User, wrote: Writes) -> None:
+    far: Row = ("Something else entirely.", "revise", 1, 90)
     wrote(ann, [OPENING, REVISED, REVISED, far, ("x", "revise", 1, 50)])
     bars = Statistics(project).edit_distances()
     assert [bar for bar in bars if bar.count] == [Bar(8, 2), Bar(50, 2)]
     assert [bar.value for bar in bars] == list(range(1, 51))
 
 
-def test_places_are_counted_from_one_and_unchosen_ones_are_there(
+def test_places_are_counted_from_one_and_include_unused_places(
     project: Project, ann: User, wrote: Writes
 ) -> None:
     wrote(ann, [OPENING, SELECTED, REVISED, REWRITTEN, SELECTED])
@@ -220,6 +220,6 @@ def test_paces_are_seconds_active_by_median_and_idle_by_mean(
     assert (str(second.person), second.active, second.idle) == ("bob", 5.0, 0.0)
 
 
-def test_turns_that_were_not_timed_have_no_pace(project: Project, ann: User, wrote: Writes) -> None:
+def test_turns_without_times_have_no_pace(project: Project, ann: User, wrote: Writes) -> None:
     wrote(ann, [OPENING], active=0, idle=0)
     assert Statistics(project).paces() == []

@@ -1,4 +1,4 @@
-"""What `make demo` finds in its project."""
+"""The demo data: what `make demo` creates."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from projects.models import Membership, Project, Role
 
 @pytest.fixture(scope="module")
 def _seeded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Once for the module: around the transactions of its tests lies one that is rolled back after the last."""
+    """Seed once for the module, in a transaction around its tests that is rolled back after the last."""
     with django_db_blocker.unblock(), transaction.atomic():
         call_command("seed_demo", verbosity=0)
         yield
@@ -46,8 +46,8 @@ def demo(_seeded: None, db: None) -> Project:
     return Project.objects.get(slug="demo")
 
 
-def everything() -> dict[str, int]:
-    kinds: list[Any] = [
+def row_counts() -> dict[str, int]:
+    models: list[Any] = [
         User,
         Task,
         Assignment,
@@ -60,29 +60,29 @@ def everything() -> dict[str, int]:
         Submission,
         Job,
     ]
-    return {kind.__name__: kind.objects.count() for kind in kinds}
+    return {model.__name__: model.objects.count() for model in models}
 
 
 def test_a_second_run_adds_nothing(demo: Project) -> None:
-    before = everything()
+    before = row_counts()
     call_command("seed_demo", verbosity=0)
-    assert everything() == before
+    assert row_counts() == before
 
 
 @override_settings(PRODUCTION=True)
 def test_production_refuses_public_passwords(db: None) -> None:
-    before = everything()
+    before = row_counts()
     with pytest.raises(CommandError, match="refused"):
         call_command("seed_demo")
-    assert everything() == before
+    assert row_counts() == before
 
 
-def test_there_is_somebody_of_every_role(demo: Project) -> None:
+def test_every_role_has_a_person(demo: Project) -> None:
     roles = Membership.objects.filter(project=demo, user__imported=False).values_list("roles", flat=True)
-    assert {role for held in roles for role in held} == set(Role.values)
+    assert {role for person_roles in roles for role in person_roles} == set(Role.values)
 
 
-def test_nobody_signs_in_as_a_robot(demo: Project) -> None:
+def test_nobody_can_sign_in_as_a_robot(demo: Project) -> None:
     robots = User.objects.filter(imported=True)
     assert {robot.display_name.split()[0] for robot in robots} == {"demo", "演示机器人", "helpdesk"}
     for robot in robots:
@@ -97,11 +97,11 @@ def test_there_are_finished_dialogues_of_enough_rounds_in_every_review_state(dem
     assert min(authored.values_list("utterance_count", flat=True)) >= 14
 
 
-def test_actions_are_those_of_the_scripts(demo: Project) -> None:
+def test_actions_match_the_scripts(demo: Project) -> None:
     written = Counter(Utterance.objects.filter(turn__position__gt=0).values_list("action", flat=True))
-    meant = Counter(line.action for script in load_scripts() for line in script.lines[1:])
-    assert written == meant
-    shares = {action: round(100 * n / meant.total()) for action, n in meant.items()}
+    expected = Counter(line.action for script in load_scripts() for line in script.lines[1:])
+    assert written == expected
+    shares = {action: round(100 * n / expected.total()) for action, n in expected.items()}
     assert shares["select"] == pytest.approx(18, abs=2)
     assert shares["revise"] == pytest.approx(41, abs=2)
     assert shares["rewrite"] == pytest.approx(41, abs=2)
@@ -121,7 +121,7 @@ def test_ann_and_lina_have_something_to_look_at(demo: Project) -> None:
         assert len(vetoed_assignments(person, demo)) == back
 
 
-def test_the_work_is_spread_over_two_weeks_and_nothing_lies_ahead(demo: Project) -> None:
+def test_the_work_spans_two_weeks_and_ends_in_the_past(demo: Project) -> None:
     now = timezone.now()
     times = list(Turn.objects.order_by("stored_at").values_list("stored_at", flat=True))
     assert timedelta(days=12) < now - times[0] < timedelta(days=15)
@@ -130,7 +130,7 @@ def test_the_work_is_spread_over_two_weeks_and_nothing_lies_ahead(demo: Project)
     assert not ExpertReview.objects.filter(decided_at__gt=now).exists()
 
 
-def test_turns_come_after_one_another_and_candidates_before_they_are_used(demo: Project) -> None:
+def test_turns_are_in_order_and_candidates_precede_their_use(demo: Project) -> None:
     for assignment in Assignment.objects.filter(project=demo):
         times = list(assignment.turns.order_by("position").values_list("stored_at", flat=True))
         assert times == sorted(times)
@@ -140,7 +140,7 @@ def test_turns_come_after_one_another_and_candidates_before_they_are_used(demo: 
     assert not answered.filter(utterance__candidate_set__created_at__gte=F("stored_at")).exists()
 
 
-def test_no_model_is_asked_for_what_nobody_will_write(demo: Project) -> None:
+def test_finished_dialogues_have_no_waiting_requests(demo: Project) -> None:
     waiting = CandidateRequest.objects.filter(state="queued")
     assert {request.dialogue.state for request in waiting.select_related("dialogue")} == {"writing"}
 
@@ -154,19 +154,19 @@ def test_an_import_with_refused_rows_is_there(demo: Project) -> None:
     assert (job.state, job.result["stored"], job.result["refused"]) == (JobState.DONE, 8, 2)
 
 
-def test_both_languages_are_told_that_it_is_made_up(demo: Project) -> None:
+def test_descriptions_in_both_languages_say_that_the_data_is_made_up(demo: Project) -> None:
     for project in Project.objects.all():
         assert "Demo data" in project.description
         assert "演示数据" in project.description
 
 
-def test_helpdesk_dialogues_are_labelled_and_some_are_left(demo: Project) -> None:
+def test_some_helpdesk_dialogues_are_labelled(demo: Project) -> None:
     tasks = Task.objects.filter(project__slug="helpdesk")
     assert Counter(tasks.values_list("state", flat=True)) == {TaskState.FINAL: 14, TaskState.OPEN: 6}
     assert Submission.objects.filter(project__slug="helpdesk").count() == 3 * 14
 
 
-def test_judgements_of_quality_came_about_in_every_way(demo: Project) -> None:
+def test_quality_labels_exist_in_every_state(demo: Project) -> None:
     tasks = Task.objects.filter(project__slug="quality")
     assert Counter(tasks.values_list("state", flat=True)) == {
         TaskState.FINAL: 11, TaskState.DISPUTED: 2, TaskState.CONFIRMING: 1, TaskState.OPEN: 16,
@@ -187,11 +187,11 @@ def test_ann_has_something_to_confirm(demo: Project) -> None:
 
 
 def test_the_scripts_can_be_read_and_have_candidates() -> None:
-    offered = load_candidates()
+    candidates = load_candidates()
     for script in load_scripts():
         assert script.language in LANGUAGES
         assert script.lines[0].action == ""
-        assert len(offered[script.key]) == len(script.lines) - 1
+        assert len(candidates[script.key]) == len(script.lines) - 1
         assert all(
             line.source and line.source != line.text for line in script.lines if line.action == "revise"
         )

@@ -1,4 +1,4 @@
-"""Expert review over the REST API: the same rules as on the pages, in the shapes of the document."""
+"""Expert review over the REST API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def finished(anns_assignment: Assignment, writes: Callable[..., object]) -> Dial
 
 @pytest.fixture
 def api(client: Client, carlos: User) -> Client:
-    """Carlos's."""
+    """Carlos is signed in."""
     client.force_login(carlos)
     return client
 
@@ -42,7 +42,7 @@ def verdict_on(dialogue: Dialogue) -> str:
     return f"/api/v1/dialogues/{dialogue.pk}/review/"
 
 
-def test_a_claim_shows_the_words_and_nothing_of_the_author(api: Client, finished: Dialogue) -> None:
+def test_a_claim_shows_the_text_and_nothing_about_the_author(api: Client, finished: Dialogue) -> None:
     answer = send(api, REVIEWS, claim_id=str(uuid4()))
     assert answer.status_code == 201
     claimed = answer.json()
@@ -58,7 +58,7 @@ def test_a_claim_sent_twice_is_one(api: Client, finished: Dialogue) -> None:
     assert ExpertReview.objects.count() == 1
 
 
-def test_nothing_left_is_a_problem_with_its_reason(api: Client, project: Project) -> None:
+def test_an_empty_queue_is_a_problem_with_a_reason(api: Client, project: Project) -> None:
     answer = send(api, REVIEWS, claim_id=str(uuid4()))
     assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_review")
 
@@ -78,7 +78,7 @@ def test_a_verdict_is_stored_once(api: Client, finished: Dialogue) -> None:
     assert Dialogue.objects.get(pk=finished.pk).review_state == ReviewState.VETOED
 
 
-def test_a_veto_without_words_names_the_field(api: Client, finished: Dialogue) -> None:
+def test_a_veto_without_a_reason_names_the_field(api: Client, finished: Dialogue) -> None:
     answer = send(api, verdict_on(finished), id=str(uuid4()), verdict="veto", reason=" ")
     assert answer.status_code == 400
     assert answer.json()["field"] == "reason"
@@ -89,9 +89,7 @@ def test_a_veto_without_words_names_the_field(api: Client, finished: Dialogue) -
     "wrong",
     [{"verdict": "perhaps"}, {"remarks": [{"position": -1, "text": "x"}]}, {"verdictt": "pass"}, {"id": 7}],
 )
-def test_what_has_the_wrong_shape_is_refused(
-    api: Client, finished: Dialogue, wrong: dict[str, object]
-) -> None:
+def test_malformed_input_is_refused(api: Client, finished: Dialogue, wrong: dict[str, object]) -> None:
     body = {"id": str(uuid4()), "verdict": "pass", **wrong}
     assert send(api, verdict_on(finished), **body).status_code == 400
     assert not ExpertReview.objects.exists()
@@ -103,13 +101,13 @@ def test_a_verdict_is_withdrawn(api: Client, finished: Dialogue) -> None:
     assert api.get(REVIEWS).json()["results"] == []
 
 
-def test_ones_own_verdicts_are_listed(api: Client, finished: Dialogue) -> None:
+def test_own_verdicts_are_listed(api: Client, finished: Dialogue) -> None:
     send(api, verdict_on(finished), id=str(uuid4()), verdict="veto", reason="Rude.")
     (row,) = api.get(REVIEWS).json()["results"]
     assert (row["dialogue"], row["verdict"], row["reason"]) == (finished.pk, "veto", "Rude.")
 
 
-def test_the_author_neither_reads_nor_judges_it_here(
+def test_the_author_can_neither_read_nor_judge_the_dialogue(
     client: Client, ann: User, finished: Dialogue, project: Project
 ) -> None:
     project.memberships.filter(user=ann).update(roles=[Role.ANNOTATOR, Role.CONTROLLER])
@@ -119,7 +117,7 @@ def test_the_author_neither_reads_nor_judges_it_here(
 
 
 @pytest.mark.parametrize("call", ["list", "claim", "read", "decide", "withdraw"])
-def test_annotators_have_no_part_in_it(client: Client, bob: User, finished: Dialogue, call: str) -> None:
+def test_annotators_cannot_review(client: Client, bob: User, finished: Dialogue, call: str) -> None:
     client.force_login(bob)
     answers: dict[str, Callable[[], Any]] = {
         "list": lambda: client.get(REVIEWS),
@@ -132,7 +130,7 @@ def test_annotators_have_no_part_in_it(client: Client, bob: User, finished: Dial
 
 
 @pytest.mark.parametrize("call", ["claim", "read", "decide", "withdraw"])
-def test_what_is_labelled_is_no_experts_to_read(
+def test_labelling_projects_have_no_expert_review(
     client: Client, joins: Callable[..., User], call: str
 ) -> None:
     labelled = create_project(slug="quality", preset="diqad", actor=None)
@@ -150,7 +148,7 @@ def test_what_is_labelled_is_no_experts_to_read(
     assert not ExpertReview.objects.exists()
 
 
-def test_one_claim_id_is_one_experts(
+def test_a_claim_id_of_another_expert_is_refused(
     api: Client, client: Client, joins: Callable[..., User], finished: Dialogue, project: Project
 ) -> None:
     claim = str(uuid4())
@@ -160,7 +158,7 @@ def test_one_claim_id_is_one_experts(
     assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
 
 
-def test_strangers_learn_nothing(client: Client, joins: Callable[..., User], finished: Dialogue) -> None:
+def test_strangers_get_not_found(client: Client, joins: Callable[..., User], finished: Dialogue) -> None:
     client.force_login(joins("stranger"))
     assert client.get(verdict_on(finished)).status_code == 404
     assert client.get(REVIEWS).status_code == 404

@@ -92,7 +92,7 @@ def test_one_expert_is_enough_by_default(finished: Dialogue, carlos: User) -> No
     assert state_of(finished) == ReviewState.PASSED
 
 
-def test_the_project_may_ask_for_two(
+def test_a_project_can_require_two_experts(
     finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     project.authoring.experts_required = 2
@@ -178,7 +178,7 @@ def test_a_verdict_can_be_withdrawn(finished: Dialogue, carlos: User, project: P
     assert claim_next_review(reviewer=carlos, project=project, claim_id=uuid4()).dialogue == finished
 
 
-def test_what_an_expert_reads_is_not_taken_back(
+def test_a_dialogue_that_an_expert_reads_cannot_be_taken_back(
     finished: Dialogue, carlos: User, ann: User, project: Project, anns_assignment: Assignment
 ) -> None:
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
@@ -187,7 +187,7 @@ def test_what_an_expert_reads_is_not_taken_back(
     assert refused.value.code == "under_review"
 
 
-def test_what_was_taken_back_cannot_be_judged(
+def test_a_dialogue_that_was_taken_back_cannot_be_judged(
     finished: Dialogue, carlos: User, ann: User, anns_assignment: Assignment
 ) -> None:
     take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
@@ -250,7 +250,7 @@ def test_every_waiting_dialogue_is_counted_once(
     assert waiting_counts_for(tina, project) == WaitingCounts(ready=2, own=0, judged=0, taken=0)
 
 
-def test_a_claim_that_ran_out_is_free_for_others(
+def test_an_expired_claim_is_free_for_others(
     finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
@@ -267,7 +267,7 @@ def imported(project: Project) -> Dialogue:
     )
 
 
-def test_imported_dialogues_are_read_only_where_the_project_wants_it(
+def test_imported_dialogues_are_reviewed_only_if_the_project_is_set_so(
     imported: Dialogue, carlos: User, mara: User, project: Project
 ) -> None:
     with pytest.raises(Refusal) as refused:
@@ -290,13 +290,13 @@ def test_an_imported_dialogue_that_was_judged_counts(
     assert (counts.passed, counts.left_out) == (1, 0)
 
 
-def test_before_anything_is_finished_nothing_is_said_to_be_reviewed(project: Project, carlos: User) -> None:
+def test_the_refusal_says_that_nothing_is_finished_yet(project: Project, carlos: User) -> None:
     with pytest.raises(Refusal) as refused:
         claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
     assert refused.value.message == "No dialogue is finished yet."
 
 
-def test_the_author_is_told_what_decided_without_names(
+def test_the_author_sees_the_deciding_verdicts_without_names(
     finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     assert not is_being_judged(finished)

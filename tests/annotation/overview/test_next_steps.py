@@ -1,4 +1,4 @@
-"""The next step of each role: one order, which home, overview and export page show alike."""
+"""The next step of each role. Home, overview and export page show the same order."""
 
 import pytest
 from django.test import Client
@@ -13,7 +13,7 @@ MANAGER = CAPABILITIES[Role.MANAGER]
 
 
 @pytest.mark.parametrize(
-    ("role", "seen", "first"),
+    ("role", "counts", "first"),
     [
         (Role.MANAGER, Overview(), Step.PEOPLE),
         (Role.MANAGER, Overview(annotators=2), Step.PLAN),
@@ -26,24 +26,24 @@ MANAGER = CAPABILITIES[Role.MANAGER]
         (Role.ANNOTATOR, Overview(), Step.WRITE),
     ],
 )
-def test_the_most_urgent_comes_first(project: Project, role: Role, seen: Overview, first: Step) -> None:
-    assert steps_for(project, CAPABILITIES[role], seen)[0] == first
+def test_the_most_urgent_comes_first(project: Project, role: Role, counts: Overview, first: Step) -> None:
+    assert steps_for(project, CAPABILITIES[role], counts)[0] == first
 
 
-def test_every_step_is_offered_once_and_only_to_those_who_may(project: Project) -> None:
+def test_every_step_is_offered_once_and_only_to_those_allowed(project: Project) -> None:
     steps = steps_for(project, MANAGER, Overview())
     assert sorted(steps) == sorted(
         {Step.EXPORT, Step.TRAIN, Step.PLAN, Step.PEOPLE, Step.STATISTICS, Step.IMPORT}
     )
 
 
-def accented(client: Client, address: str) -> list[str]:
+def primary_links(client: Client, address: str) -> list[str]:
     page = client.get(address).content.decode()
     return [part.split('href="')[1].split('"')[0] for part in page.split('class="button primary"')[1:]]
 
 
 @pytest.mark.parametrize("passed", [False, True])
-def test_home_overview_and_export_accent_the_same(
+def test_home_overview_and_export_have_the_same_primary_link(
     client: Client, planned: Project, mara: User, ann: User, passed: bool
 ) -> None:
     Dialogue.objects.create(
@@ -54,15 +54,15 @@ def test_home_overview_and_export_accent_the_same(
         split="train",
     )
     client.force_login(mara)
-    home = accented(client, "/")
-    assert home == accented(client, "/p/chit-chat/")
+    home = primary_links(client, "/")
+    assert home == primary_links(client, "/p/chit-chat/")
     assert home == (["/p/chit-chat/exports/"] if passed else ["/p/chit-chat/statistics/"])
     exports = client.get("/p/chit-chat/exports/").content.decode()
     assert ('class="button primary" href="/p/chit-chat/statistics/"' in exports) is not passed
     assert ('type="submit" class="button primary"' in exports) is passed
 
 
-def test_an_empty_project_is_not_said_to_be_reviewed(client: Client, project: Project, carlos: User) -> None:
+def test_an_empty_project_is_not_called_reviewed(client: Client, project: Project, carlos: User) -> None:
     client.force_login(carlos)
     page = client.get("/p/chit-chat/").content.decode()
     assert "is reviewed" not in page
@@ -70,5 +70,5 @@ def test_an_empty_project_is_not_said_to_be_reviewed(client: Client, project: Pr
 
 
 def test_the_counts_of_a_start_page(planned: Project, ann: User) -> None:
-    seen = overviews(ann, [planned])[planned.pk]
-    assert (seen.free, seen.annotators, seen.unreviewed) == (3, 1, 0)
+    counts = overviews(ann, [planned])[planned.pk]
+    assert (counts.free, counts.annotators, counts.unreviewed) == (3, 1, 0)

@@ -1,7 +1,6 @@
-"""Writing a dialogue turn by turn."""
+"""Writing a dialogue turn by turn: send, undo, reset, restore."""
 
 from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -9,9 +8,6 @@ from django.db import IntegrityError
 
 from accounts.models import User
 from annotation.authoring.models import Draft, Turn
-from annotation.authoring.services.candidates import generate_ahead, request_candidate_set
-from annotation.authoring.services.completion import finish_dialogue, take_back_dialogue
-from annotation.authoring.services.drafts import save_draft
 from annotation.authoring.services.turns import (
     SentTurn,
     TurnResult,
@@ -20,35 +16,13 @@ from annotation.authoring.services.turns import (
     submit_turn,
     undo_turn,
 )
-from annotation.tasks.models.work import Assignment, AssignmentState, Task
-from annotation.tasks.services.assignment import release
+from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Invalid, NotFound, Refusal
-from dialogues.models import CandidateSet, Dialogue, DialogueState
-from generation.models import CandidateRequest, Priority, RequestState
+from generation.models import Priority
+from tests.annotation.authoring.steps import store_candidates, stored_texts, write_rounds
 
 Writes = Callable[..., TurnResult]
-
-
-def answered(request: CandidateRequest | None, *texts: str) -> CandidateSet:
-    """Store the candidates as a worker would."""
-    assert request is not None
-    made = CandidateSet.objects.create(
-        dialogue=request.dialogue, position=request.position, candidates=[{"text": text} for text in texts]
-    )
-    CandidateRequest.objects.filter(pk=request.pk).update(state=RequestState.DONE, candidate_set=made)
-    return made
-
-
-def texts_of(dialogue: Dialogue) -> list[str]:
-    return list(
-        Dialogue.objects.get(pk=dialogue.pk).utterances.order_by("position").values_list("text", flat=True)
-    )
-
-
-def write_rounds(writes: Writes, assignment: Assignment, rounds: int) -> None:
-    for position in range(rounds * 2):
-        writes(assignment, f"utterance {position}", position)
 
 
 def test_an_opening_asks_for_candidates_of_the_next_turn(anns_assignment: Assignment, writes: Writes) -> None:
@@ -63,10 +37,8 @@ def test_speakers_take_turns(anns_assignment: Assignment, writes: Writes) -> Non
     assert [u.speaker for u in anns_assignment.dialogue.utterances.all()] == ["A", "B", "A", "B"]
 
 
-def test_a_picked_and_changed_candidate_is_stored_with_its_source(
-    anns_assignment: Assignment, writes: Writes
-) -> None:
-    shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+def test_a_revised_candidate_is_stored_with_its_source(anns_assignment: Assignment, writes: Writes) -> None:
+    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
     provenance = writes(
         anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1
     ).turn.provenance
@@ -82,17 +54,17 @@ def test_a_turn_sent_twice_is_stored_once(anns_assignment: Assignment, ann: User
     assert (first.repeated, second.repeated) == (False, True)
     assert second.turn == first.turn
     assert second.request == first.request
-    assert texts_of(anns_assignment.dialogue) == ["Hello there"]
+    assert stored_texts(anns_assignment.dialogue) == ["Hello there"]
 
 
-def test_a_later_turn_waits_for_the_earlier_one(anns_assignment: Assignment, writes: Writes) -> None:
+def test_a_turn_before_its_time_is_refused(anns_assignment: Assignment, writes: Writes) -> None:
     with pytest.raises(Refusal) as refused:
         writes(anns_assignment, "second", 1)
     assert (refused.value.code, refused.value.details) == ("out_of_order", {"expected": 0})
-    assert texts_of(anns_assignment.dialogue) == []
+    assert stored_texts(anns_assignment.dialogue) == []
 
 
-def test_a_second_tab_is_told_what_is_stored(anns_assignment: Assignment, writes: Writes) -> None:
+def test_a_second_tab_gets_the_stored_text(anns_assignment: Assignment, writes: Writes) -> None:
     writes(anns_assignment, "from the first tab", 0)
     with pytest.raises(Refusal) as refused:
         writes(anns_assignment, "from the second tab", 0)
@@ -108,7 +80,7 @@ def test_bob_cannot_write_into_anns_dialogue(anns_assignment: Assignment, bob: U
     assert Turn.objects.count() == 0
 
 
-def test_a_used_uuid_of_another_dialogue_is_refused(
+def test_a_used_id_of_another_dialogue_is_refused(
     anns_assignment: Assignment, bob: User, writes: Writes
 ) -> None:
     turn = writes(anns_assignment, "Hello", 0).turn
@@ -116,36 +88,34 @@ def test_a_used_uuid_of_another_dialogue_is_refused(
     with pytest.raises(Refusal) as refused:
         writes(bobs, "Hello", 0, id=turn.pk)
     assert (refused.value.code, refused.value.status) == ("id_in_use", 409)
-    assert texts_of(bobs.dialogue) == []
+    assert stored_texts(bobs.dialogue) == []
 
 
 def test_candidates_of_another_dialogue_are_refused(
     anns_assignment: Assignment, bob: User, writes: Writes
 ) -> None:
     bobs = claim_next_task(annotator=bob, project=anns_assignment.project, claim_id=uuid4())
-    foreign = answered(writes(bobs, "Hello", 0).request, "Hi")
+    others_candidates = store_candidates(writes(bobs, "Hello", 0).request, "Hi")
     writes(anns_assignment, "Hello", 0)
     with pytest.raises(Invalid) as refused:
-        writes(anns_assignment, "Hi", 1, candidate_set=foreign.pk, source=0)
+        writes(anns_assignment, "Hi", 1, candidate_set=others_candidates.pk, source=0)
     assert refused.value.details["reason"] == "candidate_set"
 
 
-def test_undo_takes_the_last_turn_back_into_the_draft(
-    anns_assignment: Assignment, ann: User, writes: Writes
-) -> None:
+def test_undo_returns_the_text_to_the_draft(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
     writes(anns_assignment, "one", 0)
     last = writes(anns_assignment, "two", 1).turn
     for _ in range(2):  # safe to repeat
         outcome = undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=last.pk)
     assert outcome.request is not None
     assert outcome.request.position == 1
-    assert texts_of(anns_assignment.dialogue) == ["one"]
+    assert stored_texts(anns_assignment.dialogue) == ["one"]
     assert Draft.objects.get(assignment=anns_assignment).text == "two"
     assert Turn.objects.get(pk=last.pk).undone_at is not None
 
 
 def test_an_undone_turn_keeps_its_provenance(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
-    shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
     turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1).turn
     undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=turn.pk)
     turn = Turn.objects.get(pk=turn.pk)
@@ -158,7 +128,7 @@ def test_an_undone_turn_keeps_its_provenance(anns_assignment: Assignment, ann: U
 def test_a_restored_turn_gives_its_provenance_back(
     anns_assignment: Assignment, ann: User, writes: Writes
 ) -> None:
-    shown = answered(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
     turn = writes(anns_assignment, "Buy a comb.", 1, candidate_set=shown.pk, source=1).turn
     ids = reset_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     restore_turns(annotator=ann, assignment_id=anns_assignment.pk, turn_ids=ids)
@@ -189,16 +159,18 @@ def test_undo_finds_the_same_candidates_again(anns_assignment: Assignment, ann: 
     assert undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=turn.pk).request == before
 
 
-def test_reset_can_be_undone(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_a_reset_can_be_restored(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
     write_rounds(writes, anns_assignment, 1)
     ids = reset_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    assert texts_of(anns_assignment.dialogue) == []
+    assert stored_texts(anns_assignment.dialogue) == []
     for _ in range(2):  # safe to repeat
         restore_turns(annotator=ann, assignment_id=anns_assignment.pk, turn_ids=ids)
-    assert texts_of(anns_assignment.dialogue) == ["utterance 0", "utterance 1"]
+    assert stored_texts(anns_assignment.dialogue) == ["utterance 0", "utterance 1"]
 
 
-def test_reset_is_not_undone_over_new_words(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
+def test_a_reset_is_not_restored_over_new_text(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
     write_rounds(writes, anns_assignment, 1)
     ids = reset_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     writes(anns_assignment, "a new start", 0)
@@ -207,107 +179,12 @@ def test_reset_is_not_undone_over_new_words(anns_assignment: Assignment, ann: Us
     assert refused.value.code == "written_since"
 
 
-def test_a_dialogue_of_seven_rounds_can_be_finished(
-    anns_assignment: Assignment, ann: User, writes: Writes
-) -> None:
-    write_rounds(writes, anns_assignment, 7)
-    for _ in range(2):  # safe to repeat
-        done = finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    assert done.state == AssignmentState.SUBMITTED
-    assert done.dialogue.state == DialogueState.FINISHED
-
-
-def test_a_dialogue_of_six_rounds_cannot(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
-    write_rounds(writes, anns_assignment, 6)
-    with pytest.raises(Refusal) as refused:
-        finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    assert refused.value.details == {"rounds": 6, "needed": 7}
-
-
-def test_a_finished_dialogue_takes_no_more_turns_until_it_is_taken_back(
-    anns_assignment: Assignment, ann: User, writes: Writes
-) -> None:
-    write_rounds(writes, anns_assignment, 7)
-    finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    with pytest.raises(Refusal) as refused:
-        writes(anns_assignment, "more", 14)
-    assert refused.value.code == "not_writable"
-    take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    assert writes(anns_assignment, "more", 14).turn.position == 14
-
-
-def test_only_a_finished_dialogue_is_taken_back(anns_assignment: Assignment, ann: User) -> None:
-    release(annotator=ann, assignment_id=anns_assignment.pk)
-    with pytest.raises(Refusal) as refused:
-        take_back_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
-    assert refused.value.code == "not_finished"
-    assert Task.objects.get(pk=anns_assignment.task_id).open_slots == 1
-
-
 @pytest.mark.parametrize(("text", "position", "field"), [("Goodbye", 0, "text"), ("Hello", 1, "position")])
-def test_a_used_id_does_not_swallow_another_turn(
+def test_a_used_id_is_refused_with_another_turn(
     anns_assignment: Assignment, writes: Writes, text: str, position: int, field: str
 ) -> None:
     turn = writes(anns_assignment, "Hello", 0).turn
     with pytest.raises(Refusal) as refused:
         writes(anns_assignment, text, position, id=turn.pk)
     assert (refused.value.code, refused.value.details) == ("id_in_use", {"field": field})
-    assert texts_of(anns_assignment.dialogue) == ["Hello"]
-
-
-def test_new_candidates_are_another_request_of_the_turn(
-    anns_assignment: Assignment, ann: User, writes: Writes
-) -> None:
-    first = writes(anns_assignment, "one", 0).request
-    second = request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
-    assert first is not None
-    assert second.pk != first.pk
-    assert second.context_hash == first.context_hash
-    assert request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1) == second
-
-
-def test_new_candidates_have_a_limit(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
-    writes(anns_assignment, "one", 0)
-    with pytest.raises(Refusal) as refused:
-        request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=6)
-    assert refused.value.code == "too_many_sets"
-
-
-def test_a_resting_draft_that_is_sent_finds_its_candidates(
-    anns_assignment: Assignment, ann: User, writes: Writes
-) -> None:
-    ahead = generate_ahead(annotator=ann, assignment_id=anns_assignment.pk, text="My cat sheds.")
-    assert ahead is not None
-    assert ahead.priority == Priority.AHEAD
-    request = writes(anns_assignment, "My cat sheds.", 0).request
-    assert request is not None
-    assert (request.pk, request.priority) == (ahead.pk, Priority.NOW)
-
-
-def test_a_draft_of_another_device_is_not_overwritten(anns_assignment: Assignment, ann: User) -> None:
-    kept: dict[str, Any] = {
-        "annotator": ann,
-        "assignment_id": anns_assignment.pk,
-        "position": 0,
-        "candidate_set": None,
-        "source": None,
-    }
-    first = save_draft(**kept, text="on the phone", version=0)
-    with pytest.raises(Refusal) as refused:
-        save_draft(**kept, text="on the desk", version=0)
-    assert refused.value.details["draft"]["text"] == "on the phone"
-    assert save_draft(**kept, text="on the desk", version=first.version).text == "on the desk"
-
-
-def test_sending_a_turn_empties_the_draft(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
-    save_draft(
-        annotator=ann,
-        assignment_id=anns_assignment.pk,
-        position=0,
-        text="Hel",
-        candidate_set=None,
-        source=None,
-        version=0,
-    )
-    writes(anns_assignment, "Hello", 0)
-    assert Draft.objects.get(assignment=anns_assignment).text == ""
+    assert stored_texts(anns_assignment.dialogue) == ["Hello"]
