@@ -1,6 +1,6 @@
-"""Acceptance sampling: what a sample of a batch says about the batch (DiQAD paper, section 4.2 and A.1).
+"""Acceptance sampling: estimates the accuracy of a batch from a sample (DiQAD paper, section 4.2 and A.1).
 
-Thresholds are exact: 0.92 means 92 hundredths, as the shortest decimal of a float is read.
+Thresholds are exact: a float such as 0.92 is read as its shortest decimal, 92 hundredths.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,59 +14,59 @@ from scipy.special import gammaln
 from measures.bootstrap import Floats
 from measures.estimate import Estimate, undefined
 
-ROUNDING = 1e-8  # a probability this close to the limit is the limit, and outside
+ROUNDING = 1e-8  # a probability this close to the limit counts as the limit, which is outside the interval
 
 Share = Fraction | Decimal | str | float
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPoint:
-    """Probability that a batch of this accuracy, correct labels out of the population, is accepted."""
+    """The probability that a batch with this accuracy (`correct` labels in the population) is accepted."""
 
     accuracy: float
     correct: int
     probability: float
 
 
-def exact(share: Share) -> Fraction:
-    """The share as it is written in decimals. Raises ValueError outside 0 to 1."""
+def exact_fraction(share: Share) -> Fraction:
+    """The share as an exact fraction of its decimal notation. Raises ValueError outside 0 to 1."""
     fraction = Fraction(str(share)) if isinstance(share, float) else Fraction(share)
     if not 0 <= fraction <= 1:
-        raise ValueError(f"{share} is no share between 0 and 1.")
+        raise ValueError(f"{share} is not a share between 0 and 1.")
     return fraction
 
 
 def acceptance_number(sample: int, threshold: Share) -> int:
-    """The fewest correct labels of the sample with which it passes: 92 of 100 at 0.92."""
-    return -(-sample * exact(threshold).numerator // exact(threshold).denominator)
+    """The smallest number of correct labels with which a sample passes: 92 of 100 at 0.92."""
+    return -(-sample * exact_fraction(threshold).numerator // exact_fraction(threshold).denominator)
 
 
 def passes(correct: int, sample: int, threshold: Share) -> bool:
-    """Whether correct / sample ≥ threshold, in whole numbers; nothing judged passes nothing."""
+    """Whether correct / sample ≥ threshold, in integer arithmetic. An empty sample does not pass."""
     return sample > 0 and correct >= acceptance_number(sample, threshold)
 
 
 def batch_accuracy(correct: int, sample: int, population: int, *, confidence: float = 0.95) -> Estimate:
-    """Accuracy of the whole batch from a simple random sample; n is the sample.
+    """The accuracy of a whole batch from a simple random sample; n is the sample size.
 
-    The interval inverts the exact hypergeometric test (as Clopper and Pearson, 1934, for the binomial): it holds the
-    batches for which neither as few nor as many correct as were seen is less likely than (1 - confidence) / 2.
+    The interval inverts the exact hypergeometric test (like Clopper and Pearson, 1934, for the binomial): it contains
+    the accuracies for which neither so few nor so many correct labels are less likely than (1 - confidence) / 2.
     None without a sample. Raises ValueError for impossible counts.
     """
-    _check(correct, sample, population)
+    _check_counts(correct, sample, population)
     if sample == 0:
         return undefined(0)
     tail = (1 - confidence) / 2 * (1 + ROUNDING)
     least, most = correct, population - (sample - correct)
-    low = _first(least, most, lambda k: _at_least(correct, sample, k, population) > tail)
-    high = _last(least, most, lambda k: _at_most(correct, sample, k, population) > tail)
+    low = _smallest(least, most, lambda k: _at_least(correct, sample, k, population) > tail)
+    high = _largest(least, most, lambda k: _at_most(correct, sample, k, population) > tail)
     return Estimate(correct / sample, low / population, high / population, sample)
 
 
 def operating_characteristic(
     population: int, sample: int, threshold: Share, accuracies: Sequence[Share]
 ) -> tuple[PlanPoint, ...]:
-    """Probability of acceptance at each true accuracy, to the nearest whole number of correct labels.
+    """The probability of acceptance at each true accuracy, rounded to a whole number of correct labels.
 
     Raises ValueError unless 0 < sample <= population.
     """
@@ -74,16 +74,18 @@ def operating_characteristic(
         raise ValueError(f"A sample of {sample} cannot be drawn from {population}.")
     needed, points = acceptance_number(sample, threshold), []
     for accuracy in accuracies:
-        correct = round(exact(accuracy) * population)
+        correct = round(exact_fraction(accuracy) * population)
         points.append(
-            PlanPoint(float(exact(accuracy)), correct, _at_least(needed, sample, correct, population))
+            PlanPoint(
+                float(exact_fraction(accuracy)), correct, _at_least(needed, sample, correct, population)
+            )
         )
     return tuple(points)
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A class of the batch: its size, how many of it were drawn and how many of these are correct."""
+    """One class of a batch: its size, the number of items drawn, and how many of these are correct."""
 
     population: int
     sample: int
@@ -91,10 +93,10 @@ class Stratum:
 
 
 def stratified_accuracy(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Estimate:
-    """Accuracy of a batch sampled by class: class accuracies weighted by class sizes; n is the whole sample.
+    """The accuracy of a batch sampled by class: class accuracies weighted by class size; n is the whole sample.
 
-    The interval joins the exact hypergeometric intervals of the classes by their distances from the class accuracies
-    (variance estimates recovery; Zou and Donner, 2008): a class judged completely adds no doubt. None while a class
+    The interval combines the exact hypergeometric intervals of the classes by their distances from the class accuracies
+    (variance estimates recovery; Zou and Donner, 2008); a completely judged class adds no uncertainty. None if a class
     that is not empty has no sample.
     """
     present = [stratum for stratum in strata if stratum.population]
@@ -114,23 +116,23 @@ def stratified_accuracy(strata: Sequence[Stratum], *, confidence: float = 0.95) 
 
 
 def stratified_share(strata: Sequence[Stratum]) -> Fraction | None:
-    """The weighted accuracy exactly, to be held against a threshold; None while a class has no sample."""
+    """The exact weighted accuracy, for comparison with a threshold; None if a class has no sample."""
     present = [stratum for stratum in strata if stratum.population]
     if not present or any(stratum.sample == 0 for stratum in present):
         return None
     for stratum in present:
-        _check(stratum.correct, stratum.sample, stratum.population)
+        _check_counts(stratum.correct, stratum.sample, stratum.population)
     total = sum(stratum.population for stratum in present)
     return sum((Fraction(s.population * s.correct, total * s.sample) for s in present), Fraction(0))
 
 
-def _check(correct: int, sample: int, population: int) -> None:
+def _check_counts(correct: int, sample: int, population: int) -> None:
     if not 0 <= correct <= sample <= population:
         raise ValueError(f"{correct} correct of {sample} from {population} is impossible.")
 
 
 def _probabilities(sample: int, correct: int, population: int) -> Floats:
-    """Hypergeometric: probability of 0 … sample correct in the sample when the batch holds `correct` of them."""
+    """Hypergeometric probabilities of 0 … sample correct labels in the sample if the batch contains `correct`."""
     seen = np.arange(sample + 1, dtype=np.float64)
     possible = (seen <= correct) & (sample - seen <= population - correct)
     ways = _choose(correct, np.where(possible, seen, 0.0)) + _choose(
@@ -141,7 +143,7 @@ def _probabilities(sample: int, correct: int, population: int) -> Floats:
 
 
 def _choose(n: int, k: Floats | np.float64) -> Floats:
-    """Logarithm of the binomial coefficient."""
+    """The logarithm of the binomial coefficient."""
     ways: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return ways
 
@@ -154,16 +156,16 @@ def _at_most(seen: int, sample: int, correct: int, population: int) -> float:
     return min(1.0, float(_probabilities(sample, correct, population)[: seen + 1].sum()))
 
 
-def _first(least: int, most: int, holds: Callable[[int], bool]) -> int:
-    """The smallest number from least to most for which it holds, given that it holds for most and above."""
+def _smallest(least: int, most: int, holds: Callable[[int], bool]) -> int:
+    """The smallest number from least to most for which `holds` is true; it must be true for most and above."""
     while least < most:
         middle = (least + most) // 2
         least, most = (least, middle) if holds(middle) else (middle + 1, most)
     return least
 
 
-def _last(least: int, most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number from least to most for which it holds, given that it holds for least and below."""
+def _largest(least: int, most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number from least to most for which `holds` is true; it must be true for least and below."""
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if holds(middle) else (least, middle - 1)

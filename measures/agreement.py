@@ -1,7 +1,7 @@
-"""Agreement of several raters on categories: percent, κ of Fleiss and Randolph, α of Krippendorff.
+"""Agreement of several raters on categories: percent, Fleiss' and Randolph's κ, Krippendorff's α.
 
-All of them read `counts`, shape (items, categories): how many raters gave the item each category (`Ratings.counts`).
-An item with fewer than two ratings says nothing about agreement: it is left out and counted.
+All functions take `counts`, shape (items, categories): how many raters gave an item each category (`Ratings.counts`).
+Items with fewer than two ratings carry no information about agreement; they are left out and counted in `left_out`.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from measures.bootstrap import REPLICATES, SEED, Floats, Ints, bootstrapped, distinct
+from measures.bootstrap import REPLICATES, SEED, Floats, Ints, bootstrap_estimate, distinct_rows
 from measures.estimate import Estimate
 from measures.proportion import Z_95
 
@@ -17,11 +17,11 @@ Level = Literal["nominal", "ordinal", "interval"]
 
 
 def percent_agreement(counts: Ints, *, replicates: int = REPLICATES, seed: int = SEED) -> Estimate:
-    """Mean over items of the share of pairs of raters who agree, between 0 and 1; items may have unequal ratings."""
+    """The mean over items of the share of agreeing pairs of raters, 0 to 1. Items may have unequal ratings."""
     rated, left_out = _rated_twice(counts)
-    patterns, items = distinct(rated)
+    patterns, items = distinct_rows(rated)
     shares = _agreeing_pairs(patterns)
-    return bootstrapped(
+    return bootstrap_estimate(
         lambda weights: (weights @ shares) / weights.sum(axis=1),
         items,
         replicates=replicates,
@@ -39,12 +39,12 @@ def fleiss_kappa(
 ) -> Estimate:
     """Chance-corrected agreement of many raters on nominal categories (Fleiss, 1971).
 
-    Needs equally many ratings of every item: items with another number than the most common one are left out.
-    The analytic interval is κ ± 1.96 standard errors of Fleiss, Nee and Landis (1979), as in Table 3 of the DCH paper;
-    it supposes agreement near chance. The bootstrap draws items. None when all ratings are one category.
+    Requires the same number of ratings for every item; items without the most common number are left out.
+    The analytic interval is κ ± 1.96 standard errors (Fleiss, Nee and Landis, 1979), as in Table 3 of the DCH paper; it
+    assumes agreement near chance. The bootstrap resamples items. None if all ratings are in one category.
     """
     rated, raters, left_out = _equally_rated(counts)
-    patterns, items = distinct(rated)
+    patterns, items = distinct_rows(rated)
     observed = _agreeing_pairs(patterns)
 
     def kappa(weights: Floats) -> Floats:
@@ -53,8 +53,8 @@ def fleiss_kappa(
         return _corrected(weights @ observed / n, expected)
 
     if interval == "bootstrap":
-        return bootstrapped(kappa, items, replicates=replicates, seed=seed, left_out=left_out)
-    estimate = bootstrapped(kappa, items, replicates=0, left_out=left_out)
+        return bootstrap_estimate(kappa, items, replicates=replicates, seed=seed, left_out=left_out)
+    estimate = bootstrap_estimate(kappa, items, replicates=0, left_out=left_out)
     if estimate.value is None:
         return estimate
     half = Z_95 * _fleiss_standard_error(rated, raters)
@@ -63,13 +63,13 @@ def fleiss_kappa(
 
 
 def randolph_kappa(counts: Ints, *, replicates: int = REPLICATES, seed: int = SEED) -> Estimate:
-    """Agreement corrected for a chance of one in as many as there are categories (κ_free; Randolph, 2005).
+    """Agreement corrected for uniform chance over the categories (κ_free; Randolph, 2005).
 
-    counts has a column for every option that raters could choose, chosen or not. Items with another number of ratings
-    than the most common one are left out. None for a single option.
+    counts: one column for every option that raters could choose, chosen or not. Items without the most common number of
+    ratings are left out. None for a single option.
     """
     rated, _, left_out = _equally_rated(counts)
-    patterns, items = distinct(rated)
+    patterns, items = distinct_rows(rated)
     observed, options = _agreeing_pairs(patterns), counts.shape[1]
 
     def kappa(weights: Floats) -> Floats:
@@ -77,7 +77,7 @@ def randolph_kappa(counts: Ints, *, replicates: int = REPLICATES, seed: int = SE
             weights @ observed / weights.sum(axis=1), np.full(len(weights), 1 / max(options, 1))
         )
 
-    return bootstrapped(kappa, items, replicates=replicates, seed=seed, left_out=left_out)
+    return bootstrap_estimate(kappa, items, replicates=replicates, seed=seed, left_out=left_out)
 
 
 def krippendorff_alpha(
@@ -88,14 +88,14 @@ def krippendorff_alpha(
     replicates: int = REPLICATES,
     seed: int = SEED,
 ) -> Estimate:
-    """Reliability for any number of raters with ratings missing (α; Krippendorff, 2011), interval by drawing items.
+    """Reliability for any number of raters with missing ratings (α; Krippendorff, 2011). The interval resamples items.
 
-    level: "ordinal" takes the columns in their order, "interval" their `values`, shape (categories,).
-    None when all ratings are one value. Raises ValueError when interval has no values.
+    level: "ordinal" uses the order of the columns, "interval" their `values`, shape (categories,).
+    None if all ratings have one value. Raises ValueError if level is "interval" and `values` is missing.
     """
     rated, left_out = _rated_twice(counts)
-    shown, items = distinct(rated)
-    patterns = shown.astype(np.float64)
+    rows, items = distinct_rows(rated)
+    patterns = rows.astype(np.float64)
     disagreement = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}[level]
     if level == "interval" and values is None:
         raise ValueError("Krippendorff's α for an interval scale needs the values of the categories.")
@@ -105,11 +105,11 @@ def krippendorff_alpha(
         observed, expected = disagreement(weights, patterns, scale)
         return np.where(expected > 0, 1 - observed / expected, np.nan)
 
-    return bootstrapped(alpha, items, replicates=replicates, seed=seed, left_out=left_out)
+    return bootstrap_estimate(alpha, items, replicates=replicates, seed=seed, left_out=left_out)
 
 
 def _nominal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Observed and expected share of unequal pairs, shape (resamples,)."""
+    """Observed and expected share of unequal pairs, each of shape (resamples,)."""
     raters, margins = patterns.sum(axis=1), weights @ patterns
     total = margins.sum(axis=1)
     unequal = (raters**2 - (patterns**2).sum(axis=1)) / (raters - 1)
@@ -118,7 +118,7 @@ def _nominal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, 
 
 
 def _interval(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Observed and expected squared difference of a pair; the scale is centred and shrunk to a width of 1."""
+    """Observed and expected squared difference of a pair, on a scale that is centred and has a width of 1."""
     centred = (scale - (scale.min() + scale.max()) / 2) / max(float(np.ptp(scale)), 1e-300)
     raters, sums, squares = (patterns @ np.stack([np.ones(scale.size), centred, centred**2], axis=1)).T
     within = 2 * (raters * squares - sums**2) / (raters - 1)
@@ -128,7 +128,7 @@ def _interval(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats,
 
 
 def _ordinal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """As for an interval scale, on the mid-ranks of the categories: Krippendorff's ordinal distance is their gap."""
+    """Like `_interval`, on the mid-ranks of the categories: Krippendorff's ordinal distance is their difference."""
     raters, margins = patterns.sum(axis=1), weights @ patterns
     total = margins.sum(axis=1)
     ranks = np.cumsum(margins, axis=1) - margins / 2 - total[:, None] / 2
@@ -140,7 +140,7 @@ def _ordinal(weights: Floats, patterns: Floats, scale: Floats) -> tuple[Floats, 
 
 
 def _unless_one_value(expected: Floats, margins: Floats) -> Floats:
-    """Zero where a single value was given, whatever rounding left there."""
+    """Set to zero if only one value was given, where rounding may leave a small number."""
     return np.where((margins > 0).sum(axis=1) > 1, expected, 0.0)
 
 
@@ -150,15 +150,15 @@ def _corrected(observed: Floats, expected: Floats) -> Floats:
 
 
 def _agreeing_pairs(counts: Ints) -> Floats:
-    """Shape (items,): the share of an item's pairs of ratings that are equal."""
+    """The share of equal pairs of ratings of each item, shape (items,)."""
     raters = counts.sum(axis=1)
     shares: Floats = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
     return shares
 
 
 def _rated_twice(counts: Ints) -> tuple[Ints, int]:
-    enough = counts.sum(axis=1) >= 2
-    return counts[enough], int((~enough).sum())
+    has_two = counts.sum(axis=1) >= 2
+    return counts[has_two], int((~has_two).sum())
 
 
 def _equally_rated(counts: Ints) -> tuple[Ints, int, int]:

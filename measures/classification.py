@@ -1,21 +1,22 @@
-"""Predicted against gold classes (DiQAD paper, Table 3)."""
+"""Measures of predicted against gold classes (DiQAD paper, Table 3)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from measures.bootstrap import REPLICATES, SEED, Floats, Ints, bootstrapped
+from measures.bootstrap import REPLICATES, SEED, Floats, Ints, bootstrap_estimate
 from measures.estimate import Estimate
-from measures.ratings import Value, numbers
+from measures.ratings import Value, numeric_categories
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """confusion[i][j]: items of gold class i predicted as j, in the order of classes.
+    """The measures of one comparison.
 
-    uar: mean recall of the gold classes. precision, recall, f1: means over the classes that occur in gold or
-    prediction, 0 where a class is never predicted or never gold. spearman, pearson, None for classes without order.
+    confusion[i][j]: number of items of gold class i that were predicted as j, in the order of `classes`. uar:
+    unweighted average recall of the gold classes. precision, recall, f1: means over the classes that occur in gold or
+    prediction; 0 for a class that is never predicted or never gold. spearman, pearson: None for unordered classes.
     """
 
     classes: tuple[Value, ...]
@@ -39,11 +40,11 @@ def classification(
     replicates: int = REPLICATES,
     seed: int = SEED,
 ) -> Classification:
-    """All of Table 3, intervals by drawing items. Correlations need numbers as classes.
+    """Compute all measures of Table 3; intervals resample items. Correlations require numeric classes.
 
-    uar_classes: how many classes the recalls are averaged over, by default those in gold. The paper's Table 3 took 5,
-    two of which never occur in its test set: its UAR is 3/5 of its recall.
-    Raises ValueError for unequal lengths and for a class that is not listed.
+    uar_classes: the number of classes that recall is averaged over; by default those in gold. The paper's Table 3 uses
+    5, two of which never occur in its test set, so its UAR is 3/5 of its recall.
+    Raises ValueError for unequal lengths or a class that is not listed.
     """
     table = _confusion(gold, predicted, classes)
     width = len(classes)
@@ -57,10 +58,10 @@ def classification(
             full[:, present] = weights
             return measure(full.reshape(-1, width, width))
 
-        return bootstrapped(statistic, cells[present], replicates=replicates, seed=seed)
+        return bootstrap_estimate(statistic, cells[present], replicates=replicates, seed=seed)
 
     ordered = all(not isinstance(value, str) for value in classes)
-    scale = numbers(classes) if ordered else None
+    scale = numeric_categories(classes) if ordered else None
     return Classification(
         classes=tuple(classes),
         confusion=tuple(tuple(row) for row in table.tolist()),
@@ -68,7 +69,9 @@ def classification(
         uar=estimate(lambda tables: _uar(tables, uar_classes)),
         kappa=estimate(_kappa),
         spearman=estimate(_spearman) if ordered else None,
-        pearson=None if scale is None else estimate(lambda tables: _pearson(tables, *_fixed(tables, scale))),
+        pearson=None
+        if scale is None
+        else estimate(lambda tables: _pearson(tables, *_scale_values(tables, scale))),
         precision=estimate(lambda tables: _macro(tables, _shares(tables, 1))),
         recall=estimate(lambda tables: _macro(tables, _shares(tables, 2))),
         f1=estimate(lambda tables: _macro(tables, _f1(tables))),
@@ -77,28 +80,28 @@ def classification(
 
 def _confusion(gold: Sequence[Value], predicted: Sequence[Value], classes: Sequence[Value]) -> Ints:
     places = {name: place for place, name in enumerate(classes)}
-    strange = next((name for name in (*gold, *predicted) if name not in places), None)
-    if strange is not None:
-        raise ValueError(f"{strange!r} is none of the classes {list(classes)!r}.")
+    unknown = next((name for name in (*gold, *predicted) if name not in places), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is not one of the classes {list(classes)!r}.")
     table = np.zeros((len(classes), len(classes)), np.int64)
-    for one, other in zip(gold, predicted, strict=True):
-        table[places[one], places[other]] += 1
+    for gold_class, predicted_class in zip(gold, predicted, strict=True):
+        table[places[gold_class], places[predicted_class]] += 1
     return table
 
 
-def _right(tables: Floats) -> Floats:
+def _correct(tables: Floats) -> Floats:
     return np.diagonal(tables, axis1=1, axis2=2)
 
 
 def _accuracy(tables: Floats) -> Floats:
-    shares: Floats = _right(tables).sum(axis=1) / tables.sum(axis=(1, 2))
+    shares: Floats = _correct(tables).sum(axis=1) / tables.sum(axis=(1, 2))
     return shares
 
 
 def _shares(tables: Floats, axis: int) -> Floats:
-    """Right among the predicted (axis 1) or the gold (axis 2) of each class, 0 for none."""
-    whole = tables.sum(axis=axis)
-    return _quotient(_right(tables), whole)
+    """The share of correct items among those predicted (axis 1) or gold (axis 2) as each class; 0 without any."""
+    total = tables.sum(axis=axis)
+    return _divide(_correct(tables), total)
 
 
 def _uar(tables: Floats, over: int | None) -> Floats:
@@ -108,13 +111,13 @@ def _uar(tables: Floats, over: int | None) -> Floats:
 
 
 def _f1(tables: Floats) -> Floats:
-    whole = tables.sum(axis=1) + tables.sum(axis=2)
-    return _quotient(2 * _right(tables), whole)
+    total = tables.sum(axis=1) + tables.sum(axis=2)
+    return _divide(2 * _correct(tables), total)
 
 
-def _quotient(part: Floats, whole: Floats) -> Floats:
-    shares: Floats = np.zeros_like(whole)
-    np.divide(part, whole, out=shares, where=whole > 0)
+def _divide(part: Floats, total: Floats) -> Floats:
+    shares: Floats = np.zeros_like(total)
+    np.divide(part, total, out=shares, where=total > 0)
     return shares
 
 
@@ -131,9 +134,9 @@ def _kappa(tables: Floats) -> Floats:
     return kappas
 
 
-def _fixed(tables: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    whole = np.broadcast_to(scale - scale.mean(), (len(tables), scale.size))
-    return whole, whole
+def _scale_values(tables: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    total = np.broadcast_to(scale - scale.mean(), (len(tables), scale.size))
+    return total, total
 
 
 def _spearman(tables: Floats) -> Floats:
@@ -146,7 +149,7 @@ def _mid_ranks(margins: Floats) -> Floats:
 
 
 def _pearson(tables: Floats, gold: Floats, predicted: Floats) -> Floats:
-    """gold, predicted: shape (tables, classes), the value of each class."""
+    """Pearson's r of each table. gold, predicted: the value of each class, shape (tables, classes)."""
     n, rows, columns = tables.sum(axis=(1, 2)), tables.sum(axis=2), tables.sum(axis=1)
     x = gold - ((rows * gold).sum(axis=1) / n)[:, None]
     y = predicted - ((columns * predicted).sum(axis=1) / n)[:, None]

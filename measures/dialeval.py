@@ -1,8 +1,8 @@
-"""Estimated against gold distributions of raters, as the NTCIR DialEval tasks score them (Sakai, SIGIR 2018).
+"""Compares estimated with gold distributions of ratings, as in the NTCIR DialEval tasks (Sakai, SIGIR 2018).
 
-Distributions lie along the last axis: arrays of shape (…, bins), not negative, each scaled to a sum of 1. Every
-measure is 0 for equal distributions and at most 1, and has shape (…). Raises ValueError for shapes that differ, a
-negative entry, a distribution of zeros and, where the order of bins counts, a single bin.
+Distributions are arrays of shape (…, bins) without negative entries; each is scaled to a sum of 1. Every measure has
+shape (…), is 0 for equal distributions and at most 1. Raises ValueError for unequal shapes, a negative entry, a
+distribution of zeros and, for measures that use the order of bins, a single bin.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,14 +10,14 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from measures.bootstrap import SEED, Floats, bootstrapped_mean
+from measures.bootstrap import SEED, Floats, bootstrap_mean
 from measures.estimate import Estimate
 
 Scores = NDArray[np.float64]
 
 
 def distribution(labels: Sequence[Hashable], options: Sequence[Hashable]) -> Floats:
-    """Shape (options,): share of raters who chose each. Raises ValueError without labels or for a strange one."""
+    """The share of raters per option, shape (options,). Raises ValueError without labels or for an unknown one."""
     if not labels:
         raise ValueError("Without a rating there is no distribution.")
     shares = np.zeros(len(options))
@@ -27,14 +27,14 @@ def distribution(labels: Sequence[Hashable], options: Sequence[Hashable]) -> Flo
 
 
 def nmd(estimated: ArrayLike, gold: ArrayLike) -> Scores:
-    """Normalised match distance: the earth to be moved along ordered bins."""
+    """Normalised match distance: the earth mover's distance along ordered bins."""
     p, q = _ordered(estimated, gold)
     moved: Scores = np.abs(np.cumsum(p - q, axis=-1)).sum(axis=-1) / (p.shape[-1] - 1)
     return moved
 
 
 def rsnod(estimated: ArrayLike, gold: ArrayLike) -> Scores:
-    """Root symmetric normalised order-aware divergence, over the bins that each side uses."""
+    """Root symmetric normalised order-aware divergence, over the bins that each distribution uses."""
     p, q = _ordered(estimated, gold)
     bins = np.arange(p.shape[-1])
     weighted = (p - q) ** 2 @ np.abs(bins[:, None] - bins)
@@ -59,9 +59,9 @@ def jsd(estimated: ArrayLike, gold: ArrayLike) -> Scores:
 
 
 def nugget_score(customer: Sequence[float], helpdesk: Sequence[float], *, alpha: float = 0.5) -> float | None:
-    """Score of a dialogue from RNSS or JSD of its turns: alpha weighs the customer's mean against the helpdesk's.
+    """A dialogue's score from the RNSS or JSD of its turns. alpha: the weight of the customer's mean.
 
-    A side without turns leaves all to the other; None without turns.
+    If one side has no turns, the other counts alone; None without turns.
     """
     means = [sum(side) / len(side) if side else None for side in (customer, helpdesk)]
     if means[0] is None or means[1] is None:
@@ -70,10 +70,10 @@ def nugget_score(customer: Sequence[float], helpdesk: Sequence[float], *, alpha:
 
 
 def mean_score(scores: Sequence[float | None] | Floats, *, seed: int = SEED) -> Estimate:
-    """Mean over dialogues with a bootstrap interval; dialogues without a score are left out."""
+    """The mean over dialogues with a bootstrap interval. Dialogues without a score are left out."""
     values = np.array([np.nan if score is None else score for score in scores], np.float64)
     known = values[np.isfinite(values)]
-    return bootstrapped_mean(known, seed=seed, left_out=int(values.size - known.size))
+    return bootstrap_mean(known, seed=seed, left_out=int(values.size - known.size))
 
 
 def _normalised(estimated: ArrayLike, gold: ArrayLike) -> tuple[Floats, Floats]:

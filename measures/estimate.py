@@ -1,13 +1,13 @@
-"""What a measure answers: a value, how sure one can be of it, and how much it rests on."""
+"""The result of a measure: a value, its confidence interval, and the number of items it is based on."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval, from n items; left_out items could not be used.
+    """A value with its 95 % interval, from n items. left_out: number of items that could not be used.
 
-    value is None where the measure is undefined; low and high are None where no interval can be told.
+    value is None if the measure is undefined; low and high are None if there is no interval.
     """
 
     value: float | None
@@ -17,7 +17,7 @@ class Estimate:
     left_out: int = 0
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """The shape of every `--json` answer."""
+        """The form of every estimate in `--json` output."""
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 

@@ -1,4 +1,4 @@
-"""UCH: what a helpdesk dialogue is worth to customer and helpdesk, by its nuggets (DCH paper, section 4)."""
+"""UCH: the utility of a helpdesk dialogue for customer and helpdesk, from its nuggets (DCH paper, section 4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ ALPHA = 0.5
 
 Position = Literal["start", "end"]
 Utterance = tuple[str, int]
-"""Side ("customer" or "helpdesk") and length in characters."""
+"""The side ("customer" or "helpdesk") and the length in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nugget:
-    """Utterances first to last of one side with one label; position in characters from the dialogue's start.
+    """A run of utterances (first to last) of one side with one label. position: characters from the dialogue's start.
 
-    A side's second and further goal nuggets are `spare` and gain nothing.
+    A side's goal nuggets after its first one are `spare` and gain nothing.
     """
 
     side: str
@@ -35,7 +35,7 @@ class Nugget:
 
 @dataclass(frozen=True, slots=True)
 class DialogueUCH:
-    """uc, uh: utilities of the customer's and the helpdesk's nuggets; uch = (1 - alpha) uc + alpha uh."""
+    """uc, uh: the utilities of the customer's and the helpdesk's nuggets. uch = (1 - alpha) uc + alpha uh."""
 
     uc: float
     uh: float
@@ -45,7 +45,7 @@ class DialogueUCH:
 
 
 def dialogue_length(utterances: Sequence[Utterance]) -> int:
-    """Characters of all utterances, without separators."""
+    """The number of characters of all utterances, without separators."""
     return sum(length for _, length in utterances)
 
 
@@ -54,27 +54,29 @@ def default_patience(lengths: Sequence[int]) -> int:
     return max([1, *lengths])
 
 
-def nuggets_of(
+def find_nuggets(
     utterances: Sequence[Utterance], labels: Sequence[str], position: Position = "start"
 ) -> tuple[Nugget, ...]:
-    """Nuggets in order: consecutive utterances of one side with one label, other than NAN, are one.
+    """The nuggets in order: consecutive utterances of one side with the same label other than NAN form one nugget.
 
-    A nugget's position is the number of characters before its first character (start) or up to and with its last
-    (end). CNaN and HNaN of the DialEval data mean NAN. Raises ValueError for unequal lengths, an unknown side, or a
+    position: "start" counts the characters before the nugget's first character, "end" those up to and including its
+    last. CNaN and HNaN of the DialEval data mean NAN. Raises ValueError for unequal lengths, an unknown side, or a
     label that the side does not have.
     """
-    runs = _runs(utterances, [_checked(side, label) for (side, _), label in _paired(utterances, labels)])
+    runs = _label_runs(
+        utterances, [_checked_label(side, label) for (side, _), label in _pair(utterances, labels)]
+    )
     offsets = [0]
     for _, length in utterances:
         offsets.append(offsets[-1] + length)
     regular = Counter(side for _, _, side, label in runs if not label.endswith("*"))
     nuggets: list[Nugget] = []
-    met: set[str] = set()
+    sides_with_goal: set[str] = set()
     for first, last, side, label in runs:
         goal = label.endswith("*")
-        spare = goal and side in met
+        spare = goal and side in sides_with_goal
         if goal:
-            met.add(side)
+            sides_with_goal.add(side)
         gain = 0.0 if spare else 1.0 + regular[side] if goal else 1.0
         place = offsets[first] if position == "start" else offsets[last + 1]
         nuggets.append(Nugget(side, label, first, last, place, gain, spare))
@@ -94,13 +96,14 @@ def uch(
     alpha: float = ALPHA,
     position: Position = "start",
 ) -> DialogueUCH:
-    """UCH of one annotator's labels, one label an utterance (equations 1 to 4).
+    """UCH of one annotator's labels, one per utterance (equations 1 to 4).
 
-    Raises ValueError as `nuggets_of`, for a patience that is not positive, and for alpha outside 0 to 1.
+    patience: L in characters. Raises ValueError like `find_nuggets`, for a patience that is not positive, and for an
+    alpha outside 0 to 1.
     """
     check_alpha(alpha)
     check_patience(patience)
-    nuggets = nuggets_of(utterances, labels, position)
+    nuggets = find_nuggets(utterances, labels, position)
     uc, uh = (
         float(
             sum(nugget.gain * decay(nugget.position, patience) for nugget in nuggets if nugget.side == side)
@@ -120,7 +123,7 @@ def auch(
     alpha: float = ALPHA,
     position: Position = "start",
 ) -> float | None:
-    """Mean over annotators of each one's UCH; None without annotators."""
+    """AUCH: the mean of the annotators' UCH; None without annotators."""
     scores = [
         uch(utterances, labels, patience=patience, alpha=alpha, position=position).uch
         for labels in labellings
@@ -128,10 +131,11 @@ def auch(
     return sum(scores) / len(scores) if scores else None
 
 
-def consolidated(labellings: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The label that most annotators gave each utterance; a tie is NAN. Raises ValueError for unequal lengths."""
+def consolidate_labels(labellings: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The majority label of each utterance; NAN for a tie. Raises ValueError for unequal lengths."""
     return tuple(
-        majority([_plain(label) for label in votes]) or NAN for votes in zip(*labellings, strict=True)
+        majority([_canonical_label(label) for label in votes]) or NAN
+        for votes in zip(*labellings, strict=True)
     )
 
 
@@ -143,45 +147,45 @@ def cuch(
     alpha: float = ALPHA,
     position: Position = "start",
 ) -> float | None:
-    """UCH of the consolidated labels; None without annotators."""
+    """CUCH: the UCH of the consolidated labels; None without annotators."""
     if not labellings:
         return None
-    labels = consolidated(labellings)
+    labels = consolidate_labels(labellings)
     return uch(utterances, labels, patience=patience, alpha=alpha, position=position).uch
 
 
 def check_alpha(alpha: float) -> None:
-    """Raises ValueError unless 0 <= alpha <= 1."""
+    """Raise ValueError unless 0 <= alpha <= 1."""
     if not 0 <= alpha <= 1:
         raise ValueError("The contribution α must lie between 0 and 1.")
 
 
 def check_patience(patience: float) -> None:
-    """Raises ValueError unless L is positive."""
+    """Raise ValueError unless L is positive."""
     if not patience > 0:
         raise ValueError("The patience L must be a positive number of characters.")
 
 
-def _paired(utterances: Sequence[Utterance], labels: Sequence[str]) -> list[tuple[Utterance, str]]:
+def _pair(utterances: Sequence[Utterance], labels: Sequence[str]) -> list[tuple[Utterance, str]]:
     if len(utterances) != len(labels):
         raise ValueError(f"{len(labels)} labels do not fit {len(utterances)} utterances.")
     return list(zip(utterances, labels, strict=True))
 
 
-def _plain(label: str) -> str:
+def _canonical_label(label: str) -> str:
     return NAN if label in ("CNaN", "HNaN") else label
 
 
-def _checked(side: str, label: str) -> str:
+def _checked_label(side: str, label: str) -> str:
     if side not in LABELS:
-        raise ValueError(f"{side!r} is no side: an utterance is the customer's or the helpdesk's.")
-    if _plain(label) not in LABELS[side]:
-        raise ValueError(f"{label!r} is no nugget type of the {side}: {', '.join(LABELS[side])}.")
-    return _plain(label)
+        raise ValueError(f"{side!r} is not a side: an utterance belongs to the customer or the helpdesk.")
+    if _canonical_label(label) not in LABELS[side]:
+        raise ValueError(f"{label!r} is not a nugget type of the {side}: {', '.join(LABELS[side])}.")
+    return _canonical_label(label)
 
 
-def _runs(utterances: Sequence[Utterance], labels: Sequence[str]) -> list[tuple[int, int, str, str]]:
-    """First and last utterance, side and label of every nugget."""
+def _label_runs(utterances: Sequence[Utterance], labels: Sequence[str]) -> list[tuple[int, int, str, str]]:
+    """The first and last utterance, side and label of every nugget."""
     runs: list[tuple[int, int, str, str]] = []
     for place, ((side, _), label) in enumerate(zip(utterances, labels, strict=True)):
         if runs and runs[-1][1:] == (place - 1, side, label):

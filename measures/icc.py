@@ -1,4 +1,4 @@
-"""Agreement on sliders: intraclass correlations (Shrout and Fleiss, 1979)."""
+"""Agreement on numeric ratings such as sliders: intraclass correlations (Shrout and Fleiss, 1979)."""
 
 from typing import Literal
 
@@ -12,20 +12,20 @@ Kind = Literal["1,1", "1,k", "2,1", "2,k"]
 
 
 def icc(values: Floats, kind: Kind = "1,1") -> Estimate:
-    """Share of the variance of ratings that lies between items, with its 95 % interval from the F distribution.
+    """The share of the ratings' variance that lies between items, with its 95 % interval from the F distribution.
 
-    values: shape (items, raters), NaN where a rating is missing (`Ratings.matrix`).
-    "1,1": each item has raters of its own, as after random assignment; "1,k": the mean of an item's ratings.
-    "2,1", "2,k": the same raters rate everything, their leniency counts as disagreement; items with a rating missing
-    are left out. Unequal numbers of ratings (one-way only) enter by their usual average (Donner, 1986).
-    None with fewer than two items, without a second rating, or without any variance.
+    values: shape (items, raters), NaN for a missing rating (`Ratings.matrix`).
+    "1,1": each item has its own raters, as after random assignment; "1,k": the mean of an item's ratings.
+    "2,1", "2,k": the same raters rate all items, and their leniency counts as disagreement; items with a missing rating
+    are left out. Unequal numbers of ratings (one-way only) are averaged as in Donner (1986).
+    None for fewer than two items, without a second rating, or without variance.
     """
     return _one_way(values, kind) if kind in ("1,1", "1,k") else _two_way(values, kind)
 
 
 def _one_way(values: Floats, kind: Kind) -> Estimate:
-    enough = (~np.isnan(values)).sum(axis=1) >= 2
-    rated, left_out = values[enough], int((~enough).sum())
+    has_two = (~np.isnan(values)).sum(axis=1) >= 2
+    rated, left_out = values[has_two], int((~has_two).sum())
     items = rated.shape[0]
     if items < 2:
         return undefined(items, left_out)
@@ -38,10 +38,12 @@ def _one_way(values: Floats, kind: Kind) -> Estimate:
     if _constant(rated):
         return undefined(items, left_out)
     ratio = between / within if within else np.inf
-    low = ratio / _f(0.975, items - 1, total - items)
-    high = ratio * _f(0.975, total - items, items - 1)
-    shown = [_single(bound, raters) if kind == "1,1" else _mean_of(bound) for bound in (ratio, low, high)]
-    return Estimate(shown[0], shown[1], shown[2], items, left_out)
+    low = ratio / _f_quantile(0.975, items - 1, total - items)
+    high = ratio * _f_quantile(0.975, total - items, items - 1)
+    value, lower, upper = (
+        _single(bound, raters) if kind == "1,1" else _mean_of(bound) for bound in (ratio, low, high)
+    )
+    return Estimate(value, lower, upper, items, left_out)
 
 
 def _two_way(values: Floats, kind: Kind) -> Estimate:
@@ -53,8 +55,8 @@ def _two_way(values: Floats, kind: Kind) -> Estimate:
     grand, rows, columns = rated.mean(), rated.mean(axis=1), rated.mean(axis=0)
     between = k * float(((rows - grand) ** 2).sum()) / (n - 1)
     raters = n * float(((columns - grand) ** 2).sum()) / (k - 1)
-    rest = rated - rows[:, None] - columns[None, :] + grand
-    error = float((rest**2).sum()) / ((n - 1) * (k - 1))
+    residual = rated - rows[:, None] - columns[None, :] + grand
+    error = float((residual**2).sum()) / ((n - 1) * (k - 1))
     single = (between - error) / (between + (k - 1) * error + k * (raters - error) / n)
     low, high = _two_way_bounds(single, between, raters, error, n, k)
     if kind == "2,k":
@@ -73,14 +75,14 @@ def _two_way_bounds(
     freedom = (a * raters + b * error) ** 2 / (
         (a * raters) ** 2 / (k - 1) + (b * error) ** 2 / ((n - 1) * (k - 1))
     )
-    upper, lower = _f(0.975, n - 1, freedom), _f(0.975, freedom, n - 1)
-    rest = k * raters + (k * n - k - n) * error
-    low = n * (between - upper * error) / (upper * rest + n * between)
-    high = n * (lower * between - error) / (rest + n * lower * between)
+    upper, lower = _f_quantile(0.975, n - 1, freedom), _f_quantile(0.975, freedom, n - 1)
+    residual = k * raters + (k * n - k - n) * error
+    low = n * (between - upper * error) / (upper * residual + n * between)
+    high = n * (lower * between - error) / (residual + n * lower * between)
     return low, high
 
 
-def _f(share: float, above: float, below: float) -> float:
+def _f_quantile(share: float, above: float, below: float) -> float:
     return float(fdtri(above, below, share))
 
 

@@ -1,7 +1,7 @@
-"""Two models whose candidates were shown side by side: which of them do people take?
+"""Paired comparison of two models whose candidates were shown side by side.
 
-A turn is decided when somebody selected or revised one of the candidates, and it is won by the model that wrote it.
-Intervals come from drawing dialogues again, since turns of one dialogue are of one person and one topic.
+A turn is decided if somebody selected or revised a candidate; the model that generated the candidate wins the turn.
+Intervals resample dialogues, because the turns of one dialogue share a person and a topic.
 """
 
 from collections.abc import Callable
@@ -10,18 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from measures.bootstrap import percentiles, resamples
+from measures.bootstrap import percentile_interval, resamples
 from measures.estimate import Estimate
 
 Floats = NDArray[np.float64]
-SHOWN, SELECTED, REVISED = range(3)  # columns of one side
-NEWER, OLDER, EXPECTED = 0, 3, 6  # where the sides begin in a row, and the last column
+SHOWN, SELECTED, REVISED = range(3)  # columns of one model
+NEWER, OLDER, EXPECTED = 0, 3, 6  # the first column of each model, and the last column
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One model's candidates: how many were shown, in how many turns one was taken, and which shares of those shown
-    were selected, revised, taken (either of these) and ignored."""
+class ModelCandidates:
+    """One model's candidates.
+
+    shown: number of candidates. won: number of turns in which one was taken. selected, revised, taken (either of these)
+    and ignored: shares of the candidates shown.
+    """
 
     shown: int
     won: int
@@ -32,13 +35,16 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
-    """share: of the `decided` turns, those that the newer model won. expected: what that share would be if every
-    candidate were as good as any other: four of seven were shown in some turns and three in others. excess: share -
-    expected. ratio: how often a candidate of the newer model was taken, over that of the older one."""
+class PairedComparison:
+    """The comparison of a newer with an older model.
 
-    newer: Side
-    older: Side
+    share: the newer model's share of the `decided` turns. expected: that share if all candidates were equally good; it
+    depends on how many of the seven candidates each model contributed. excess: share - expected. ratio: the newer
+    model's rate of taken candidates, divided by the older model's.
+    """
+
+    newer: ModelCandidates
+    older: ModelCandidates
     decided: int
     share: Estimate
     expected: float | None
@@ -46,59 +52,70 @@ class Contest:
     ratio: Estimate
 
 
-def contest(table: Floats) -> Contest:
-    """table: shape (dialogues, 7): candidates of the newer model shown, selected and revised; those of the older;
-    and, summed over the decided turns, the newer's share of the candidates that were shown."""
+def compare_candidates(table: Floats) -> PairedComparison:
+    """Compare two models.
+
+    table: shape (dialogues, 7): the newer model's candidates shown, selected and revised; the same for the older model;
+    and the newer model's share of the shown candidates, summed over the decided turns.
+    """
     table = table.reshape(-1, EXPECTED + 1)
     ones = np.ones(len(table), np.int64)
     drawn = [weights @ table for weights in resamples(ones)] if len(table) > 1 else []
-    sums = _Sums(table.sum(axis=0, keepdims=True), np.concatenate(drawn) if drawn else None, len(table))
+    sums = _ResampledSums(
+        table.sum(axis=0, keepdims=True), np.concatenate(drawn) if drawn else None, len(table)
+    )
 
-    def won(found: Floats, side: int) -> Floats:
-        return found[:, side + SELECTED] + found[:, side + REVISED]
+    def won(totals: Floats, side: int) -> Floats:
+        return totals[:, side + SELECTED] + totals[:, side + REVISED]
 
-    def decided(found: Floats) -> Floats:
-        return won(found, NEWER) + won(found, OLDER)
+    def decided(totals: Floats) -> Floats:
+        return won(totals, NEWER) + won(totals, OLDER)
 
-    total = float(decided(sums.true)[0])
-    return Contest(
-        newer=_side(sums, NEWER),
-        older=_side(sums, OLDER),
+    total = float(decided(sums.observed)[0])
+    return PairedComparison(
+        newer=_model_candidates(sums, NEWER),
+        older=_model_candidates(sums, OLDER),
         decided=round(total),
-        share=sums.estimate(lambda found: won(found, NEWER) / decided(found)),
-        expected=float(sums.true[0, EXPECTED]) / total if total else None,
-        excess=sums.estimate(lambda found: (won(found, NEWER) - found[:, EXPECTED]) / decided(found)),
+        share=sums.estimate(lambda totals: won(totals, NEWER) / decided(totals)),
+        expected=float(sums.observed[0, EXPECTED]) / total if total else None,
+        excess=sums.estimate(lambda totals: (won(totals, NEWER) - totals[:, EXPECTED]) / decided(totals)),
         ratio=sums.estimate(
-            lambda found: (won(found, NEWER) / found[:, NEWER]) / (won(found, OLDER) / found[:, OLDER])
+            lambda totals: (won(totals, NEWER) / totals[:, NEWER]) / (won(totals, OLDER) / totals[:, OLDER])
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """Column sums of the data, shape (1, columns), and of every resample, (resamples, columns)."""
+class _ResampledSums:
+    """Column sums of the data, shape (1, columns), and of every resample, shape (resamples, columns)."""
 
-    true: Floats
-    drawn: Floats | None
+    observed: Floats
+    resampled: Floats | None
     dialogues: int
 
     def estimate(self, statistic: Callable[[Floats], Floats]) -> Estimate:
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = float(statistic(self.true)[0])
+            value = float(statistic(self.observed)[0])
             if not np.isfinite(value):
                 return Estimate(None, None, None, self.dialogues)
-            low, high = (None, None) if self.drawn is None else percentiles(statistic(self.drawn))
+            low, high = (
+                (None, None) if self.resampled is None else percentile_interval(statistic(self.resampled))
+            )
         return Estimate(value, low, high, self.dialogues)
 
 
-def _side(sums: _Sums, side: int) -> Side:
+def _model_candidates(sums: _ResampledSums, side: int) -> ModelCandidates:
     def share(*columns: int) -> Estimate:
         return sums.estimate(
-            lambda found: found[:, [side + one for one in columns]].sum(axis=1) / found[:, side]
+            lambda totals: totals[:, [side + column for column in columns]].sum(axis=1) / totals[:, side]
         )
 
     ignored = sums.estimate(
-        lambda found: 1 - (found[:, side + SELECTED] + found[:, side + REVISED]) / found[:, side]
+        lambda totals: 1 - (totals[:, side + SELECTED] + totals[:, side + REVISED]) / totals[:, side]
     )
-    shown, selected, revised = (round(float(sums.true[0, side + one])) for one in (SHOWN, SELECTED, REVISED))
-    return Side(shown, selected + revised, share(SELECTED), share(REVISED), share(SELECTED, REVISED), ignored)
+    shown, selected, revised = (
+        round(float(sums.observed[0, side + column])) for column in (SHOWN, SELECTED, REVISED)
+    )
+    return ModelCandidates(
+        shown, selected + revised, share(SELECTED), share(REVISED), share(SELECTED, REVISED), ignored
+    )

@@ -1,4 +1,4 @@
-"""Two raters at a time: confusion matrices and Cohen's κ."""
+"""Pairs of raters: confusion matrices and Cohen's κ."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Weights = Literal["none", "linear", "quadratic"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairConfusion:
-    """counts: shape (categories, categories): items that `one` (rows) and `other` (columns) rated so."""
+    """counts: items by the categories of `one` (rows) and `other` (columns), shape (categories, categories)."""
 
     one: Hashable
     other: Hashable
@@ -27,7 +27,7 @@ def cohen_kappa(counts: Ints, *, weights: Weights = "none") -> Estimate:
     """Chance-corrected agreement of two raters (Cohen, 1960), weighted by distance of the categories (Cohen, 1968).
 
     counts: confusion matrix, shape (categories, categories), in their order. The interval is κ ± 1.96 standard errors
-    (Fleiss, Cohen and Everitt, 1969). None without items, or when both use one and the same category throughout.
+    (Fleiss, Cohen and Everitt, 1969). None without items, or if both always use the same single category.
     """
     n = int(counts.sum())
     if n == 0:
@@ -45,10 +45,13 @@ def cohen_kappa(counts: Ints, *, weights: Weights = "none") -> Estimate:
 
 
 def confusion_between(ratings: Ratings, one: Hashable, other: Hashable) -> Ints:
-    """Shape (categories, categories): the items that both rated, `one` in rows. Raises ValueError for a stranger."""
-    strangers = [name for name in (one, other) if name not in ratings.raters]
-    if strangers:
-        raise ValueError(f"{strangers[0]!r} is none of the raters.")
+    """The confusion matrix of the items that both rated, shape (categories, categories); `one` in rows.
+
+    Raises ValueError for an unknown rater.
+    """
+    unknown = [name for name in (one, other) if name not in ratings.raters]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not one of the raters.")
     table = np.full((2, len(ratings.items)), -1, np.int64)
     for row, name in enumerate((one, other)):
         theirs = ratings.rater == ratings.raters.index(name)
@@ -59,7 +62,7 @@ def confusion_between(ratings: Ratings, one: Hashable, other: Hashable) -> Ints:
 
 
 def confusion_of_pairs(counts: Ints) -> Ints:
-    """Shape (categories, categories), symmetric: every pair of ratings of an item, each counted both ways.
+    """A symmetric matrix, shape (categories, categories), that counts every pair of ratings of an item in both orders.
 
     counts: shape (items, categories). An item with n ratings adds n (n - 1).
     """
@@ -67,7 +70,7 @@ def confusion_of_pairs(counts: Ints) -> Ints:
 
 
 def confusion_by_pair(ratings: Ratings) -> tuple[PairConfusion, ...]:
-    """One confusion matrix for every two raters who share an item, in the order of ratings.raters."""
+    """One confusion matrix per pair of raters who share an item, in the order of ratings.raters."""
     width, people = len(ratings.categories), len(ratings.raters)
     keys: list[Ints] = [
         ((ratings.rater[i] * people + ratings.rater[j]) * width + ratings.code[i]) * width + ratings.code[j]
@@ -85,7 +88,7 @@ def confusion_by_pair(ratings: Ratings) -> tuple[PairConfusion, ...]:
 
 
 def _shared(ratings: Ratings) -> Iterator[tuple[Ints, Ints]]:
-    """Places of two ratings of one item, the earlier rater first: distance by distance in the sorted table."""
+    """Yield the indices of pairs of ratings of one item, first rater first, by their distance in the sorted ratings."""
     order = np.lexsort((ratings.rater, ratings.item))
     item = ratings.item[order]
     for gap in range(1, item.size):
@@ -96,7 +99,7 @@ def _shared(ratings: Ratings) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _agreement_weights(width: int, weights: Weights) -> Floats:
-    """1 on the diagonal, 0 for the furthest pair of categories (for every other one without weights)."""
+    """1 on the diagonal, 0 for the most distant pair of categories; without weights, 0 everywhere else."""
     if weights == "none":
         return np.eye(width)
     gap = np.abs(np.subtract.outer(np.arange(width), np.arange(width))) / max(1, width - 1)

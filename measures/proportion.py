@@ -1,14 +1,14 @@
-"""A share of a count, and how sure one can be of it."""
+"""A proportion with its confidence interval."""
 
 import math
 from dataclasses import dataclass
 
-Z_95 = 1.959963984540054  # two-sided 95 % of a normal distribution
+Z_95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """count of n; share and its 95 % interval between 0 and 1, None when n is 0."""
+    """count of n. share and its 95 % interval are between 0 and 1, or None if n is 0."""
 
     count: int
     n: int
@@ -18,12 +18,12 @@ class Proportion:
 
 
 def proportion(count: int, n: int) -> Proportion:
-    """count of n with its score interval (Wilson, 1927), which stays within 0 and 1 also for small n.
+    """The proportion count / n with its score interval (Wilson, 1927), which stays within 0 and 1 even for small n.
 
     Raises ValueError unless 0 <= count <= n.
     """
     if not 0 <= count <= n:
-        raise ValueError(f"{count} of {n} is no proportion")
+        raise ValueError(f"{count} of {n} is not a proportion")
     if n == 0:
         return Proportion(count, n, None, None, None)
     share, spread = count / n, Z_95**2 / n

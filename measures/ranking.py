@@ -1,4 +1,4 @@
-"""Where the human reply ranks among the candidates shown (Diamante paper, Table 5)."""
+"""The rank of the human reply among the candidates shown (Diamante paper, Table 5)."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -12,7 +12,7 @@ from measures.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class ScoredTurn:
-    """A turn's human reply and its displayed candidates with their scores, higher is better."""
+    """A turn's human reply and displayed candidates with their scores; higher is better."""
 
     human: str
     human_score: float
@@ -22,9 +22,9 @@ class ScoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Mean average precision, mean reciprocal rank, share of turns with the human reply first.
+    """Mean average precision, mean reciprocal rank, and the share of turns that rank the human reply first.
 
-    With one human reply a turn, average precision is the reciprocal rank.
+    With one human reply per turn, average precision equals the reciprocal rank.
     """
 
     map: Estimate
@@ -33,22 +33,22 @@ class Ranking:
 
 
 def human_rank(turn: ScoredTurn) -> int | None:
-    """1 for the best; a tie counts against the human reply. None when no other candidate is left.
+    """The human reply's rank, from 1; a tie counts against it. None without another candidate.
 
-    Candidates identical to the human reply are removed first. Raises ValueError for a score that is no number, or
-    scores that do not fit the candidates.
+    Candidates identical to the human reply are removed first. Raises ValueError for a score that is NaN, or if scores
+    and candidates differ in length.
     """
     pairs = list(zip(turn.candidates, turn.scores, strict=True))
     if any(math.isnan(score) for score in (turn.human_score, *turn.scores)):
-        raise ValueError("A reply has no number as its score.")
+        raise ValueError("The score of a reply is not a number.")
     others = [score for text, score in pairs if text != turn.human]
     return 1 + sum(score >= turn.human_score for score in others) if others else None
 
 
 def first_by_chance(turn: ScoredTurn) -> float | None:
-    """Probability that the human reply comes first where ties are broken at random; None when nothing else is left.
+    """The probability that the human reply ranks first if ties are broken at random; None without another candidate.
 
-    Fair to scores with few different values ("asks a question"), which would lose nearly every tie.
+    Fair to scores with few distinct values ("asks a question"), which would otherwise lose nearly every tie.
     """
     if human_rank(turn) is None:
         return None
@@ -60,9 +60,9 @@ def first_by_chance(turn: ScoredTurn) -> float | None:
 def rank_humans(
     turns: Sequence[ScoredTurn], clusters: Sequence[Hashable] | None = None, *, seed: int = SEED
 ) -> Ranking:
-    """MAP, MRR and P@1; turns without another candidate are left out.
+    """MAP, MRR and P@1. Turns without another candidate are left out.
 
-    Intervals by drawing clusters (the dialogue of each turn), or turns where none are given.
+    Intervals resample clusters (the dialogue of each turn), or turns if `clusters` is None.
     """
     ranked = _ranked(turns, clusters)
     mrr, p_at_1 = (
@@ -79,8 +79,10 @@ def rank_difference(
     *,
     seed: int = SEED,
 ) -> Ranking:
-    """By how much `one` is above `other`, the same turns with other scores; paired, so that the interval is of the
-    difference. Raises ValueError for other turns."""
+    """The difference in MAP, MRR and P@1 between two scorings of the same turns.
+
+    Paired, so the interval is that of the difference. Raises ValueError if the turns differ.
+    """
     if [(turn.human, turn.candidates) for turn in one] != [(turn.human, turn.candidates) for turn in other]:
         raise ValueError("A difference needs the same turns with the same candidates.")
     mine, theirs = _ranked(one, clusters), _ranked(other, clusters)
@@ -93,7 +95,7 @@ def rank_difference(
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """Of every turn that can be ranked: 1 / rank, 1 where the human reply is first, and its cluster."""
+    """For every turn with a rank: 1 / rank, whether the human reply is first (1 or 0), and its cluster."""
 
     reciprocal: Floats
     first: Floats
@@ -118,10 +120,9 @@ def pairwise_accuracy(
     *,
     seed: int = SEED,
 ) -> Estimate:
-    """Share of pairs whose better reply (human > model, human > random, model > random) scores higher; a tie is wrong.
+    """The share of pairs whose better reply (human > model > random) has the higher score; a tie is wrong.
 
-    clusters: the dialogue of each pair, drawn as a whole. Raises ValueError for unequal lengths or a score that is no
-    number.
+    clusters: the dialogue of each pair, resampled as a whole. Raises ValueError for unequal lengths or a NaN score.
     """
     one, other = np.array(better, np.float64), np.array(worse, np.float64)
     if one.shape != other.shape or np.isnan(one).any() or np.isnan(other).any():

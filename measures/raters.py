@@ -1,4 +1,4 @@
-"""What single raters do: how far each leans from the others, and their ratings on a common scale."""
+"""Measures of single raters: their bias against the others, and their ratings on a common scale."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from measures.ratings import Ratings
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """Mean difference of a rater's numbers from the others' mean on the same n items, with its 95 % t interval.
+    """The mean difference between a rater's values and the others' mean on the same n items, with its 95 % t interval.
 
-    value is None when nobody shares an item; low and high are None below two items.
+    value is None if no item is shared; low and high are None for fewer than two items.
     """
 
     rater: Hashable
@@ -26,7 +26,7 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and standard deviation (ddof 1) of one rater's n ratings; sd is None below two."""
+    """The mean and standard deviation (ddof 1) of one rater's n ratings; sd is None for fewer than two."""
 
     rater: Hashable
     n: int
@@ -35,11 +35,11 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standardised:
-    """z-scores in long form, without the ratings of raters whose ratings do not vary.
+class StandardisedRatings:
+    """z-scores in long form, without raters whose ratings do not vary.
 
-    item, rater: shape (kept,), indices into items and raters; z: shape (kept,).
-    spreads: every rater; excluded: raters with fewer than two ratings or sd 0; left_out: their number of ratings.
+    item, rater: indices into items and raters, shape (kept,). z: shape (kept,). spreads: of every rater. excluded:
+    raters with fewer than two ratings or sd 0. left_out: the number of their ratings.
     """
 
     items: tuple[Hashable, ...]
@@ -52,14 +52,14 @@ class Standardised:
     left_out: int
 
     def item_means(self) -> dict[Hashable, float | None]:
-        """Mean z of every item; None where all its ratings are left out."""
+        """The mean z-score of every item; None if all its ratings are left out."""
         n = np.bincount(self.item, minlength=len(self.items))
         sums = np.bincount(self.item, self.z, minlength=len(self.items))
         return {name: float(sums[i] / n[i]) if n[i] else None for i, name in enumerate(self.items)}
 
 
 def rater_bias(ratings: Ratings) -> tuple[Bias, ...]:
-    """One for every rater, in their order. Raises ValueError when a category is no number."""
+    """The bias of every rater, in their order. Raises ValueError if a category is not a number."""
     values, others = ratings.values(), np.bincount(ratings.item, minlength=len(ratings.items)) - 1
     sums = np.bincount(ratings.item, values, minlength=len(ratings.items))
     shared = others[ratings.item] > 0
@@ -73,10 +73,10 @@ def rater_bias(ratings: Ratings) -> tuple[Bias, ...]:
     )
 
 
-def z_scores(ratings: Ratings) -> Standardised:
-    """Each rating less its rater's mean, over the rater's standard deviation (ddof 1; DCH paper, section 5).
+def z_scores(ratings: Ratings) -> StandardisedRatings:
+    """Each rating minus its rater's mean, divided by the rater's standard deviation (ddof 1; DCH paper, section 5).
 
-    Raises ValueError when a category is no number.
+    Raises ValueError if a category is not a number.
     """
     values = ratings.values()
     rows = _by_rater(ratings.rater, values, len(ratings.raters))
@@ -85,7 +85,7 @@ def z_scores(ratings: Ratings) -> Standardised:
     sds = np.array([spread.sd or 0.0 for spread in spreads])
     kept = sds[ratings.rater] > 0
     rater = ratings.rater[kept]
-    return Standardised(
+    return StandardisedRatings(
         items=ratings.items,
         raters=ratings.raters,
         item=ratings.item[kept],
@@ -98,7 +98,7 @@ def z_scores(ratings: Ratings) -> Standardised:
 
 
 def _by_rater(rater: Ints, values: Floats, raters: int) -> list[tuple[int, float | None, float | None]]:
-    """n, mean and sd (ddof 1) of the values of each rater; exactly 0 when they are all equal."""
+    """n, mean and sd (ddof 1) of each rater's values; sd is exactly 0 if they are all equal."""
     n = np.bincount(rater, minlength=raters)
     means = np.bincount(rater, values, minlength=raters) / np.maximum(n, 1)
     squares = np.bincount(rater, (values - means[rater]) ** 2, minlength=raters)

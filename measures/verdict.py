@@ -1,14 +1,14 @@
-"""Whether a sample accepts or returns its batch, also before all of it is judged."""
+"""Decides whether a sample accepts or returns its batch, possibly before all of it is judged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from measures.acceptance import Share, Stratum, exact, passes, stratified_share
+from measures.acceptance import Share, Stratum, exact_fraction, passes, stratified_share
 
 
 class Decision(StrEnum):
-    """OPEN: what is still to be judged may turn it either way."""
+    """OPEN: the rest of the sample can still lead to either decision."""
 
     ACCEPT = "accept"
     RETURN = "return"
@@ -17,7 +17,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClassTally:
-    """A class in the sample: how many were drawn, judged so far, and correct among these; its size in the batch."""
+    """One class. sample: items drawn. judged: of these, so far. correct: of the judged. population: of the batch."""
 
     label: str
     sample: int
@@ -33,17 +33,18 @@ class ClassTally:
 
     @property
     def at_most(self) -> int:
-        """Correct when all that is left turns out correct."""
+        """The number of correct items if the rest turns out correct."""
         return self.correct + self.sample - self.judged
 
 
 def decision(
     tallies: Sequence[ClassTally], *, overall: Share, per_class: Share | None = None, weighted: bool = False
 ) -> Decision:
-    """The verdict as far as it is decided: overall accuracy ≥ `overall`, and of each class drawn ≥ `per_class`.
+    """Accept if the overall accuracy is at least `overall`, and that of each class in the sample at least `per_class`.
 
-    weighted: the sample was drawn by class, so the overall accuracy weighs classes by their population.
-    Accepts once the rest could all be wrong, returns once the rest could all be right in vain. OPEN without a sample.
+    weighted: whether the sample was drawn by class; then classes are weighted by their population.
+    Accepts early if the batch passes even if the rest is wrong, and returns it early if it fails even if the rest is
+    correct. OPEN without a sample.
     """
     if not any(tally.sample for tally in tallies):
         return Decision.OPEN
@@ -64,7 +65,7 @@ def _passes(
     pairs = list(zip(tallies, correct, strict=True))
     if weighted:
         share = stratified_share([Stratum(tally.population, tally.sample, right) for tally, right in pairs])
-        enough = share is not None and share >= exact(overall)
+        enough = share is not None and share >= exact_fraction(overall)
     else:
         enough = passes(sum(correct), sum(tally.sample for tally in tallies), overall)
     if per_class is None:

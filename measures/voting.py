@@ -1,4 +1,4 @@
-"""One label out of several votes."""
+"""Elects one label from several votes."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -13,24 +13,24 @@ Fallback = Literal["none", "median"]
 
 
 def majority(votes: Sequence[T]) -> T | None:
-    """The label that more voters chose than any other; None for a tie, or without votes."""
+    """The label with more votes than any other; None for a tie or without votes."""
     counts = Counter(votes)
     most = max(counts.values(), default=0)
-    first = [label for label, count in counts.items() if count == most]
-    return first[0] if len(first) == 1 else None
+    winners = [label for label, count in counts.items() if count == most]
+    return winners[0] if len(winners) == 1 else None
 
 
 def median_vote(votes: Sequence[T], options: Sequence[T]) -> T | None:
-    """The middle vote in the order of the options, the lower of two; None without votes."""
+    """The median vote in the order of the options (the lower of two middle votes); None without votes."""
     places = sorted(options.index(vote) for vote in votes)
     return options[places[(len(places) - 1) // 2]] if places else None
 
 
 def majority_codes(counts: Ints, *, fallback: Fallback = "none") -> Ints:
-    """Shape (items,): the column with the most votes, -1 for a tie or without votes.
+    """The column with the most votes, shape (items,); -1 for a tie or without votes.
 
-    counts: shape (items, categories). With fallback "median" a tie becomes the median of the votes, columns taken in
-    their order (protocol `diamante-evaluation`), the lower of two.
+    counts: shape (items, categories). fallback: "median" resolves a tie to the median vote in the order of the columns
+    (preset `diamante-evaluation`), the lower of two middle votes.
     """
     if counts.size == 0:
         return np.full(counts.shape[0], -1, np.int64)

@@ -12,7 +12,7 @@ from frontend.charts import plots
 from frontend.charts.answer import Answer, Cell
 from frontend.charts.plots import Mark
 from measures.estimate import Estimate
-from measures.paired_comparison import Side
+from measures.paired_comparison import ModelCandidates
 
 NAME = "models"
 
@@ -42,7 +42,7 @@ def models(numbers: Statistics) -> Answer:
     )
 
 
-def _sides(one: ModelComparison) -> list[tuple[str, Side]]:
+def _sides(one: ModelComparison) -> list[tuple[str, ModelCandidates]]:
     return [(one.newer, one.contest.newer), (one.older, one.contest.older)]
 
 
@@ -56,7 +56,7 @@ def _rows(one: ModelComparison) -> list[list[Cell]]:
     ]
 
 
-def _side(side: Side) -> list[Cell]:
+def _side(side: ModelCandidates) -> list[Cell]:
     taken, ignored = [*map(_percent, (side.taken, side.selected, side.revised))], _percent(side.ignored)[0]
     return [side.shown, *(cell for cells in taken for cell in cells), ignored, side.won]
 

@@ -9,7 +9,7 @@ from measures.agreement import fleiss_kappa, krippendorff_alpha, percent_agreeme
 from measures.icc import icc
 from measures.pairs import cohen_kappa, confusion_between, confusion_by_pair, confusion_of_pairs
 from measures.raters import rater_bias, z_scores
-from measures.ratings import ratings_of, ratings_of_matrix
+from measures.ratings import ratings_from_matrix, ratings_from_triples
 from measures.voting import majority, majority_codes, median_vote
 
 # 14 raters, 10 subjects, 5 categories: the table of Wikipedia's article on Fleiss' kappa, κ = 0.210.
@@ -24,7 +24,7 @@ OBSERVERS = [
     [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
 ]
-UNITS = ratings_of_matrix([list(unit) for unit in zip(*OBSERVERS, strict=True)])
+UNITS = ratings_from_matrix([list(unit) for unit in zip(*OBSERVERS, strict=True)])
 # Shrout and Fleiss (1979), table 2: six targets, four judges.
 JUDGES = np.array(
     [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
@@ -38,7 +38,7 @@ tables = st.integers(2, 4).flatmap(
 
 
 def counts_of(rows: list[list[int]]) -> np.ndarray:
-    return ratings_of_matrix(rows, categories=[0, 1, 2, 3]).counts()
+    return ratings_from_matrix(rows, categories=[0, 1, 2, 3]).counts()
 
 
 def test_fleiss_kappa_of_fourteen_raters() -> None:
@@ -173,13 +173,13 @@ def test_items_with_another_number_of_ratings_are_told() -> None:
 
 def test_one_item_twice_by_one_rater_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
-        ratings_of([("d1", "ann", 1), ("d1", "ann", 2)])
-    with pytest.raises(ValueError, match="none of the categories"):
-        ratings_of([("d1", "ann", 7)], categories=[0, 1])
+        ratings_from_triples([("d1", "ann", 1), ("d1", "ann", 2)])
+    with pytest.raises(ValueError, match="not one of the categories"):
+        ratings_from_triples([("d1", "ann", 7)], categories=[0, 1])
 
 
 def test_confusion_between_ann_and_bob() -> None:
-    ratings = ratings_of(
+    ratings = ratings_from_triples(
         [
             ("d1", "ann", "a"),
             ("d1", "bob", "b"),
@@ -195,7 +195,7 @@ def test_confusion_between_ann_and_bob() -> None:
 
 
 def test_ann_rates_one_point_higher_than_the_others() -> None:
-    ratings = ratings_of([
+    ratings = ratings_from_triples([
         ("d1", "ann", 2), ("d1", "bob", 1), ("d2", "ann", 1), ("d2", "bob", 0), ("d3", "carlos", 0),
     ])  # fmt: skip
     ann, bob, carlos = rater_bias(ratings)
@@ -204,7 +204,9 @@ def test_ann_rates_one_point_higher_than_the_others() -> None:
 
 
 def test_a_rater_without_variance_has_no_z_scores_and_is_counted() -> None:
-    scores = z_scores(ratings_of([("d1", "ann", 1), ("d2", "ann", 3), ("d1", "bob", 2), ("d2", "bob", 2)]))
+    scores = z_scores(
+        ratings_from_triples([("d1", "ann", 1), ("d2", "ann", 3), ("d1", "bob", 2), ("d2", "bob", 2)])
+    )
     assert (scores.excluded, scores.left_out) == (("bob",), 2)
     assert scores.item_means() == pytest.approx({"d1": -(0.5**0.5), "d2": 0.5**0.5})
 

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measures.helpdesk import auch, consolidated, cuch, nuggets_of, uch
-from measures.helpdesk_collection import AnnotatedDialogue, collect, tau_against_alpha, tau_against_patience
+from measures.helpdesk import auch, consolidate_labels, cuch, find_nuggets, uch
+from measures.helpdesk_collection import (
+    AnnotatedDialogue,
+    build_collection,
+    tau_against_alpha,
+    tau_against_patience,
+)
 
 # 100 characters: a problem in two posts, a solution, a question, thanks.
 TALK = [("customer", 10), ("customer", 20), ("helpdesk", 30), ("helpdesk", 20), ("customer", 20)]
@@ -48,7 +53,7 @@ def test_average_and_consolidated_uch() -> None:
     labellings = [LABELS, LABELS, ["NAN"] * 5]
     assert auch(TALK, labellings, patience=100) == pytest.approx(3.2 / 3)
     assert cuch(TALK, labellings, patience=100) == pytest.approx(1.6)
-    assert consolidated([["CNUG"], ["CNUG0"]]) == ("NAN",)
+    assert consolidate_labels([["CNUG"], ["CNUG0"]]) == ("NAN",)
     assert (auch(TALK, [], patience=1), cuch(TALK, [], patience=1)) == (None, None)
 
 
@@ -70,7 +75,7 @@ def test_a_collection_scores_as_its_dialogues_do(
         AnnotatedDialogue(str(i), u, {"ann": labels, "bob": ["NAN"] * len(u)})
         for i, (u, labels) in enumerate(dialogues)
     ]
-    collection = collect(held)
+    collection = build_collection(held)
     scores = collection.score(alpha=alpha)
     for i, (utterances, labels) in enumerate(dialogues):
         both = [labels, ["NAN"] * len(utterances)]
@@ -84,9 +89,9 @@ def test_a_collection_scores_as_its_dialogues_do(
 )
 def test_labels_that_do_not_fit_are_refused(utterances: list[tuple[str, int]], labels: list[str]) -> None:
     with pytest.raises(ValueError, match=r"fit|side|nugget type"):
-        nuggets_of(utterances, labels)
+        find_nuggets(utterances, labels)
     with pytest.raises(ValueError, match="Dialogue d1"):
-        collect([AnnotatedDialogue("d1", utterances, {"ann": labels})])
+        build_collection([AnnotatedDialogue("d1", utterances, {"ann": labels})])
 
 
 def test_patience_and_alpha_have_bounds() -> None:
@@ -97,11 +102,11 @@ def test_patience_and_alpha_have_bounds() -> None:
 
 
 def test_empty_dialogues_and_unlabelled_ones_have_clear_scores() -> None:
-    scores = collect(
+    scores = build_collection(
         [AnnotatedDialogue("d1", [("customer", 0)], {"ann": ["CNUG"]}), AnnotatedDialogue("d2", [], {})]
     )
     assert (scores.score().auch, scores.score().cuch) == ((0.5, None), (0.5, None))
-    assert collect([]).score().auch == ()
+    assert build_collection([]).score().auch == ()
 
 
 def test_sweeps_give_tau_at_every_point() -> None:
@@ -109,7 +114,7 @@ def test_sweeps_give_tau_at_every_point() -> None:
         AnnotatedDialogue(str(i), [("customer", 10), ("helpdesk", i)], {"ann": ["CNUG0", label]})
         for i, label in enumerate(["NAN", "HNUG", "HNUG*", "NAN", "HNUG"] * 6)
     ]
-    collection = collect(dialogues)
+    collection = build_collection(dialogues)
     ratings = [0.0, 1.0, 1.0, 0.0, 1.0] * 6
     points = tau_against_alpha(collection, ratings, [0.0, 0.5, 1.0])
     assert points[0].tau.value is None  # customer's nuggets are the same everywhere

@@ -28,5 +28,5 @@ def test_the_interval_stays_a_share_at_both_ends(count: int) -> None:
 
 @pytest.mark.parametrize(("count", "n"), [(-1, 5), (6, 5)])
 def test_more_than_all_is_refused(count: int, n: int) -> None:
-    with pytest.raises(ValueError, match="no proportion"):
+    with pytest.raises(ValueError, match="not a proportion"):
         proportion(count, n)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from measures.bootstrap import bootstrapped_mean, clustered_mean, clustered_ratio
+from measures.bootstrap import bootstrap_mean, clustered_mean, clustered_ratio
 from measures.estimate import Estimate
 from measures.ranking import (
     ScoredTurn,
@@ -26,7 +26,7 @@ def turn(human: float, *others: float) -> ScoredTurn:
 
 def test_clusters_of_one_are_the_plain_bootstrap() -> None:
     values = np.random.default_rng(1).random(60)
-    assert clustered_mean(values, range(60)) == bootstrapped_mean(values)
+    assert clustered_mean(values, range(60)) == bootstrap_mean(values)
 
 
 def test_turns_that_repeat_each_other_within_a_dialogue_do_not_narrow_the_interval() -> None:
@@ -35,8 +35,8 @@ def test_turns_that_repeat_each_other_within_a_dialogue_do_not_narrow_the_interv
     found = clustered_mean(repeated, dialogues)
     assert found.n == 400
     assert found.value == pytest.approx(values.mean())
-    assert width(found) == pytest.approx(width(bootstrapped_mean(values)))
-    assert width(found) > 2.5 * width(bootstrapped_mean(repeated))
+    assert width(found) == pytest.approx(width(bootstrap_mean(values)))
+    assert width(found) > 2.5 * width(bootstrap_mean(repeated))
 
 
 def test_the_interval_of_clusters_is_as_wide_as_theory_says() -> None:

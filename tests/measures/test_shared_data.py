@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from measures.raters import z_scores
-from measures.ratings import Value, ratings_of
+from measures.ratings import Value, ratings_from_triples
 
 DATA = Path(os.environ.get("LAPIDARY_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 RUN = DATA / "assessment_run1.json"
@@ -42,7 +42,7 @@ def test_the_system_scores_of_table_3() -> None:
         and mannwhitneyu(low, high, alternative="less").pvalue < 0.05
     }
     assert len(passing) == 173
-    scores = z_scores(ratings_of(triples))
+    scores = z_scores(ratings_from_triples(triples))
     cells: dict[tuple[str, str], list[float]] = {}
     for item, rater, z in zip(scores.item, scores.rater, scores.z, strict=True):
         _, _, model, criterion = scores.items[item]

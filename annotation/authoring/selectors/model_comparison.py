@@ -14,7 +14,16 @@ import numpy as np
 from django.db.models import F, Func, JSONField, Min
 
 from dialogues.models import Action, CandidateSet, Utterance
-from measures.paired_comparison import EXPECTED, NEWER, OLDER, REVISED, SELECTED, SHOWN, Contest, contest
+from measures.paired_comparison import (
+    EXPECTED,
+    NEWER,
+    OLDER,
+    REVISED,
+    SELECTED,
+    SHOWN,
+    PairedComparison,
+    compare_candidates,
+)
 from projects.models import Project
 
 COLUMN = {Action.SELECT: SELECTED, Action.REVISE: REVISED}
@@ -28,7 +37,7 @@ class ModelComparison:
     older: str
     turns: int
     dialogues: int
-    contest: Contest
+    contest: PairedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +113,6 @@ def _compare(older: str, newer: str, turns: Sequence[_MixedTurn]) -> ModelCompar
             side = NEWER if turn.writers[turn.source] == newer else OLDER
             row[side + COLUMN[Action(turn.action)]] += 1
             row[EXPECTED] += shown[newer] / len(turn.writers)
-    return ModelComparison(newer, older, len(turns), len(rows), contest(np.stack(list(rows.values()))))
+    return ModelComparison(
+        newer, older, len(turns), len(rows), compare_candidates(np.stack(list(rows.values())))
+    )

@@ -22,7 +22,7 @@ from measures.acceptance import (
     Stratum,
     acceptance_number,
     batch_accuracy,
-    exact,
+    exact_fraction,
     operating_characteristic,
     passes,
     stratified_accuracy,
@@ -44,8 +44,8 @@ class Thresholds:
 
 def thresholds_of(sample: Sample) -> Thresholds:
     """The thresholds of the plan with which the sample was drawn."""
-    classes = exact(str(sample.class_percent / 100)) if sample.class_percent else None
-    return Thresholds(exact(str(sample.overall_percent / 100)), classes)
+    classes = exact_fraction(str(sample.class_percent / 100)) if sample.class_percent else None
+    return Thresholds(exact_fraction(str(sample.overall_percent / 100)), classes)
 
 
 @dataclass(frozen=True, slots=True)

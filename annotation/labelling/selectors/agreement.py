@@ -10,7 +10,7 @@ from measures.agreement import Level, fleiss_kappa, krippendorff_alpha, percent_
 from measures.bootstrap import Floats, Ints
 from measures.estimate import Estimate
 from measures.icc import icc
-from measures.ratings import Ratings, numbers
+from measures.ratings import Ratings, numeric_categories
 from projects.models import Project
 
 LEVELS: dict[Kind, Level] = {Kind.SCALE: "ordinal", Kind.SLIDER: "interval"}
@@ -56,7 +56,7 @@ def _option_measures(ratings: Ratings, kind: Kind) -> dict[str, Estimate]:
 
 
 def _slider_measures(ratings: Ratings) -> dict[str, Estimate]:
-    values = numbers(ratings.categories)
+    values = numeric_categories(ratings.categories)
     alpha = krippendorff_alpha(
         ratings.counts(), level="interval", values=values if values.size else np.zeros(1)
     )

@@ -15,7 +15,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from common.refusals import Invalid
 from dialogues.models import Dialogue, Utterance
 from measures.helpdesk import CUSTOMER, HELPDESK, NAN, Position
-from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect
+from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, build_collection
 from projects.models import Project
 
 CHUNK_SIZE = 2000  # rows
@@ -81,7 +81,9 @@ def nugget_collection(
             _("The schema of this project has no nugget types, so there is no UCH."),
             _("Use the preset dch or dialeval, or give options of an utterance question a nugget type."),
         )
-    return collect((item for _key, item in annotated_dialogues(project, question, dialogues)), position)
+    return build_collection(
+        (item for _key, item in annotated_dialogues(project, question, dialogues)), position
+    )
 
 
 def annotated_dialogues(

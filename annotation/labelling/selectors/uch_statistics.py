@@ -18,7 +18,13 @@ from annotation.labelling.selectors.question_statistics import has_numeric_answe
 from annotation.labelling.selectors.ratings import RatingTable
 from measures.correlation import kendall
 from measures.helpdesk import ALPHA
-from measures.helpdesk_collection import AnnotatedDialogue, Collection, Scores, collect, tau_with_ratings
+from measures.helpdesk_collection import (
+    AnnotatedDialogue,
+    Collection,
+    Scores,
+    build_collection,
+    tau_with_ratings,
+)
 from measures.raters import z_scores
 from measures.voting import majority
 from projects.models import Project
@@ -41,7 +47,7 @@ def uch_statistics(
     if question is None:
         return None
     annotated = list(annotated_dialogues(project, question))
-    collection = collect(dialogue for _key, dialogue in annotated)
+    collection = build_collection(dialogue for _key, dialogue in annotated)
     advance()
     patience = longest_dialogue_length(project)
     scores = collection.score(patience=patience)

@@ -8,7 +8,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from measures.acceptance import acceptance_number, batch_accuracy, exact, operating_characteristic, passes
+from measures.acceptance import (
+    acceptance_number,
+    batch_accuracy,
+    exact_fraction,
+    operating_characteristic,
+    passes,
+)
 
 ACCURACIES = [Fraction(percent, 100) for percent in range(80, 101)]
 EPILOG = """A sample of a batch is drawn without replacement. The batch is accepted if at least the acceptance number of
@@ -28,7 +34,7 @@ def exact_share(text: str) -> Decimal:
     """Parse a number from 0 to 1 without rounding."""
     try:
         value = Decimal(text)
-        exact(value)
+        exact_fraction(value)
     except (InvalidOperation, ValueError, OverflowError) as error:
         raise ValueError(text) from error
     return value
