@@ -1,4 +1,4 @@
-"""Fields and serializers that several rooms send."""
+"""Fields and serializers that several rooms share."""
 
 import json
 from typing import Any
@@ -9,11 +9,7 @@ from dialogues.models import Action
 from generation.serializers import CandidateRequestSerializer as CandidateRequestSerializer
 
 BIGGEST_ID = 2**63 - 1
-
-
 A_DAY_MS = 86_400_000
-
-
 LONGEST_TRACE_ENTRY = 300  # characters of JSON
 
 
@@ -38,5 +34,5 @@ class UtteranceSerializer(serializers.Serializer[Any]):
 
 
 class TodaySerializer(serializers.Serializer[Any]):
-    finished = serializers.IntegerField(help_text="Dialogues that you handed in today.")
+    finished = serializers.IntegerField(help_text="Dialogues that you submitted today.")
     goal = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""Celery entry points of annotation."""
+"""Celery tasks of annotation."""
 
 from celery import shared_task
 

@@ -8,10 +8,9 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.assignment import reset_claim_cursors
-from annotation.tasks.services.plans import BATCH, PLAN
-from common.idempotency import check_repeat
+from annotation.tasks.services.plans import BATCH, PLAN, is_planned
 from common.refusals import Invalid, Refusal
-from projects.models import Event, Project, Protocol
+from projects.models import Project, Protocol
 from projects.transitions import record_request
 
 MAX_PLANNED = 100_000
@@ -38,7 +37,7 @@ def plan_dialogues(
         )
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     plan = {"count": count, "priority": priority}
-    if _is_repeat(plan_id, project, plan):
+    if is_planned(plan_id, project, **plan):
         return 0
     Task.objects.bulk_create(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
@@ -46,14 +45,3 @@ def plan_dialogues(
     reset_claim_cursors(project)
     record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=plan)
     return count
-
-
-def _is_repeat(plan_id: UUID, project: Project, plan: dict[str, int]) -> bool:
-    """Whether this plan was carried out before. Raises Refusal id_in_use if the id belongs to another plan."""
-    stored = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
-    if stored is None:
-        return False
-    check_repeat(stored, project_id=project.pk)
-    # Early events do not contain the priority.
-    check_repeat({**plan, **stored.data}, **plan)
-    return True

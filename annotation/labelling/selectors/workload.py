@@ -1,4 +1,4 @@
-"""Who did how much in a labelling project, and how its final labels came about."""
+"""The work of each annotator of a labelling project, and the origins of its final labels."""
 
 from typing import Any
 
@@ -13,8 +13,9 @@ from annotation.tasks.models.work import Task, TaskState
 from generation.percentiles import Percentiles
 from projects.models import Project
 
-# Origins that rest on more than the person's own answers, so that agreeing with them says something.
+# Origins that rest on several people's answers, so that agreement with the final label means something.
 SHARED = [LabelOrigin.UNANIMOUS, LabelOrigin.CONFIRMED, LabelOrigin.MAJORITY, LabelOrigin.DECIDED]
+# In SQL because PostgreSQL compares the answers inside the JSON; in Python every submission would be loaded.
 AGAINST_FINAL = f"""
 SELECT s.annotator_id, count(*), count(*) FILTER (WHERE answer.own = answer.final)
 FROM (SELECT s.task_id, s.annotator_id, s.answers {INDEPENDENT}) s
@@ -32,9 +33,9 @@ GROUP BY s.annotator_id
 
 
 def final_labels(project: Project) -> dict[str, Any]:
-    """How many final labels came about how, and how many dialogues wait for one.
+    """Count the final labels by origin, and the labelled dialogues without one by state.
 
-    {"origins": {origin: n}, "open": n, "confirming": n, "disputed": n}; open: labelled by somebody, not by all.
+    {"origins": {origin: n}, "open": n, "confirming": n, "disputed": n}; open: labelled by some people, not by all.
     """
     live = FinalLabel.objects.filter(project=project, superseded_at=None)
     found = dict(live.order_by().values_list("origin").annotate(n=Count("id")))
@@ -46,11 +47,11 @@ def final_labels(project: Project) -> dict[str, Any]:
 
 
 def work_by_annotator(project: Project) -> list[dict[str, Any]]:
-    """One a person, most dialogues first; three queries.
+    """One entry per annotator, most dialogues first; three queries.
 
-    {"id", "dialogues", "revisions", "active_s", "median_s", "compared", "equal"}: active_s: seconds in all, median_s
-    of a first submission, None for work that was imported; equal of the person's compared independent answers are those
-    of the final label, where that rests on more than this person's.
+    {"id", "dialogues", "revisions", "active_s", "median_s", "compared", "equal"}. active_s: total seconds, median_s:
+    median seconds of first submissions; None for imported work. compared: the person's independent answers to questions
+    whose final label rests on several people; equal: how many of them are those of the final label.
     """
     rows = Submission.objects.filter(project=project).exclude(task__dialogue=None).order_by()
     worked = rows.values("annotator").annotate(
@@ -72,13 +73,15 @@ def work_by_annotator(project: Project) -> list[dict[str, Any]]:
         }
         for row in worked
     ]
-    return sorted(people, key=lambda one: (-one["dialogues"], one["id"]))
+    return sorted(people, key=lambda person: (-person["dialogues"], person["id"]))
 
 
 def _against_final(project: Project) -> dict[int, tuple[int, int]]:
-    """Compared answers of each person, and how many of them are the final ones."""
+    """(compared answers, those equal to the final label) by annotator."""
     row = project.labelling.schema
-    asked = [question for question in (load_schema(row).questions if row else ()) if question.agree]
+    compared_questions = [
+        question for question in (load_schema(row).questions if row else ()) if question.agree
+    ]
     with connection.cursor() as cursor:
         cursor.execute(
             AGAINST_FINAL,
@@ -87,8 +90,12 @@ def _against_final(project: Project) -> dict[int, tuple[int, int]]:
                 "dialogues": None,
                 "raters": None,
                 "origins": [origin.value for origin in SHARED],
-                "of_dialogue": [one.key for one in asked if one.scope is Scope.DIALOGUE],
-                "of_utterance": [one.key for one in asked if one.scope is Scope.UTTERANCE],
+                "of_dialogue": [
+                    question.key for question in compared_questions if question.scope is Scope.DIALOGUE
+                ],
+                "of_utterance": [
+                    question.key for question in compared_questions if question.scope is Scope.UTTERANCE
+                ],
             },
         )
         return {person: (compared, equal) for person, compared, equal in cursor.fetchall()}

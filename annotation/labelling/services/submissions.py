@@ -1,4 +1,4 @@
-"""Labelling a dialogue: sending answers once, correcting them, passing a dialogue by."""
+"""Labelling a dialogue: submitting labels once, correcting them, skipping a dialogue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
-from annotation.labelling.schema.answers import Answers, check_answers
+from annotation.labelling.schema.answers import AnswerProblem, Answers, check_answers
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import is_decided
 from annotation.labelling.services.resolution import check_not_sealed, resolve_task
@@ -38,10 +38,10 @@ PROBLEMS_NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class SentLabels:
-    """What the browser sends. id: made there. schema: the version that was answered.
+    """Labels as the browser sends them.
 
-    active_ms, idle_ms: time with and without input; waited_ms: how long it lay in the browser's outbox.
-    trace: what was clicked and when, [{"at": ms since shown, "kind", …}].
+    id: made by the browser. schema: the version that was answered. active_ms, idle_ms: time with and without input;
+    waited_ms: time in the browser's outbox. trace: clicks, [{"at": ms since shown, "kind", …}].
     """
 
     id: UUID
@@ -70,11 +70,11 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
     """
     try:
         return _submit(annotator, assignment_id, sent)
-    except IntegrityError as error:
-        # Not looked for before the insert: it is another dialogue's submission, which no page sends.
+    except IntegrityError:
+        # Another dialogue's submission has the id. No page sends that, so nothing looks for it before the insert.
         if stored := Submission.objects.filter(pk=sent.id).first():
             check_repeat(stored, assignment_id=assignment_id)
-        raise error
+        raise
 
 
 @transaction.atomic
@@ -87,12 +87,12 @@ def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
     _check_open(locked)
     row = _schema_row(assignment, sent.schema)
     answers = _valid_answers(row, sent, locked.speakers)
-    made_at = _made_at(assignment, sent.waited_ms)
+    labelled_at = _labelled_at(assignment, sent.waited_ms)
     if not is_revision:
-        _check_time(assignment, made_at)
+        _check_time(assignment, labelled_at)
         _check_held(locked)
     mark_used(row)
-    submission = _store(assignment, row, answers, sent, made_at)
+    submission = _store(assignment, row, answers, sent, labelled_at)
     if not is_revision:
         _finish(assignment, submission)
     settings = assignment.project.labelling
@@ -102,7 +102,7 @@ def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
 
 @transaction.atomic
 def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment:
-    """Pass a dialogue by, saying why; it goes to somebody else and is not offered to this person again."""
+    """Give a dialogue back with a reason; somebody else gets it, and this person does not get it again."""
     reason = clean_reason(reason)
     if not reason:
         raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
@@ -110,7 +110,7 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
 
 
 def _lock(annotator: User, assignment_id: int) -> LockedAssignment:
-    """The annotator's own; NotFound for anybody else's."""
+    """Lock the annotator's own assignment. Raises NotFound for other people's."""
     locked = lock_assignment_and_task(assignment=assignment_id, annotator=annotator.pk)
     if locked is None:
         raise assignment_not_found()
@@ -179,31 +179,35 @@ def _schema_row(assignment: Assignment, version: int) -> Schema:
 
 def _valid_answers(row: Schema, sent: SentLabels, speakers: Sequence[str]) -> Answers:
     answers, problems = check_answers(load_schema(row), sent.answers, speakers, complete=True)
-    if not problems:
-        return answers
+    if problems:
+        raise _invalid_answers(problems)
+    return answers
+
+
+def _invalid_answers(problems: Sequence[AnswerProblem]) -> Invalid:
     first = problems[0]
     more = ngettext("%(n)d more problem.", "%(n)d more problems.", len(problems) - 1)
-    named = [
-        {"path": one.path, "code": one.code, "message": one.message} for one in problems[:PROBLEMS_NAMED]
-    ]
-    raise Invalid(
+    return Invalid(
         f"{first.path}: {first.message}" if first.path else first.message,
         more % {"n": len(problems) - 1} if len(problems) > 1 else "",
         field="answers",
-        problems=named,
+        problems=[
+            {"path": problem.path, "code": problem.code, "message": problem.message}
+            for problem in problems[:PROBLEMS_NAMED]
+        ],
     )
 
 
-def _made_at(assignment: Assignment, waited_ms: int) -> datetime:
-    """When the person sent it: now, less what it lay in the outbox, but never before the dialogue was served."""
+def _labelled_at(assignment: Assignment, waited_ms: int) -> datetime:
+    """When the person sent the labels: the time in the outbox before now, but not before the dialogue was served."""
     served = assignment.served_at or assignment.claimed_at
     return max(served, timezone.now() - timedelta(milliseconds=max(0, waited_ms)))
 
 
-def _check_time(assignment: Assignment, made_at: datetime) -> None:
-    """The least time of reading (DiQAD §4.2). What was fetched ahead is served when the one before it was sent."""
+def _check_time(assignment: Assignment, labelled_at: datetime) -> None:
+    """Enforce the minimum reading time (DiQAD §4.2), which begins when the dialogue is served."""
     least = assignment.project.labelling.min_seconds
-    left = least - (made_at - (assignment.served_at or assignment.claimed_at)).total_seconds()
+    left = least - (labelled_at - (assignment.served_at or assignment.claimed_at)).total_seconds()
     if left > 0:
         raise Refusal(
             "too_early",
@@ -218,39 +222,39 @@ def _check_time(assignment: Assignment, made_at: datetime) -> None:
         )
 
 
-def _stage(task: Task, before: Submission | None, made_at: datetime) -> Stage:
-    """Independent (`label`) is only what was there before the confirmation began, which shows the others' answers, and
-    before the final label.
+def _stage(task: Task, before: Submission | None, labelled_at: datetime) -> Stage:
+    """Whether the person could see the others' answers when the labels were made.
 
-    Every revision since then is a confirmation, also of who has confirmed nothing yet, and whatever has become of the
-    task. What lay in the browser's outbox at that time was made without the others' answers.
+    Labels are independent (`label`) if they were made before the confirmation began, which shows the others' answers,
+    and before the final label. Later revisions are confirmations, whatever the task's state is by now. Labels that
+    waited in the browser's outbox at that time are independent.
     """
     if before is None:
         return Stage.LABEL
-    began = _confirmation_began(task)
-    if before.stage == Stage.CONFIRMATION or (began and began < made_at):
+    began = _confirmation_started_at(task)
+    if before.stage == Stage.CONFIRMATION or (began and began < labelled_at):
         return Stage.CONFIRMATION
-    if before.stage == Stage.CORRECTION or _was_final(task, made_at):
+    if before.stage == Stage.CORRECTION or _was_final(task, labelled_at):
         return Stage.CORRECTION
     return Stage.LABEL
 
 
-def _confirmation_began(task: Task) -> datetime | None:
-    """When it was first to be confirmed: it may have become final, or a dispute, since. None: never."""
+def _confirmation_started_at(task: Task) -> datetime | None:
+    """When people were first asked to confirm; None if never. The task may be final or disputed by now."""
     events = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
     begun = events.filter(after=TaskState.CONFIRMING).order_by("id").first()
-    if begun is None and task.state == TaskState.CONFIRMING:  # imported so
+    if begun is None and task.state == TaskState.CONFIRMING:  # imported in this state
         return task.created_at
     return begun.at if begun else None
 
 
-def _was_final(task: Task, made_at: datetime) -> bool:
-    """Whether a label of several people was there to be seen, which says what the others answered."""
-    return task.overlap > 1 and FinalLabel.objects.filter(task=task, decided_at__lt=made_at).exists()
+def _was_final(task: Task, labelled_at: datetime) -> bool:
+    """Whether a final label of several people existed, which shows what the others answered."""
+    return task.overlap > 1 and FinalLabel.objects.filter(task=task, decided_at__lt=labelled_at).exists()
 
 
 def _store(
-    assignment: Assignment, row: Schema, answers: Answers, sent: SentLabels, made_at: datetime
+    assignment: Assignment, row: Schema, answers: Answers, sent: SentLabels, labelled_at: datetime
 ) -> Submission:
     is_first = assignment.state != AssignmentState.SUBMITTED
     before = None if is_first else _supersede_live_submission(assignment)
@@ -262,7 +266,7 @@ def _store(
         annotator=assignment.annotator,
         schema=row,
         revision=before.revision + 1 if before else 1,
-        stage=_stage(assignment.task, before, made_at),
+        stage=_stage(assignment.task, before, labelled_at),
         answers=answers,
         note=_clean_note(sent.note),
         active_ms=sent.active_ms,
@@ -271,7 +275,7 @@ def _store(
         served_at=assignment.served_at or assignment.claimed_at,
     )
     submission.save(force_insert=True)
-    delete_draft_and_start_next(assignment, is_first=is_first, now=made_at)
+    delete_draft_and_start_next(assignment, is_first=is_first, now=labelled_at)
     return submission
 
 
@@ -298,7 +302,7 @@ def _finish(assignment: Assignment, submission: Submission) -> None:
 
 @transaction.atomic
 def serve(*, assignment: Assignment) -> Assignment:
-    """The page shows the dialogue: its time begins, where it has not begun. Safe to repeat."""
+    """Start the dialogue's reading time when it is first shown. Safe to repeat."""
     if assignment.served_at is None:
         now = timezone.now()
         Assignment.objects.filter(pk=assignment.pk, served_at=None).update(served_at=now)

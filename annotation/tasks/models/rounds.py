@@ -1,4 +1,4 @@
-"""Batches of a labelling project and their rounds: what is labelled, reviewed, accepted or returned together."""
+"""Batches of a labelling project and their rounds: dialogues that are labelled, reviewed and accepted together."""
 
 from django.conf import settings
 from django.db import models
@@ -37,16 +37,16 @@ class RoundState(models.TextChoices):
 
 ROUND_MOVES = {
     RoundState.OPEN: {RoundState.SEALED},
-    # Somebody found a mistake before a sample was drawn.
+    # Reopened before a sample is drawn, to correct a mistake.
     RoundState.SEALED: {RoundState.OPEN, RoundState.IN_REVIEW},
     RoundState.IN_REVIEW: {RoundState.ACCEPTED, RoundState.RETURNED},
 }
 
 
 class Round(models.Model):
-    """One go of a batch: labelled by `group` (empty: anybody), then judged. After a returned one comes the next.
+    """One pass of a batch: labelled by `group` (empty: anybody), then judged. A returned round is followed by another.
 
-    figures: what the verdict rested on, kept as it was: {"right", "judged", "sample", "share", "classes": […]}.
+    figures: of the verdict, as they were then: {"right", "judged", "sample", "share", "classes": […]}.
     """
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="rounds")

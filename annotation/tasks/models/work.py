@@ -1,4 +1,4 @@
-"""Tasks, who holds them, and how much each person has taken."""
+"""Tasks, assignments, and the workload of each person."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ def between(low: float, high: float) -> list[MinValueValidator | MaxValueValidat
 class ClaimLimits:
     """How many dialogues a person may take; None: no limit.
 
-    max_per_person: of the project. balance: more than the least busy person at work.
+    max_per_person: in the project. balance: more than the least busy person at work.
     """
 
     max_per_person: int | None = None
@@ -29,9 +29,9 @@ class ClaimLimits:
 
 
 class WorkSettings(models.Model):
-    """What the settings of every protocol say about holding tasks.
+    """The settings that every protocol has.
 
-    epoch: goes up when a task may be free behind somebody's cursor (Workload).
+    epoch: increased when a task may be free behind somebody's cursor (Workload).
     """
 
     lease_minutes = models.PositiveIntegerField(
@@ -53,12 +53,12 @@ class WorkSettings(models.Model):
 
     @property
     def claim_limits(self) -> ClaimLimits:
-        """Protocols without such limits leave this as it is."""
+        """None by default; protocols with limits override this."""
         return ClaimLimits()
 
 
 class TaskState(models.TextChoices):
-    """How far a dialogue's labels are. In authoring a task stays open; its dialogue has the state."""
+    """How far a dialogue's labels are. In authoring, tasks stay open; the dialogue has the state."""
 
     OPEN = "open", _("Being labelled")
     CONFIRMING = "confirming", _("Being confirmed")
@@ -71,7 +71,7 @@ TASK_MOVES = {
     TaskState.OPEN: {TaskState.CONFIRMING, TaskState.DISPUTED, TaskState.FINAL},
     TaskState.CONFIRMING: {TaskState.OPEN, TaskState.DISPUTED, TaskState.FINAL},
     TaskState.DISPUTED: {TaskState.OPEN, TaskState.CONFIRMING, TaskState.FINAL},
-    # Somebody revised their labels, or a trainer decides anew.
+    # After a revision, or another decision of a trainer.
     TaskState.FINAL: {TaskState.OPEN, TaskState.CONFIRMING, TaskState.DISPUTED, TaskState.WITHDRAWN},
 }
 
@@ -81,12 +81,12 @@ PRIORITY_STEP = 2**31  # larger than every place
 class Task(models.Model):
     """A dialogue to be annotated by `overlap` different people; in authoring, a dialogue to be written.
 
-    open_slots is how many people may still claim it. It never goes below 0: the database refuses.
-    place: where it stands among tasks of one priority, drawn at random where a project wants a random order; rank is
-    the order in which tasks are given out. group: the annotator group that it is for; empty: anybody.
-    disagreement: share of the compared answers that differ, once all people have answered, each without knowing the
-    others'; None before.
-    round: of the batch that it is judged with. A returned round withdraws its tasks; the next has tasks of its own.
+    open_slots: how many people may still claim it; a constraint keeps it from 0 to `overlap`.
+    place: orders tasks of one priority, at random if the project wants that. rank: the order in which tasks are given
+    out. group: the annotator group that it is for; empty: anybody.
+    disagreement: share of the compared answers that differ between people who did not see each other's; None until all
+    have answered.
+    round: that it is judged in. A returned round withdraws its tasks; the next round has its own.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tasks")
@@ -152,10 +152,10 @@ ASSIGNMENT_MOVES = {
         AssignmentState.EXPIRED,
     },
     AssignmentState.SAVED: {AssignmentState.ACTIVE, AssignmentState.RELEASED, AssignmentState.EXPIRED},
-    # Taken up again: the slot is taken back if it is still open.
+    # Taken up again, if the slot is still open.
     AssignmentState.EXPIRED: {AssignmentState.ACTIVE},
     AssignmentState.RELEASED: {AssignmentState.ACTIVE},
-    # The author takes a finished dialogue back, as long as no expert has seen it.
+    # The author takes a finished dialogue back before an expert has seen it.
     AssignmentState.SUBMITTED: {AssignmentState.ACTIVE},
 }
 
@@ -163,7 +163,7 @@ ASSIGNMENT_MOVES = {
 class Assignment(models.Model):
     """One person's claim on a task, with a lease that is renewed while they work.
 
-    served_at: when the dialogue was first shown to the person. A task that was claimed ahead has None until then.
+    served_at: when the dialogue was first shown to the person; None for a task claimed ahead until it is shown.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="assignments")
@@ -202,12 +202,12 @@ class Assignment(models.Model):
 
 
 class Workload(models.Model):
-    """How much one person has taken of a project, and from where the next task is looked for.
+    """How many tasks one person has taken of a project, and where to look for the next one.
 
-    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group the
-    rank from which to look on; they hold as long as nothing has become free behind them (`epoch` equals the
-    project's). drained_at: when nothing was left for the person; who is drained is nobody's measure for the
-    balance. The row is the lock under which a person claims.
+    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group, the
+    rank from which to look for a task; valid while `epoch` equals the project's, since a task may be free behind them
+    otherwise. drained_at: when nothing was left for the person, whom the balance ignores from then on. A claim locks
+    this row.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="workloads")

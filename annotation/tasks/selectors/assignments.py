@@ -1,4 +1,4 @@
-"""Reading assignments: everybody their own."""
+"""Reading one's own assignments."""
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -13,14 +13,14 @@ def assignment_not_found() -> NotFound:
     return NotFound(_("There is no such dialogue among yours."), _("Open your queue to see what you hold."))
 
 
-# Long texts that holding a task never reads: fetched where somebody does.
+# Long texts that are fetched when they are read.
 DEFERRED_TEXTS = ("project__guidelines_en", "project__guidelines_zh", "project__labelling__schema__content")
 
 
 def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assignment:
-    """The person's own assignment with its dialogue, project, settings and draft; NotFound otherwise.
+    """The person's own assignment with its dialogue, project, settings and draft.
 
-    protocol: NotFound also for work of another protocol, where one is named.
+    protocol: of its project; "" is any. Raises NotFound for other people's assignments and other protocols.
     """
     related = Assignment.objects.select_related(
         "dialogue", "task", "project__authoring", "project__labelling__schema", "draft", "label_draft"
@@ -32,6 +32,6 @@ def assignment_for(user: User, assignment_id: int, protocol: str = "") -> Assign
 
 
 def assignments_of(user: User, project: Project, states: list[str] | None = None) -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(annotator=user, project=project)
-    mine = mine.select_related("dialogue", "project", "draft")
-    return mine.filter(state__in=states) if states else mine
+    own = Assignment.objects.filter(annotator=user, project=project)
+    own = own.select_related("dialogue", "project", "draft")
+    return own.filter(state__in=states) if states else own

@@ -1,4 +1,4 @@
-"""A person's queue: what is open and how far the day is."""
+"""A person's queue: open assignments and today's count."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +28,7 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Of a project: planned dialogues, those nobody has, those in work, those finished."""
+    """Dialogues of a project. open: can be claimed; held: in work."""
 
     planned: int
     open: int
@@ -42,7 +42,7 @@ def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 
 def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
-    """In work or saved, and expired work that has words or answers in it: nothing written is out of reach."""
+    """In work or saved, and expired work with text or answers in it, so that nothing written is lost; at most SHOWN."""
     begun = Q(dialogue__utterance_count__gt=0)
     if project.protocol == Protocol.LABELLING:
         begun = Q(label_draft__isnull=False)
@@ -55,7 +55,7 @@ def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
 def today_of(user: User, project: Project, now: datetime | None = None) -> Today:
     midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
     if project.protocol == Protocol.LABELLING:
-        # By its time, which is in an index: the assignments of this person would all be read.
+        # An index has the time of submissions; of assignments, all of the person's would be read.
         sent = user.submissions.filter(project=project, stored_at__gte=midnight, revision=1).count()
         return Today(sent, work_settings(project).daily_goal)
     finished = Assignment.objects.filter(

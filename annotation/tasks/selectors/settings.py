@@ -1,4 +1,4 @@
-"""A project's settings for work, whatever its protocol."""
+"""The settings that every protocol has."""
 
 from typing import cast
 
@@ -7,6 +7,6 @@ from projects.models import Project, Protocol
 
 
 def work_settings(project: Project) -> WorkSettings:
-    """The settings that say how long tasks are held and so on; no query if they were fetched with the project."""
+    """The settings of the project's protocol; no query if they were fetched with the project."""
     settings = project.labelling if project.protocol == Protocol.LABELLING else project.authoring
     return cast(WorkSettings, settings)

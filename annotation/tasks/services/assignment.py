@@ -1,6 +1,6 @@
-"""Who works on what: holding, giving back, taking up again. Giving out is `claiming`'s.
+"""Assignments after the claim: leases, saving, releasing, taking up again. `claiming` creates them.
 
-A task's `open_slots` is changed only there and here, together with the assignment that takes or gives the slot.
+Only these two modules change a task's `open_slots`, together with the assignment that takes or frees the slot.
 """
 
 import logging
@@ -40,17 +40,17 @@ REAP_AT_ONCE = 500
 
 
 def lease_end(settings: WorkSettings) -> datetime:
-    """When what is taken now becomes free again."""
+    """When an assignment that is taken or renewed now expires."""
     return timezone.now() + timedelta(minutes=settings.lease_minutes)
 
 
 def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
-    """The annotator's own row, locked until the end of the caller's transaction; NotFound for anybody else's.
+    """The annotator's own assignment, locked until the end of the caller's transaction.
 
-    protocol: NotFound also for work of another protocol, where one is named.
+    protocol: of its project; "" is any. Raises NotFound for other people's assignments and other protocols.
     """
     related = ["project__labelling__schema"]
-    if protocol != Protocol.LABELLING:  # there the dialogue is only read, and not here
+    if protocol != Protocol.LABELLING:  # labelling changes no dialogue
         related += ["dialogue", "project__authoring"]
     locked = Assignment.objects.select_for_update(of=("self",), no_key=True)
     locked = locked.select_related(*related).defer(*DEFERRED_TEXTS)
@@ -62,9 +62,10 @@ def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") 
 
 
 def ensure_held(assignment: Assignment) -> None:
-    """Make sure that a locked assignment may be written to, and renew its lease.
+    """Make sure that the annotator holds a locked assignment, and renew its lease.
 
-    Saved work is taken up; expired work too, if its slot is still open. Raises Refusal: lease_gone, not_writable.
+    Takes up saved work, and expired work if its slot is still open. Raises NotAllowed, or Refusal: lease_gone,
+    not_writable.
     """
     settings = work_settings(assignment.project)
     check_still_annotates(assignment)
@@ -82,7 +83,10 @@ def ensure_held(assignment: Assignment) -> None:
 
 
 def check_still_annotates(assignment: Assignment, roles: Iterable[str] | None = None) -> None:
-    """roles: the annotator's in the project, where the caller knows them."""
+    """Raise NotAllowed if the annotator lost the role or the project is archived.
+
+    roles: the annotator's in the project, if the caller has fetched them.
+    """
     if not _may_annotate(assignment.annotator, assignment.project, roles):
         raise NotAllowed(
             _("You are no longer an annotator of this project, or the project was archived."),
@@ -116,14 +120,14 @@ def _take_up(assignment: Assignment, settings: WorkSettings) -> None:
 
 
 def _group_of(assignment: Assignment) -> str:
-    mine = Membership.objects.filter(project=assignment.project_id, user=assignment.annotator_id)
-    return mine.values_list("group", flat=True).first() or ""
+    membership = Membership.objects.filter(project=assignment.project_id, user=assignment.annotator_id)
+    return membership.values_list("group", flat=True).first() or ""
 
 
 def _take_slot_back(assignment: Assignment) -> None:
     open_task = Task.objects.filter(pk=assignment.task_id, open_slots__gt=0)
     if assignment.project.protocol == Protocol.LABELLING:
-        # Its batch may have been given to another group since.
+        # Its batch may belong to another group by now.
         open_task = open_task.filter(group__in=["", _group_of(assignment)])
     if not open_task.update(open_slots=F("open_slots") - 1):
         raise Refusal(
@@ -133,12 +137,12 @@ def _take_slot_back(assignment: Assignment) -> None:
             _("Your text is kept here and in your queue. Take a new dialogue to go on."),
             details={"lease_until": assignment.lease_until.isoformat()},
         )
-    _count(assignment, 1)
+    _change_workload(assignment, 1)
 
 
 @transaction.atomic
 def renew_lease(*, annotator: User, assignment_id: int) -> Assignment:
-    """Called by the page every few minutes while the person is active."""
+    """Renew the lease; the page asks for it every few minutes while the person is active."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     ensure_held(assignment)
     return assignment
@@ -158,7 +162,7 @@ def resume(*, annotator: User, assignment_id: int) -> Assignment:
 
 @transaction.atomic
 def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
-    """Keep the dialogue for the person for some days (AuthoringSettings.saved_days). Safe to repeat."""
+    """Keep the dialogue for the person for `WorkSettings.saved_days` days. Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state != AssignmentState.SAVED:
         ensure_held(assignment)
@@ -171,7 +175,7 @@ def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
 
 @transaction.atomic
 def release(*, annotator: User, assignment_id: int, reason: str = "") -> Assignment:
-    """Give the task back with a reason; what was written is kept but leaves the data. Safe to repeat."""
+    """Give the task back with a reason; its text is kept, but not exported. Safe to repeat."""
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state in HELD:
         _give_back(assignment, AssignmentState.RELEASED, actor=annotator, reason=reason)
@@ -183,25 +187,27 @@ def release(*, annotator: User, assignment_id: int, reason: str = "") -> Assignm
 
 
 def reap_expired_leases() -> int:
-    """Give back what nobody has renewed. Returns how many; called again and again by the scheduler.
+    """Expire up to REAP_AT_ONCE assignments whose lease is over; the scheduler calls this. Returns how many.
 
-    Each in a transaction of its own, which holds one task and one workload at a time, as everybody else does; one that
-    cannot be given back is logged and leaves the others alone.
+    Each has its own transaction, so that it locks one task and one workload at a time, as every request does. A failure
+    is logged and does not stop the others.
     """
     over = Assignment.objects.filter(state__in=HELD, lease_until__lt=timezone.now())
-    expired = list(over.order_by("lease_until").values_list("pk", flat=True)[:REAP_AT_ONCE])
-    reaped = 0
-    for assignment_id in expired:
-        try:
-            reaped += _reap(assignment_id)
-        except Exception:
-            logger.exception("assignment not given back", extra={"assignment": assignment_id})
-    return reaped
+    ids = list(over.order_by("lease_until").values_list("pk", flat=True)[:REAP_AT_ONCE])
+    return sum(map(_expire_and_log, ids))
+
+
+def _expire_and_log(assignment_id: int) -> bool:
+    try:
+        return _expire(assignment_id)
+    except Exception:
+        logger.exception("assignment not given back", extra={"assignment": assignment_id})
+        return False
 
 
 @transaction.atomic
-def _reap(assignment_id: int) -> bool:
-    """False where it was renewed or given back meanwhile, or somebody is at it."""
+def _expire(assignment_id: int) -> bool:
+    """False if it was renewed or given back meanwhile, or is locked by another request."""
     over = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())
     assignment = over.select_related("dialogue", "project__labelling").first()
@@ -213,32 +219,32 @@ def _reap(assignment_id: int) -> bool:
 def _give_back(assignment: Assignment, state: AssignmentState, *, actor: User | None, reason: str) -> None:
     _move(assignment, state, actor=actor, reason=reason)
     Task.objects.filter(pk=assignment.task_id).update(open_slots=F("open_slots") + 1)
-    _count(assignment, -1)
+    _change_workload(assignment, -1)
     _move_dialogue(assignment, DialogueState.ABANDONED)
     reset_claim_cursors(assignment.project)
 
 
 def reset_claim_cursors(project: Project) -> None:
-    """Something may be free behind people's cursors: the next claims look from the start."""
-    settings = type(work_settings(project))._default_manager
-    settings.filter(pk=project.pk).update(epoch=F("epoch") + 1)
+    """Let the next claims look for tasks from the start: a task may be free behind somebody's cursor."""
+    all_settings = type(work_settings(project))._default_manager
+    all_settings.filter(pk=project.pk).update(epoch=F("epoch") + 1)
 
 
 def subtract_withdrawn(row: Round) -> None:
-    """Nobody has taken the dialogues of a round that was withdrawn any more. Three queries."""
+    """Subtract the dialogues of a withdrawn round from the workloads of their annotators. Three queries."""
     sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
     counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))
     if counts:
-        theirs = Case(*(When(annotator=one, then=Value(n)) for one, n in counts.items()))
+        withdrawn = Case(*(When(annotator=annotator, then=Value(n)) for annotator, n in counts.items()))
         workloads = Workload.objects.filter(project=row.project_id, annotator__in=counts)
-        # In one order: two rounds that are returned at once may be the same people's work.
+        # Always in the same order: two rounds that are returned at once may have annotators in common.
         list(workloads.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-        workloads.update(taken=Greatest(F("taken") - theirs, 0))
+        workloads.update(taken=Greatest(F("taken") - withdrawn, 0))
 
 
-def _count(assignment: Assignment, change: int) -> None:
-    mine = Workload.objects.filter(project=assignment.project_id, annotator=assignment.annotator_id)
-    mine.update(taken=Greatest(F("taken") + change, 0))
+def _change_workload(assignment: Assignment, change: int) -> None:
+    workload = Workload.objects.filter(project=assignment.project_id, annotator=assignment.annotator_id)
+    workload.update(taken=Greatest(F("taken") + change, 0))
 
 
 def _move(
@@ -256,7 +262,7 @@ def _move(
 
 
 def _move_dialogue(assignment: Assignment, to: DialogueState) -> None:
-    """In authoring the dialogue is the work; in labelling it stays what it was."""
+    """In authoring the dialogue changes state with its assignment; labelling changes no dialogue."""
     if assignment.project.protocol != Protocol.AUTHORING:
         return
     move(

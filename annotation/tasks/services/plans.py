@@ -1,4 +1,4 @@
-"""Plans: tasks that are made once, however often the plan is sent."""
+"""Plans: requests that make tasks, once however often they are sent."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from common.idempotency import check_repeat
 from projects.models import Event, Project
 
 PLAN = "annotation.plan"
-BATCH = 5_000
+BATCH = 5_000  # tasks per INSERT
 
 
 def is_planned(plan_id: UUID, project: Project, **sent: Any) -> bool:
@@ -19,5 +19,6 @@ def is_planned(plan_id: UUID, project: Project, **sent: Any) -> bool:
     event = Event.objects.filter(subject_type=PLAN, subject_id=str(plan_id)).first()
     if event is None:
         return False
-    check_repeat({**event.data, "project": event.project_id}, project=project.pk, **sent)
+    # Early events lack some of the keys.
+    check_repeat({**sent, **event.data, "project": event.project_id}, project=project.pk, **sent)
     return True

@@ -1,4 +1,4 @@
-"""Reasons as people type them: what is stored of one, and when one is refused."""
+"""Reasons that people type for what they do."""
 
 from django.utils.translation import gettext as _
 
@@ -8,11 +8,11 @@ MAX_REASON = 5000
 
 
 def clean_reason(text: str, *, most: int = MAX_REASON, field: str = "reason") -> str:
-    """As it is stored, empty where nothing was written. Raises Invalid where it is too long: nothing of it is cut off.
+    """The reason as it is stored; "" if it is blank. Raises Invalid if it has more than `most` characters.
 
-    PostgreSQL refuses NUL, and a browser that counts the end of a line as one character sends two.
+    Removes NUL, which PostgreSQL refuses. Browsers count a line break as one character, but send two.
     """
-    words = text.replace("\0", "").replace("\r\n", "\n").strip()
-    if len(words) > most:
+    cleaned = text.replace("\0", "").replace("\r\n", "\n").strip()
+    if len(cleaned) > most:
         raise Invalid(_("A reason has at most %(n)d characters.") % {"n": most}, field=field)
-    return words
+    return cleaned

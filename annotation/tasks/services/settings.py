@@ -1,4 +1,4 @@
-"""Changing settings: what every kind of settings has in common."""
+"""Changing the settings of any protocol."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -21,27 +21,30 @@ def change_settings(
     project: Project,
     actor: User | None,
 ) -> None:
-    """Check and store what differs, with an event; nothing where nothing does."""
-    before = {name: _plain(getattr(settings, name)) for name in changes}
-    changed = [name for name in changes if _plain(changes[name]) != before[name]]
+    """Store the changes that differ from the present values, and write an event of this kind if there are any.
+
+    Raises Invalid with the field that is wrong.
+    """
+    before = {name: _json_value(getattr(settings, name)) for name in changes}
+    changed = [name for name in changes if _json_value(changes[name]) != before[name]]
     if not changed:
         return
     for name in changed:
         setattr(settings, name, changes[name])
-    _check(settings)
+    _validate(settings)
     settings.save(update_fields=changed)
-    after = {name: _plain(getattr(settings, name)) for name in changed}
+    after = {name: _json_value(getattr(settings, name)) for name in changed}
     data = {"before": {name: before[name] for name in changed}, "after": after}
     record(settings, kind=kind, project=project, actor=actor, data=data)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value.normalize())
     return value.slug if isinstance(value, Generator) else value
 
 
-def _check(settings: models.Model) -> None:
+def _validate(settings: models.Model) -> None:
     try:
         settings.full_clean(exclude=["project"])
     except ValidationError as error:
