@@ -1,4 +1,4 @@
-"""Claiming, holding, giving back."""
+"""Claiming, renewing, saving and giving back."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -49,6 +49,15 @@ def test_a_claim_sent_twice_is_one_claim(planned: Project, ann: User) -> None:
     assert Assignment.objects.count() == 1
 
 
+def test_a_claim_id_of_bob_is_refused(planned: Project, ann: User, bob: User) -> None:
+    claim_id = uuid4()
+    claim_next_task(annotator=bob, project=planned, claim_id=claim_id)
+    with pytest.raises(Refusal) as refused:
+        claim_next_task(annotator=ann, project=planned, claim_id=claim_id)
+    assert refused.value.code == "id_in_use"
+    assert Assignment.objects.count() == 1
+
+
 def test_smaller_priority_comes_first(planned: Project, ann: User, mara: User) -> None:
     plan_dialogues(project=planned, actor=mara, count=1, plan_id=uuid4(), priority=-1)
     assignment = claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
@@ -60,8 +69,8 @@ def test_a_smaller_priority_planned_later_comes_next(
 ) -> None:
     assert anns_assignment.task.priority == 0
     plan_dialogues(project=planned, actor=mara, count=1, plan_id=uuid4(), priority=-1)
-    as_now = Project.objects.get(pk=planned.pk)
-    assert claim_next_task(annotator=ann, project=as_now, claim_id=uuid4()).task.priority == -1
+    reloaded = Project.objects.get(pk=planned.pk)
+    assert claim_next_task(annotator=ann, project=reloaded, claim_id=uuid4()).task.priority == -1
 
 
 def test_nobody_holds_more_than_the_limit(planned: Project, ann: User) -> None:
@@ -73,7 +82,7 @@ def test_nobody_holds_more_than_the_limit(planned: Project, ann: User) -> None:
     assert (refused.value.code, refused.value.details) == ("too_many_open", {"open": 1})
 
 
-def test_bob_is_told_until_when_ann_holds_the_last_task(
+def test_bob_learns_when_anns_lease_on_the_last_task_ends(
     project: Project, ann: User, bob: User, mara: User
 ) -> None:
     plan_dialogues(project=project, actor=mara, count=1, plan_id=uuid4())
@@ -105,7 +114,7 @@ def test_the_database_refuses_over_assignment(anns_assignment: Assignment) -> No
         Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=-1)
 
 
-def test_a_lease_that_ends_frees_the_task_and_names_why(anns_assignment: Assignment) -> None:
+def test_a_lease_that_ends_frees_the_task_and_records_why(anns_assignment: Assignment) -> None:
     expire(anns_assignment)
     assert anns_assignment.state == AssignmentState.EXPIRED
     assert Task.objects.get(pk=anns_assignment.task_id).open_slots == 1
@@ -127,12 +136,12 @@ def test_expired_work_is_taken_up_again_while_its_slot_is_open(
     assert Task.objects.get(pk=taken.task_id).open_slots == 0
 
 
-def test_late_words_are_taken_when_nobody_has_taken_over(anns_assignment: Assignment, writes: Writes) -> None:
+def test_a_late_turn_is_stored_if_nobody_has_taken_over(anns_assignment: Assignment, writes: Writes) -> None:
     expire(anns_assignment)
     assert writes(anns_assignment, "Still there?", 0).assignment.state == AssignmentState.ACTIVE
 
 
-def test_late_words_are_refused_when_bob_has_taken_over(
+def test_a_late_turn_is_refused_if_bob_has_taken_over(
     anns_assignment: Assignment, bob: User, writes: Writes, project: Project
 ) -> None:
     Task.objects.exclude(pk=anns_assignment.task_id).delete()
@@ -159,7 +168,7 @@ def test_giving_back_frees_the_slot_once(anns_assignment: Assignment, ann: User)
     assert Event.objects.get(subject_type="annotation.assignment", after="released").reason == "no idea"
 
 
-def test_what_ann_gave_back_she_is_not_sent_again(
+def test_ann_does_not_get_a_dialogue_again_that_she_gave_back(
     anns_assignment: Assignment, ann: User, planned: Project
 ) -> None:
     release(annotator=ann, assignment_id=anns_assignment.pk)
@@ -173,8 +182,8 @@ def test_claiming_costs_the_same_queries_at_every_size(
     project: Project, ann: User, mara: User, size: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     plan_dialogues(project=project, actor=mara, count=size, plan_id=uuid4())
-    Workload.objects.create(project=project, annotator=ann)  # made at a person's first claim
-    with django_assert_num_queries(7):  # of which two are the savepoint
+    Workload.objects.create(project=project, annotator=ann)  # otherwise created by the first claim
+    with django_assert_num_queries(7):  # two of them for the savepoint
         claim_next_task(annotator=ann, project=project, claim_id=uuid4())
 
 
@@ -185,7 +194,7 @@ def test_planning_twice_with_one_id_plans_once(project: Project, mara: User) -> 
     assert Task.objects.count() == 5
 
 
-def test_who_was_removed_writes_no_more(
+def test_ann_cannot_write_after_she_was_removed(
     anns_assignment: Assignment, ann: User, writes: Writes, project: Project
 ) -> None:
     Membership.objects.filter(user=ann, project=project).delete()
@@ -199,7 +208,7 @@ def test_who_was_removed_writes_no_more(
         resume(annotator=ann, assignment_id=anns_assignment.pk)
 
 
-def test_nothing_is_written_into_an_archived_project(
+def test_nobody_writes_in_an_archived_project(
     anns_assignment: Assignment, writes: Writes, project: Project
 ) -> None:
     Project.objects.filter(pk=project.pk).update(archived_at=timezone.now())
@@ -207,7 +216,7 @@ def test_nothing_is_written_into_an_archived_project(
         writes(anns_assignment, "too late", 0)
 
 
-def test_an_archived_project_gives_no_work(planned: Project, joins: Callable[..., User]) -> None:
+def test_nobody_claims_in_an_archived_project(planned: Project, joins: Callable[..., User]) -> None:
     ann = joins("ann", planned, Role.ANNOTATOR)
     planned.archived_at = timezone.now()
     planned.save()
