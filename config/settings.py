@@ -340,7 +340,7 @@ SPECTACULAR_SETTINGS = {
         "Split": "dialogues.models.Split",
         "Action": "dialogues.models.Action",
         "ImportFormat": "dialogues.serializers.FORMAT_NAMES",
-        "ExportFormat": "preference.data.models.exports.Shape",
+        "ExportFormat": "preference.data.models.exports.FormatName",
         "DialogueLanguage": "projects.models.DialogueLanguage",
         "InterfaceLanguage": "config.settings.LANGUAGES",
         "Role": "projects.models.Role",
