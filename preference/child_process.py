@@ -1,4 +1,7 @@
-"""A process that computes for long, and the job that follows it."""
+"""Long computations in a child process, followed by a job.
+
+A crash, an out-of-memory kill or a cancel never takes the worker along, and the worker itself loads no torch.
+"""
 
 import contextlib
 import fcntl
@@ -25,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "training"  # of the Celery workers that follow such processes
 LOOK_EVERY = 0.5  # seconds
-NICENESS = 10  # people who wait for candidates come first
-# Seconds until a process whose worker was killed must have stopped itself; then it is killed.
+NICENESS = 10  # serving candidates comes first
+# A process whose worker was killed has this many seconds to stop itself before it is killed.
 ORPHAN_SECONDS = 60.0
-TAIL = 256 * 1024  # bytes that are kept of a log
+TAIL = 256 * 1024  # bytes of a log that are kept
 SECRETS = ("DATABASE_URL", "REDIS_URL")
 SECRET_ENDS = ("_KEY", "_SECRET", "_TOKEN", "_PASSWORD")
 SERVER_KEYS = "LAPIDARY_KEY_"  # what keys of model servers begin with (generation.generators.KEY_VARIABLE)
@@ -40,7 +43,7 @@ KILLED = (-9, 137)
 def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
     """`python -m module` with its output appended to a log in `folder`, which exists.
 
-    It speaks the language that is active here: that of the person who started the job.
+    Its messages are in the language that is active here: that of the person who started the job.
     """
     environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
     environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -48,7 +51,7 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
     if settings.TRAINING_THREADS:
         environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
     with (folder / log).open("ab") as out:
-        # A session of its own: neither Ctrl-C nor the end of the worker reaches it but through us.
+        # Its own session: Ctrl-C and the end of the worker reach it only through this module.
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=settings.BASE_DIR,
@@ -58,7 +61,7 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
             stderr=out,
             start_new_session=True,
         )
-    # A full disk is the process's to tell: an error here would leave it without anybody who follows it.
+    # The process reports a full disk itself; an error here would leave it without a follower.
     with contextlib.suppress(OSError):
         (folder / PID_FILE).write_text(str(process.pid))
     with contextlib.suppress(psutil.Error):  # it may have ended by now
@@ -77,10 +80,10 @@ def follow(
     done: Callable[[], int] = lambda: 0,
     seconds: float | None = None,
 ) -> int:
-    """Wait for the process and report `done()` of it; returns its exit status, negative for a signal.
+    """Wait for the process, reporting `done()`; returns its exit status, negative for a signal.
 
-    When the job is to stop, it is asked to, killed after `seconds` (TRAINING_STOP_SECONDS), and what asked is raised:
-    JobCancelled, JobInterrupted or JobLost. It never outlives this call.
+    When the job is to stop, the process gets SIGTERM, after `seconds` (default TRAINING_STOP_SECONDS) SIGKILL; then
+    JobCancelled, JobInterrupted or JobLost is raised. The process never outlives this call.
     """
     patience = settings.TRAINING_STOP_SECONDS if seconds is None else seconds
     asked: Exception | None = None
@@ -102,7 +105,7 @@ def follow(
 
 
 def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
-    """What asks the job to stop, if anything does. A database that restarts stops nothing."""
+    """The exception that asks the job to stop, if there is one. A restarting database stops nothing."""
     try:
         progress.report(done())
         progress.stop_if_worker_ends()
@@ -115,7 +118,7 @@ def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
 
 
 def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
-    """After Ctrl-C, or an error of ours."""
+    """Stop the process after Ctrl-C or an error."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -127,10 +130,10 @@ def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
 
 
 def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
-    """Return when no process of an earlier attempt writes into the folder any more.
+    """Return when no process of an earlier attempt writes into the folder.
 
-    Such a process notices within seconds that its worker was killed, and stops after a checkpoint; one that does not is
-    killed. Raises Refusal still_running for one on another machine.
+    Such a process notices within seconds that its worker was killed, and stops after a checkpoint; otherwise it is
+    killed. Raises Refusal still_running if it runs on another machine.
     """
     kill_at = time.monotonic() + ORPHAN_SECONDS
     give_up_at = kill_at + ORPHAN_SECONDS + 5
@@ -159,7 +162,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def kill_orphan(folder: Path) -> None:
-    """Kill what start() began in this folder, if it lives still and its number is not somebody else's by now."""
+    """Kill the process that start() began in this folder, unless it has ended and its pid was reused."""
     try:
         process = psutil.Process(int((folder / PID_FILE).read_text()))
         if any(str(folder) in word for word in process.cmdline()):
@@ -170,19 +173,19 @@ def kill_orphan(folder: Path) -> None:
 
 
 def keep_tail(path: Path) -> None:
-    """Shorten a log to its last TAIL bytes, from the beginning of a line."""
+    """Shorten a log to its last TAIL bytes, starting at a line."""
     if path.is_file() and path.stat().st_size > TAIL:
         with path.open("rb") as file:
             file.seek(-TAIL, os.SEEK_END)
             path.write_bytes(file.read().partition(b"\n")[2])
 
 
-def last_words(path: Path) -> str:
-    """The last line of a log that says something."""
+def last_line(path: Path) -> str:
+    """The last line of a log that is not blank."""
     return next(reversed(lines_of(path)), "")[:500]
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a log that say something."""
+    """The lines of a log that are not blank."""
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     return [line.strip() for line in text.splitlines() if line.strip()]

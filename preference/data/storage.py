@@ -1,4 +1,4 @@
-"""Where exported files and frozen data sets lie. Web and workers must share that folder."""
+"""Where exported files and snapshots are stored. Web servers and workers must share that folder."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ def exports_root() -> Path:
 
 
 def folder_of(export_id: UUID) -> Path:
-    """One folder an export: the file, its manifest, and what a killed worker left of an earlier attempt."""
+    """One folder per export: the file, its manifest, and leftovers of a killed worker."""
     return exports_root() / str(export_id)
 
 
@@ -21,7 +21,7 @@ def snapshots_root() -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Also a read-only one; nothing where there is none."""
+    """Also if it is read-only; does nothing if it does not exist."""
     if folder.is_dir():
         folder.chmod(0o755)
     shutil.rmtree(folder, ignore_errors=True)

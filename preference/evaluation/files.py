@@ -1,4 +1,4 @@
-"""Where the files of evaluations are."""
+"""Where evaluations write."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ from preference.registry.files import models_root
 
 
 def folder_of_evaluation(evaluation: Evaluation) -> Path:
-    """What its process writes while it runs; the report is kept in the row."""
+    """Working folder of the evaluator; the report is stored in the row."""
     return models_root() / "evaluations" / str(evaluation.pk)

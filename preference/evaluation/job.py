@@ -1,4 +1,4 @@
-"""An evaluation as a job: start the evaluator, keep its report."""
+"""An evaluation as a job: start the evaluator, store its report."""
 
 import shutil
 from pathlib import Path
@@ -18,11 +18,11 @@ from preference.registry.files import folder_of_model, read_json
 EVALUATOR = "preference.training.joint.evaluation"
 HEAD = "preference_head.safetensors"
 LOG, REPORT = "evaluation.log", "report.json"
-STOP_SECONDS = 5.0  # it has nothing to save
+STOP_SECONDS = 5.0  # nothing to save
 
 
 def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Run the evaluator and store its report; running again after a kill begins anew."""
+    """Run the evaluator and store its report; running it again after a kill starts over."""
     row = Evaluation.objects.select_related("snapshot", "model").get(job=job)
     folder = folder_of_evaluation(row)
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def arguments_of(row: Evaluation, folder: Path) -> list[str]:
-    """Of the evaluator's command line. A base model that has no head is ranked with an untrained one."""
+    """Arguments of the evaluator. A base model without a preference head gets an untrained one."""
     model = str(folder_of_model(row.model)) if row.model else row.base
     made = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
     made += ["--output", str(folder / REPORT)]
@@ -48,7 +48,7 @@ def arguments_of(row: Evaluation, folder: Path) -> list[str]:
 
 
 def failure(folder: Path, status: int) -> Refusal:
-    """The evaluator's last two lines are cause and remedy, where it knew them."""
+    """From the last two lines of the evaluator's log: cause and remedy."""
     if status in child_process.KILLED:
         return Refusal(
             "killed",

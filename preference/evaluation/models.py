@@ -15,8 +15,8 @@ from projects.models import Project
 class Evaluation(models.Model):
     """How well a model ranks people's replies among its candidates, on one split of one snapshot.
 
-    id is that of its job. model: None for a base model that nobody registered, which `base` then names. report: as
-    preference.training.joint.evaluation writes it; empty until it is there.
+    id: the same as its job's. model: None for an unregistered base model, which `base` names. report: of
+    preference.training.joint.evaluation; empty until it is done.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

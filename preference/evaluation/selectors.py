@@ -37,7 +37,7 @@ def evaluation_for(user: User, evaluation_id: UUID) -> Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Models that were evaluated on the same data: the newest report of each, the newest model first."""
+    """Models evaluated on the same data: the newest report of each, the newest first."""
 
     snapshot: Snapshot
     split: str
@@ -45,8 +45,7 @@ class Comparison:
 
 
 def comparisons_of(project: Project) -> list[Comparison]:
-    """What can be compared fairly, by snapshot and split, the newest snapshot first; of the newest MOST_COMPARED
-    evaluations. One query."""
+    """The newest MOST_COMPARED evaluations, grouped by the data they share; the newest snapshot first. One query."""
     done = evaluations_of(project).filter(job__state=JobState.DONE)[:MOST_COMPARED]
     groups: dict[tuple[UUID, str], dict[str, Evaluation]] = defaultdict(dict)
     for row in done:

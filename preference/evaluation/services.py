@@ -1,4 +1,4 @@
-"""Having models evaluated. What an evaluation does is in preference.runs."""
+"""Starting evaluations of models; `evaluation.job` carries them out."""
 
 from uuid import UUID
 
@@ -109,9 +109,9 @@ def _stored(
 def evaluate_trained(
     *, model: RegisteredModel, ids: tuple[UUID, UUID], enqueue: bool = True
 ) -> list[Evaluation]:
-    """Evaluate a new model on what its snapshot holds out, and what it began from where that was never done.
+    """Evaluate a new model on its snapshot's held-out split, and its starting point unless that was done before.
 
-    ids: of the two evaluations. Safe to repeat. None where nothing was held out.
+    ids: of the two evaluations. Safe to repeat. Returns [] if nothing was held out.
     """
     split, snapshot, actor = held_out(model.snapshot), model.snapshot, model.created_by
     if not split:

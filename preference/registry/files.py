@@ -1,4 +1,4 @@
-"""Where trainings write and trained models lie. Web servers, workers and the machine that trains share that folder."""
+"""Where trained models are stored. Web servers, workers and the training machine share that folder."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def models_root() -> Path:
 
 
 def folder_of_model(model: RegisteredModel) -> Path:
-    """Raises Refusal files_gone where a file is missing, of another size, or not below MODELS_ROOT."""
+    """The folder of a model. Raises Refusal files_gone if a file is missing, resized, or outside MODELS_ROOT."""
     root = models_root().resolve()
     folder = (root / model.folder).resolve()
     wrong = [name for name, size in model.files.items() if not _is_there(folder / name, size)]
@@ -47,7 +47,7 @@ def files_in(folder: Path) -> dict[str, int]:
 
 
 def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
-    """Over the names, sizes and contents of all files. beat is called between blocks: a large model takes minutes."""
+    """Over names, sizes and contents of all files. beat: called between blocks, because a large model takes minutes."""
     digest = hashlib.sha256()
     for name, size in files_in(folder).items():
         digest.update(f"{name}:{size};".encode())
@@ -59,7 +59,7 @@ def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Empty where there is none yet, or half of one."""
+    """The object in a JSON file; {} if the file is missing or incomplete."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

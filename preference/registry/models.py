@@ -13,13 +13,13 @@ from projects.models import Project
 
 
 class RegisteredModel(models.Model):
-    """A trained model and where it came from.
+    """A trained model and its origin.
 
-    parent: the registered model that training began from; None: `base`, a folder or hub id that nobody registered.
+    parent: the registered model that training started from, None: `base`, an unregistered folder or hub id.
     config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last step.
-    folder: below MODELS_ROOT; empty once its files were removed. files: bytes by name; sha256: over all of them.
-    version: as candidates name it. fault, remedy: why it could not be loaded when it was registered; mostly empty.
-    generator: under which projects use it; it stays when its files are removed, as candidates and promotions name it.
+    folder: relative to MODELS_ROOT; empty after removal. files: bytes by name. sha256: over all files.
+    version: recorded with its candidates. fault, remedy: why it could not be loaded at registration; usually empty.
+    generator: serves it to projects; kept after removal, because candidates and promotions refer to it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="registered_models")
@@ -58,9 +58,9 @@ class RegisteredModel(models.Model):
 
 
 class Promotion(models.Model):
-    """A project's model was changed: from which to which, by whom, why. None: the server's own model.
+    """A change of a project's model. before, after: None is the server's own model.
 
-    id: the client's. undoes: the promotion that this one takes back.
+    id: from the client. undoes: the promotion that this one rolls back.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

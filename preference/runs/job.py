@@ -1,4 +1,4 @@
-"""A training as a job: start the trainer, follow it, register what came of it."""
+"""A training as a job: start the trainer, follow it, register the model."""
 
 import json
 import os
@@ -34,9 +34,9 @@ LOCK = ".lock"  # the trainer's own; the system frees it with the process
 
 
 def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Train, or go on from the last checkpoint; then register the model and have it evaluated.
+    """Train, or continue from the last checkpoint; then register the model and start its evaluation.
 
-    Running again after a kill finds what is there: a checkpoint, a finished model, a registered one.
+    Running it again after a kill continues from a checkpoint, a finished model, or a registered one.
     """
     run = TrainingRun.objects.select_related("snapshot", "project", "parent", "created_by").get(job=job)
     folder = folder_of_run(run)
@@ -46,21 +46,21 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
     child_process.wait_for_orphan(folder, progress, LOCK)
     if not (folder / MODEL).is_dir():
         _train(run, folder, job, progress)
-    model = register_model(run=run, trained=_trained(folder, job, progress))
+    model = register_model(run=run, trained=_training_result(folder, job, progress))
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
     return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
 
 
 def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None:
-    """Raises Refusal with the trainer's cause and remedy where no model comes of it."""
-    (folder / "state.json").unlink(missing_ok=True)  # that of an earlier attempt
+    """Run the trainer. Raises Refusal with its cause and remedy if it ends without a model."""
+    (folder / "state.json").unlink(missing_ok=True)  # of an earlier attempt
     process = child_process.start(TRAINER, arguments_of(run, folder), folder, LOG)
     watch = TrainerWatch(run, job, folder)
     try:
         status = child_process.follow(process, progress, watch.step)
     finally:
-        job.done = watch.step()  # also what came after the last look
+        job.done = watch.step()  # including steps since the last read
         watch.store()
         child_process.keep_tail(folder / LOG)
     if status or not (folder / MODEL).is_dir():
@@ -68,7 +68,7 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
 
 
 def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
-    """Of the trainer's command line. It always resumes: from the beginning where there is no checkpoint yet."""
+    """Arguments of the trainer. It always gets --resume, which starts from the beginning if there is no checkpoint."""
     model = str(folder_of_model(run.parent)) if run.parent else run.base
     made = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
     made += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
@@ -83,7 +83,7 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
 
 @dataclass(slots=True)
 class TrainerWatch:
-    """Brings what the trainer tells into the database: steps into the job, the newest losses into the run."""
+    """Copies the trainer's reports to the database: steps to the job, the newest losses to the run."""
 
     run: TrainingRun
     job: Job
@@ -95,7 +95,7 @@ class TrainerWatch:
         self.tail = ProgressTail(self.folder / CURVE)
 
     def step(self) -> int:
-        line = self.tail.look()
+        line = self.tail.read()
         self.job.total = line.get("steps", self.job.total)
         if time.monotonic() - self.stored > STORE_EVERY:
             self.store()
@@ -107,7 +107,7 @@ class TrainerWatch:
         told = read_json(self.folder / "state.json").get("message", "")
         notes = [*([told] if told else []), *layout.get("notes", [])]
         TrainingRun.objects.filter(pk=self.run.pk).update(
-            latest=self.tail.look() or self.run.latest,
+            latest=self.tail.read() or self.run.latest,
             layout=layout.get("name", ""),
             message="\n".join(notes),
         )
@@ -131,24 +131,24 @@ def failure(folder: Path, status: int) -> Refusal:
             _("Go on with it; it begins at its last checkpoint."),
         )
     said = _("The training ended with status %(status)d: %(words)s")
-    words = child_process.last_words(folder / LOG) or _("it said nothing")
+    words = child_process.last_line(folder / LOG) or _("it said nothing")
     return Refusal("training_failed", said % {"status": status, "words": words}, _("Read its log."))
 
 
-def _trained(folder: Path, job: Job, progress: Progress) -> TrainingResult:
+def _training_result(folder: Path, job: Job, progress: Progress) -> TrainingResult:
     model = folder / MODEL
     config = read_json(model / "training.json") or read_json(folder / "training.json")
     return TrainingResult(
         config=config,
-        metrics=ProgressTail(folder / CURVE).look(),
+        metrics=ProgressTail(folder / CURVE).read(),
         files=files_in(model),
         sha256=sha256_of(model, lambda: progress.report(job.done)),
-        **_tried(folder, job, progress),
+        **_check_model(folder, job, progress),
     )
 
 
-def _tried(folder: Path, job: Job, progress: Progress) -> dict[str, str]:
-    """Load it as a worker would, in a process of its own: its version, or fault and remedy."""
+def _check_model(folder: Path, job: Job, progress: Progress) -> dict[str, str]:
+    """Load the model in a process of its own, as a worker would: its version, or fault and remedy."""
     log = folder / CHECK_LOG
     log.unlink(missing_ok=True)
     options = json.dumps(generator_options(folder / MODEL))

@@ -13,12 +13,12 @@ from projects.models import Project
 
 
 class TrainingRun(models.Model):
-    """One training: what it was asked, where it writes, how far it came. Its state is that of its job.
+    """One training run; its state is that of its job.
 
-    id is that of its job. number: within the project. parent, base: what it begins from, as in RegisteredModel.
-    recipe, changes: the recipe's name and the settings that differ from it. folder: below MODELS_ROOT; empty once its
-    files were removed. layout, message: how rows were made and why, and what the trainer warned of. latest: the newest
-    line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds", "eta_seconds"}).
+    id: the same as its job's. number: within the project. parent, base: the starting point, as in RegisteredModel.
+    recipe, changes: the recipe's name and the settings that differ from it. folder: relative to MODELS_ROOT; empty
+    after removal. layout: of the trainer's rows. message: notes and warnings of the trainer. latest: the newest line of
+    progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds", "eta_seconds"}).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

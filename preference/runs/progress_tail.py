@@ -1,4 +1,4 @@
-"""Reading what a training tells, while it is written."""
+"""Following the progress.jsonl of a training while it is written."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +8,9 @@ from preference.runs.selectors import Line, line_of
 
 @dataclass(slots=True)
 class ProgressTail:
-    """The newest whole line of a progress.jsonl; each look reads only what was added since the last one.
+    """The newest complete line of a progress.jsonl; every read continues where the last one stopped.
 
-    A resumed training replaces the file, which is then read from its beginning.
+    A resumed training replaces the file, which is then read from the start.
     """
 
     path: Path
@@ -18,7 +18,7 @@ class ProgressTail:
     _offset: int = 0
     _file: int = 0
 
-    def look(self) -> Line:
+    def read(self) -> Line:
         try:
             about = self.path.stat()
         except OSError:

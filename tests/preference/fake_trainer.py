@@ -1,4 +1,4 @@
-"""Keeps to the trainer's command line, and does what FAKE_TRAINER says: learns, learns slowly, fails, hangs, dies."""
+"""A stand-in with the trainer's command line. FAKE_TRAINER names its behaviour: learns, waits, fails, hangs, dies."""
 
 import argparse
 import fcntl
@@ -49,10 +49,10 @@ def train(folder: Path, behaviour: str) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
         if step == 4 and behaviour == "breaks":
             raise RuntimeError("something nobody thought of")
-        while behaviour == "hangs" and step == 4:
+        while step == 4 and (
+            behaviour == "hangs" or (behaviour == "waits" and not done and not released(folder))
+        ):
             time.sleep(0.05)
-        if behaviour == "is slow":
-            time.sleep(0.2)
         write_line(folder, step)
         if stopped:
             checkpoint.parent.mkdir(exist_ok=True)
@@ -66,6 +66,11 @@ def train(folder: Path, behaviour: str) -> int:
     (folder / "model" / "training.json").write_text(json.dumps(explanation(folder)))
     tell(folder, "done", STEPS)
     return 0
+
+
+def released(folder: Path) -> bool:
+    """Whether it was stopped, or the test lets it go on."""
+    return bool(stopped) or (folder / "go").exists()
 
 
 def explanation(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is in a snapshot, counted while it is written, and told in its README.md: the card of a data set on a Hub."""
+"""The card of a snapshot: statistics counted while it is written, and its README.md for a Hub of data sets."""
 
 import json
 from collections import Counter, defaultdict
@@ -17,8 +17,8 @@ WRITTEN_IN = "UTF-8 text as people wrote it: it may hold anything that they type
 
 
 @dataclass(slots=True)
-class _Column:
-    """One column of Table 1. replies: utterances with a usable candidate, those that can be trained on."""
+class _SplitCounts:
+    """One column of Table 1 (Diamante). replies: utterances with a usable candidate, which can be trained on."""
 
     dialogues: int = 0
     utterances: int = 0
@@ -39,7 +39,7 @@ class _Column:
             "replies": self.replies,
         }
 
-    def add(self, other: "_Column") -> None:
+    def add(self, other: "_SplitCounts") -> None:
         for name in ("dialogues", "utterances", "characters", "had_candidates", "replies"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.actions += other.actions
@@ -47,9 +47,9 @@ class _Column:
 
 @dataclass(slots=True)
 class CardCounts:
-    """Counts rows of the shape `diamante` as they are written."""
+    """Counts rows of the format `diamante` while they are written."""
 
-    columns: defaultdict[str, _Column] = field(default_factory=lambda: defaultdict(_Column))
+    columns: defaultdict[str, _SplitCounts] = field(default_factory=lambda: defaultdict(_SplitCounts))
     candidates: Counter[int] = field(default_factory=Counter)
     named: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     gaps: Counter[str] = field(default_factory=Counter)
@@ -67,8 +67,8 @@ class CardCounts:
                 self._add_choice(column, one)
         self._add_names(dialogue, row)
 
-    def _add_choice(self, column: _Column, one: Mapping[str, Any]) -> None:
-        """A turn with what it was chosen among."""
+    def _add_choice(self, column: _SplitCounts, one: Mapping[str, Any]) -> None:
+        """Count a turn that has candidates."""
         shown = [text.strip() for text in one["response_candidates"]]
         self.candidates[len(shown)] += 1
         self.named["model_versions"].update(
@@ -97,7 +97,7 @@ class CardCounts:
 
     def as_json(self, splits: Sequence[str]) -> dict[str, Any]:
         """The card of a snapshot of these splits."""
-        total = _Column()
+        total = _SplitCounts()
         for column in self.columns.values():
             total.add(column)
         turns = sum(self.candidates.values())
@@ -128,7 +128,7 @@ class CardCounts:
 
 
 def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
-    """The card in Markdown, with the front matter that a Hub reads. facts: what snapshot.json holds."""
+    """The card in Markdown, with the front matter that a Hub reads. facts: content of snapshot.json."""
     card = facts["card"]
     parts = [
         _front(snapshot, card),
@@ -158,7 +158,7 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
 
 
 def _front(snapshot: Snapshot, card: Mapping[str, Any]) -> str:
-    """JSON is YAML: quoting text so needs no library."""
+    """The values are JSON, which is YAML too: quoting needs no library."""
     languages = sorted(name for name in card["languages"] if len(name) == 2 and name.isalpha())
     licences = [name for name in card["licences"] if name]
     about = {
@@ -260,6 +260,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line, without what Markdown or HTML would take for its own."""
-    said = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return said.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")
+    """One line, with the characters that Markdown or HTML interprets escaped."""
+    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return line.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

@@ -1,6 +1,6 @@
-"""The shapes in which data leaves: one module per format, chosen by name.
+"""The catalogue of export formats, by name; each format is a module beside this one.
 
-A shape for training is made from rows of the shape `diamante`, so that a frozen data set makes it too.
+Formats for training are made from rows of the format `diamante`, so that a snapshot can make them too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """rows: the rows of one page of a selection. version: of the shape, in the manifest. example: one row, as text.
+    """One format. version: of its rows, in the manifest. example: one row, as text.
 
-    rows_of: the rows that one row of the shape `diamante` makes; None where that does not hold what the shape needs.
-    rows: None where only that makes them. is_array: the file is one JSON array, not JSON Lines. draws: whether
-    something in it is drawn at random.
+    rows: the rows of one page of a project; None if they are made from rows of `diamante` only. rows_of: the rows that
+    one row of `diamante` makes; None if that lacks what the format needs. is_array: the file is one JSON array, not
+    JSON Lines. draws: whether anything in it is drawn at random.
     """
 
     name: str
@@ -43,20 +43,20 @@ class ExportFormat:
         return "json" if self.is_array else "jsonl"
 
     def live_rows(self, selection: Selection, page: Sequence[Dialogue], drawn: DrawContext) -> Iterator[Row]:
-        """The rows of one page of a project as it is."""
+        """The rows of one page of a project."""
         if self.rows is not None:
             return self.rows(selection, page)
         return self.frozen_rows(diamante.rows(selection, page), drawn)
 
     def frozen_rows(self, page: Iterable[Mapping[str, Any]], drawn: DrawContext) -> Iterator[Row]:
-        """The rows of one page of a frozen data set."""
+        """The rows of one page of a snapshot."""
         if self.rows_of is None:
-            raise NotImplementedError(f"{self.name} is not made from a frozen data set")
+            raise NotImplementedError(f"{self.name} cannot be made from a snapshot")
         for row in page:
             yield from self.rows_of(row, drawn)
 
 
-_ALL = [
+_FORMATS = [
     ExportFormat(
         FormatName.DIAMANTE.value,
         _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
@@ -150,4 +150,4 @@ _ALL = [
         diqad.rows,
     ),
 ]  # fmt: skip
-FORMATS: Mapping[str, ExportFormat] = {each.name: each for each in _ALL}
+FORMATS: Mapping[str, ExportFormat] = {item.name: item for item in _FORMATS}

@@ -12,7 +12,9 @@ from preference.data.selectors.selection import Selection, UtteranceText
 
 VERSION = "1"
 NOTHING = {"customer": "CNaN", "helpdesk": "HNaN"}
-OURS = frozenset({"quality_as_text"})  # metadata that only say how the file was written
+WRITING_NOTES = frozenset(
+    {"quality_as_text"}
+)  # metadata about how the file was written, not about the dialogue
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
@@ -20,12 +22,12 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
     current = current_schema(selection.project)
     asked = _nugget_question(load_schema(current)) if current else None
     labels = _Labels(asked.key, _nothing(asked)) if asked else None
-    answered, spoken = live_submissions_on(page), selection.said(page, metadata=True)
+    answered, spoken = live_submissions_on(page), selection.texts(page, metadata=True)
     for dialogue in page:
         utterances = spoken.get(dialogue.pk)
         if utterances is None:
             continue
-        kept = {key: value for key, value in dialogue.metadata.items() if key not in OURS}
+        kept = {key: value for key, value in dialogue.metadata.items() if key not in WRITING_NOTES}
         yield {
             "id": dialogue.external_id,
             **kept,
@@ -39,7 +41,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
 
 
 def _reviewed(answered: Sequence[LiveSubmission]) -> dict[str, Any]:
-    """With which batch the labels were reviewed; nothing where there are no batches, as in the format's own files."""
+    """The batch in which the labels were reviewed; nothing if there are no batches, as in the original files."""
     one = answered[0] if answered else None
     return (
         {}
@@ -60,14 +62,14 @@ def _turn(utterance: UtteranceText) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """key: of the question whose answers are nuggets. names: what (speaker, value) is called here, if not value."""
+    """key: of the question whose answers are nuggets. names: of (speaker, value) in this format, if not the value."""
 
     key: str
     names: Mapping[tuple[str, Any], str]
 
 
 def _nothing(question: Question) -> dict[tuple[str, Any], str]:
-    """What is no nugget is CNaN or HNaN in this format, however the schema calls it."""
+    """In this format the absence of a nugget is CNaN or HNaN, whatever the schema calls it."""
     return {
         (speaker, option.value): name
         for speaker, name in NOTHING.items()

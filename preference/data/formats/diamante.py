@@ -1,6 +1,6 @@
-"""Format `diamante` (formats.md): the shape of the published data set, with how each utterance came about.
+"""Format `diamante`: rows of the published data set, with the provenance of each utterance.
 
-What an import kept as metadata goes back to where it came from, so that a file survives the way in and out.
+Metadata of an import goes back to where it was in the file, so that importing and exporting preserves a file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
 
 
 def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    """A frozen row is one already."""
+    """The row itself: a snapshot holds rows of this format."""
     yield dict(row)
 
 
@@ -40,7 +40,7 @@ def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
 
 
 def turn(utterance: Utterance) -> dict[str, Any]:
-    """One utterance with the candidates that it was chosen among, in displayed order."""
+    """One utterance with the candidates shown for it, in displayed order."""
     shown = utterance.candidate_set
     made: dict[str, Any] = {
         **utterance.metadata,

@@ -5,23 +5,23 @@ from typing import Any
 
 from dialogues.models import Dialogue
 from preference.data.formats.judgements import pseudonym
-from preference.data.formats.labels import Final, LiveSubmission, final_labels_on, live_submissions_on
+from preference.data.formats.labels import FinalLabelRow, LiveSubmission, final_labels_on, live_submissions_on
 from preference.data.selectors.selection import WITHHELD, Selection
 
 VERSION = "1"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    """A row for every dialogue whose final label is 2, 1 or 0; without a final label the label is null.
+    """A row for every dialogue whose final label is 2, 1 or 0; the label is null if there is no final one.
 
-    Others are counted in selection.left_out, or have a row too where the filters say so.
+    Other dialogues are counted in selection.left_out, or get a row if the filters include them.
     """
     finals, answered = final_labels_on(page), live_submissions_on(page)
-    spoken = selection.said(page)
+    spoken = selection.texts(page)
     for dialogue in page:
         utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
         label = final.answers["dialogue"].get("quality") if final else None
-        # A label that was withdrawn since the page was read is gone, and its dialogue with it.
+        # Without a final label: perhaps withdrawn since the page was read.
         if utterances is None or (final is None and not selection.filters.include_unreviewed):
             continue
         if label in WITHHELD and not selection.filters.include_withheld:
@@ -42,7 +42,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         }
 
 
-def _reasons(final: Final) -> list[Any]:
+def _reasons(final: FinalLabelRow) -> list[Any]:
     answers = final.answers["dialogue"]
     return list(answers.get(f"reasons_{answers.get('quality')}") or [])
 

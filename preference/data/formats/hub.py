@@ -1,4 +1,4 @@
-"""Pushing a snapshot to a Hub of data sets. The token comes from HF_TOKEN of the worker and is kept nowhere."""
+"""Pushing a snapshot to a Hub of data sets. The token is the worker's HF_TOKEN and is stored nowhere."""
 
 import os
 import tempfile
@@ -26,9 +26,9 @@ Pushed = dict[str, Any]
 
 
 def run_push_job(job: Job, progress: Progress) -> Pushed:
-    """Push the snapshot's files as they are, and its splits as Parquet that load_dataset() reads.
+    """Push the files of the snapshot, and its splits as Parquet for load_dataset().
 
-    Running again after a kill pushes again: a Hub keeps what it has.
+    Running it again after a kill pushes again, and the Hub skips what it has.
     """
     snapshot = Snapshot.objects.select_related("project").get(pk=job.parameters["snapshot"])
     repo_id, private = job.parameters["repo_id"], job.parameters["private"]
@@ -57,7 +57,7 @@ def _token() -> str:
 
 
 def _datasets() -> Any:
-    """Heavy, and not in the image of the web server."""
+    """The library `datasets`: heavy, and not in the image of the web server. Raises Refusal library_missing."""
     try:
         import datasets
     except ImportError as error:
@@ -74,7 +74,7 @@ def _datasets() -> Any:
 
 
 def _as_parquet(snapshot: Snapshot, folder: Path) -> dict[str, str]:
-    """A file for every split that is not empty."""
+    """One file for every split that is not empty, by split."""
     made = {}
     for split in Split.values:
         source = frozen(snapshot, (split,))
@@ -86,7 +86,7 @@ def _as_parquet(snapshot: Snapshot, folder: Path) -> dict[str, str]:
 
 
 def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, message: str) -> None:
-    """First, so that push_to_hub() adds what it knows of the splits to our card."""
+    """Called first, so that push_to_hub() adds the splits to our card."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=token)
@@ -98,7 +98,7 @@ def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, messag
 
 @contextmanager
 def _refusals(repo_id: str, token: str) -> Iterator[None]:
-    """What a Hub, or the way to it, says no with, as cause and remedy, and never with the token in it."""
+    """Turn errors of the Hub or the network into Refusals, without the token in their text."""
     import httpx2
     from huggingface_hub import errors
 
@@ -112,10 +112,10 @@ def _refusals(repo_id: str, token: str) -> Iterator[None]:
             _("The Hub cannot be reached: %(reason)s.") % {"reason": _first_line(error, token)},
             _("Check the worker's network, HF_ENDPOINT and HF_HUB_OFFLINE, then start it again."),
         ) from None
-    except RuntimeError as error:  # of an upload that broke off
+    except RuntimeError as error:  # an interrupted upload
         raise Refusal(
             "push_failed",
-            _("The push broke off: %(reason)s") % {"reason": _first_line(error, token)},
+            _("The push was interrupted: %(reason)s") % {"reason": _first_line(error, token)},
             _("Start it again: a Hub keeps what it has."),
         ) from None
 
@@ -149,7 +149,7 @@ def _remember(snapshot: Snapshot, made: Any, repo_id: str, *, private: bool) -> 
         "private": private,
         "at": timezone.now().isoformat(),
     }
-    with transaction.atomic():  # two pushes may end at once
+    with transaction.atomic():  # two pushes may end at the same time
         row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
         row.pushed = [*row.pushed, pushed]
         row.save(update_fields=["pushed"])

@@ -15,11 +15,11 @@ from preference.data.storage import exports_root, folder_of
 
 
 def run_export_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Write the file of the job's export; running again after a kill writes it anew."""
+    """Write the file of the job's export; running it again after a kill writes it anew."""
     export = Export.objects.select_related("project", "snapshot__project").get(job=job)
     source = source_of(export)
     progress.start(total=source.count(), unit="dialogues")
-    shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # what a killed worker left
+    shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # left by a killed worker
     made, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
     name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
     target = folder_of(export.pk) / name
@@ -39,7 +39,7 @@ def run_export_job(job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def source_of(export: Export) -> Source:
-    """The project as it is, or the frozen dialogues. Raises Refusal where these are gone or damaged."""
+    """The project, or the export's snapshot. Raises Refusal if the snapshot's files are gone or damaged."""
     filters = Filters.of(export.filters)
     if export.snapshot is None:
         return select(export.project, filters)

@@ -1,4 +1,4 @@
-"""Format `judgements`: one row per judgement, with who made it as a pseudonym.
+"""Format `judgements`: one row per judgement, with a pseudonym instead of its author.
 
 In authoring a judgement is the action of a turn (question `action`) or an expert's verdict (`expert_review`); in
 labelling it is one answer to one question, of an utterance where it has a position.
@@ -25,7 +25,7 @@ SCHEMA_VERSION = "diamante/1"
 
 
 def pseudonym(project_id: int, user_id: int) -> str:
-    """The same person in the same project always has the same; nobody without SECRET_KEY can work out who it is."""
+    """Stable per person and project; only SECRET_KEY leads back to the person."""
     return _pseudonym(f"{settings.SECRET_KEY}/{project_id}", user_id)
 
 
@@ -35,24 +35,24 @@ def _pseudonym(key: str, user_id: int) -> str:
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    """Dialogue by dialogue: its turns in the order in which they were sent, then the verdicts on it."""
+    """Dialogue by dialogue: its turns in the order they were sent, then the verdicts on it."""
     if selection.project.protocol == Protocol.LABELLING:
-        yield from answers(page)
+        yield from answer_rows(page)
         return
     by_id = {dialogue.pk: dialogue for dialogue in page}
-    for _dialogue, row in heapq.merge(actions(by_id), verdicts(by_id), key=itemgetter(0)):
+    for _dialogue, row in heapq.merge(action_rows(by_id), verdict_rows(by_id), key=itemgetter(0)):
         yield row
 
 
-Judged = tuple[int, dict[str, Any]]  # dialogue id, row
+DialogueRow = tuple[int, dict[str, Any]]  # dialogue id, row
 
 
-def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
-    """The turns of these dialogues, undone ones too, in the order in which they were sent."""
+def action_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
+    """The turns of these dialogues in the order they were sent, undone ones included."""
     turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment", "utterance")
     for turn in turns.order_by("dialogue_id", "stored_at", "id"):
         made = {
-            **common(by_id[turn.dialogue_id], turn.assignment.annotator_id),
+            **common_fields(by_id[turn.dialogue_id], turn.assignment.annotator_id),
             "question": "action",
             "position": turn.position,
             "value": turn.provenance.action,
@@ -66,13 +66,13 @@ def actions(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
         yield turn.dialogue_id, made
 
 
-def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    """Dialogue by dialogue, person by person, all revisions: one row an answer, the dialogue's before utterances'."""
+def answer_rows(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
+    """One row per answer of every revision, by dialogue and person; answers about the dialogue come first."""
     submissions = revisions_on(page)
     for dialogue in page:
         for one in submissions.get(dialogue.pk, []):
             made = {
-                **common(dialogue, one.annotator_id),
+                **common_fields(dialogue, one.annotator_id),
                 "state": one.task_state,
                 "batch": one.batch,
                 "round": one.round,
@@ -92,12 +92,12 @@ def answers(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
                     yield {**made, "question": question, "position": int(place), "value": value}
 
 
-def verdicts(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
-    """What experts decided about these dialogues; a verdict that was changed later is superseded."""
+def verdict_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
+    """Verdicts of experts on these dialogues; a verdict that was changed later is superseded."""
     reviews = ExpertReview.objects.filter(dialogue__in=by_id).exclude(verdict="")
     for review in reviews.order_by("dialogue_id", "decided_at", "id"):
         made = {
-            **common(by_id[review.dialogue_id], review.reviewer_id),
+            **common_fields(by_id[review.dialogue_id], review.reviewer_id),
             "question": "expert_review",
             "value": review.verdict,
             "reason": review.reason,
@@ -108,8 +108,8 @@ def verdicts(by_id: Mapping[int, Dialogue]) -> Iterator[Judged]:
         yield review.dialogue_id, made
 
 
-def common(dialogue: Dialogue, user_id: int) -> dict[str, Any]:
-    """What every judgement has. round: of the batch; authoring has one."""
+def common_fields(dialogue: Dialogue, user_id: int) -> dict[str, Any]:
+    """Fields of every judgement. round: of the batch; authoring has only round 1."""
     return {
         "dialogue": dialogue.external_id,
         "annotator": pseudonym(dialogue.project_id, user_id),

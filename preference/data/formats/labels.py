@@ -1,6 +1,6 @@
-"""What people answered about a page of dialogues, and what became final of it; one query each.
+"""Submissions and final labels of a page of dialogues, one query each.
 
-Rows are plain tuples: making a model instance of each took half of an export.
+Rows are plain tuples: building a model instance for each took half the time of an export.
 """
 
 import json
@@ -23,7 +23,7 @@ LONG_NUMBER = re.compile(r"\d{19}")
 
 
 class LiveSubmission(NamedTuple):
-    """A live submission, and the batch with which it was reviewed."""
+    """A live submission, and the batch in which it was reviewed."""
 
     dialogue_id: int
     annotator_id: int
@@ -35,8 +35,8 @@ class LiveSubmission(NamedTuple):
     review: str | None
 
 
-class Judged(NamedTuple):
-    """A submission, perhaps a superseded one, and how it came about. task_state: as it is now."""
+class SubmissionRevision(NamedTuple):
+    """A revision of a submission, perhaps superseded, with its circumstances. task_state: the current one."""
 
     dialogue_id: int
     annotator_id: int
@@ -54,7 +54,7 @@ class Judged(NamedTuple):
     review: str | None
 
 
-# Number of the batch, number of its round, and how far that is: the review status of a label.
+# Number of the batch, number and state of its round: the review status of a label.
 ROUND = ("task__round__batch__number", "task__round__number", "task__round__state")
 ANSWERED = ("task__dialogue_id", "annotator_id", "text", "note", "schema__version", *ROUND)
 JUDGED = (
@@ -63,8 +63,8 @@ JUDGED = (
 )  # fmt: skip
 
 
-class Final(NamedTuple):
-    """The final label of a dialogue, how it came about, and the batch with which it was reviewed."""
+class FinalLabelRow(NamedTuple):
+    """The final label of a dialogue, its origin, and the batch in which it was reviewed."""
 
     answers: Mapping[str, Any]
     origin: str
@@ -74,37 +74,37 @@ class Final(NamedTuple):
 
 
 def live_submissions_on(page: Sequence[Dialogue]) -> dict[int, list[LiveSubmission]]:
-    """The live ones by dialogue, in the order in which its annotators took it up."""
+    """Live submissions by dialogue, in the order its annotators claimed it."""
     found: dict[int, list[LiveSubmission]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).filter(superseded_at=None).values_list(*ANSWERED):
         found[dialogue].append(LiveSubmission(dialogue, person, _parsed(text), *rest))
     return found
 
 
-def revisions_on(page: Sequence[Dialogue]) -> dict[int, list[Judged]]:
+def revisions_on(page: Sequence[Dialogue]) -> dict[int, list[SubmissionRevision]]:
     """Every revision by dialogue, person by person."""
-    found: dict[int, list[Judged]] = defaultdict(list)
+    found: dict[int, list[SubmissionRevision]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).values_list(*JUDGED):
-        found[dialogue].append(Judged(dialogue, person, _parsed(text), *rest))
+        found[dialogue].append(SubmissionRevision(dialogue, person, _parsed(text), *rest))
     return found
 
 
 def _ordered(page: Sequence[Dialogue]) -> QuerySet[Submission]:
-    """Without what was withdrawn with its batch: it never leaves."""
+    """Submissions by dialogue, without those withdrawn with their batch, which are never exported."""
     rows = Submission.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(task__dialogue__id__any_of=[dialogue.pk for dialogue in page])
     kept = rows.exclude(task__state=TaskState.WITHDRAWN)
     return kept.order_by("task__dialogue_id", "assignment_id", "revision")
 
 
-def final_labels_on(page: Sequence[Dialogue]) -> dict[int, Final]:
+def final_labels_on(page: Sequence[Dialogue]) -> dict[int, FinalLabelRow]:
     """The live final label by dialogue."""
     rows = FinalLabel.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(dialogue__id__any_of=[dialogue.pk for dialogue in page], superseded_at=None)
     read = rows.values_list("dialogue_id", "text", "origin", *ROUND)
-    return {dialogue: Final(_parsed(text), *rest) for dialogue, text, *rest in read}
+    return {dialogue: FinalLabelRow(_parsed(text), *rest) for dialogue, text, *rest in read}
 
 
 def _parsed(answers: str) -> Any:
-    """orjson is three times as fast; it makes a float of a whole number beyond 64 bits."""
+    """orjson is three times as fast as json, but turns integers beyond 64 bits into floats."""
     return json.loads(answers) if LONG_NUMBER.search(answers) else orjson.loads(answers)

@@ -1,7 +1,7 @@
-"""Formats `preference`, `reward` and `kto`: the reply that was sent, and what it was preferred to, as TRL takes them.
+"""Formats `preference`, `reward` and `kto` of TRL: the reply that was sent, and the replies it was preferred to.
 
-A turn gives a pair for every candidate that was not sent as it was, and, unless that is switched off, one with a
-random reply of another dialogue. TRL's trainers read their own columns and leave `rejected_origin` alone.
+A turn gives a pair for every candidate that was not sent unchanged and, unless switched off, one with a random reply
+of another dialogue. TRL's trainers ignore the column `rejected_origin`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ Message = dict[str, str]
 
 
 def preference_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    """A row a pair, with explicit prompt."""
-    for reply, rejected in _judged(row, drawn):
+    """One row per pair, with an explicit prompt."""
+    for reply, rejected in _pairs_of(row, drawn):
         prompt, chosen = _prompt(reply), [_answer(reply.human)]
         for one in rejected:
             yield {
@@ -28,8 +28,8 @@ def preference_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict
 
 
 def reward_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    """A row a pair, the prompt inside both."""
-    for reply, rejected in _judged(row, drawn):
+    """One row per pair, with the prompt inside both."""
+    for reply, rejected in _pairs_of(row, drawn):
         prompt = _prompt(reply)
         chosen = [*prompt, _answer(reply.human)]
         for one in rejected:
@@ -37,15 +37,15 @@ def reward_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str
 
 
 def kto_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    """A row a reply: true for the one that was sent, false for what it was preferred to."""
-    for reply, rejected in _judged(row, drawn):
+    """One row per reply: true for the one that was sent, false for those it was preferred to."""
+    for reply, rejected in _pairs_of(row, drawn):
         prompt = _prompt(reply)
         yield {"prompt": prompt, "completion": [_answer(reply.human)], "label": True}
         for one in rejected:
             yield {"prompt": prompt, "completion": [_answer(one.text)], "label": False}
 
 
-def _judged(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
+def _pairs_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
     for reply in replies_of(row, drawn):
         yield reply, [*reply.rejected, *_random(reply, drawn)]
 
@@ -61,7 +61,7 @@ def _random(reply: Reply, drawn: DrawContext) -> list[Candidate]:
 
 
 def _prompt(reply: Reply) -> list[Message]:
-    """The replying speaker's utterances are the assistant's, everybody else's the user's."""
+    """The utterances of the replying speaker have the role assistant, all others user."""
     return [message(one, reply.said.speaker) for one in reply.context]
 
 

@@ -1,6 +1,6 @@
-"""Rows as Parquet: an explicit schema a shape, row groups of a fixed number of rows, the same bytes for the same rows.
+"""Rows as Parquet: one schema per format, row groups of fixed size, the same bytes for the same rows.
 
-Where a value has no one type (free metadata, answers to questions of any kind) the column holds it as JSON text.
+A value without one type (free metadata, answers to questions of any kind) is JSON text in its column.
 """
 
 import json
@@ -13,10 +13,10 @@ from pyarrow import parquet
 from preference.data.formats.catalogue import Row
 from preference.data.formats.writing import HashingWriter
 
-ROWS_AT_ONCE = 1000  # a row group; rows with a long context make some megabytes
+ROWS_AT_ONCE = 1000  # per row group; a few megabytes if contexts are long
 
 TEXT, WHOLE, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-# By the number of the type: a nested type takes longer to look up than its row to write.
+# Keyed by type id: looking up a nested type takes longer than writing its row.
 PYTHON: Mapping[int, type | tuple[type, ...]] = {
     TEXT.id: str,
     WHOLE.id: int,
@@ -24,7 +24,7 @@ PYTHON: Mapping[int, type | tuple[type, ...]] = {
     TRUTH.id: bool,
 }
 AS_JSON = pa.field("", TEXT, metadata={"json": "1"})
-REST = "other"  # what a row has besides its columns
+REST = "other"  # everything in a row that has no column
 MESSAGES = pa.list_(pa.struct([("role", TEXT), ("content", TEXT)]))
 
 
@@ -111,11 +111,11 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 
 
 class ParquetRows:
-    """A RowWriter. A row group is written as soon as it is full, so that memory does not grow with the file."""
+    """A RowWriter that writes a row group as soon as it is full, so that memory does not grow with the file."""
 
-    def __init__(self, out: HashingWriter, shape: str) -> None:
+    def __init__(self, out: HashingWriter, format_name: str) -> None:
         self.rows = 0
-        self._schema = SCHEMAS[shape]
+        self._schema = SCHEMAS[format_name]
         self._waiting: list[Row] = []
         self._file = parquet.ParquetWriter(_Sink(out), self._schema, compression="zstd")
 
@@ -137,7 +137,7 @@ class ParquetRows:
 
 
 class _Sink:
-    """What Arrow needs of a file that it only writes to."""
+    """The methods that Arrow calls on a file it only writes to."""
 
     closed = False
 
@@ -153,10 +153,10 @@ class _Sink:
         return self._out.bytes
 
     def flush(self) -> None:
-        """The file is flushed by whoever opened it."""
+        """Flushing is up to the owner of the file."""
 
     def close(self) -> None:
-        """The file is closed by whoever opened it."""
+        """Closing is up to the owner of the file."""
 
     def writable(self) -> bool:
         return True

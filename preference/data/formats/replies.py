@@ -1,6 +1,6 @@
-"""The turns of a dialogue that can be trained on, read from a row of the shape `diamante`.
+"""The replies of a dialogue that can be trained on, read from a row of the format `diamante`.
 
-Shapes for training rest on that row alone, so that a frozen data set makes the same rows as its project made.
+Formats for training use nothing but that row, so that a snapshot gives the same rows as its project did.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
 
 
 class Candidate(NamedTuple):
-    """A reply of a model that was not sent. origin: how it relates to the one that was."""
+    """A candidate that was not sent. origin: its relation to the reply that was."""
 
     text: str
     model_version: str
@@ -40,10 +40,7 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True)
 class DrawContext:
-    """What a shape draws from while it writes.
-
-    skipped: turns that gave no row, or no random pair, by the reason; it counts while it writes.
-    """
+    """Random draws while a file is written, and the turns that gave no row or no random pair, counted by reason."""
 
     draws: DrawSettings = field(default_factory=DrawSettings)
     replies: ReplyPool = field(default_factory=ReplyPool)
@@ -53,14 +50,14 @@ class DrawContext:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def random_reply(self, reply: Reply, *, not_: Sequence[str] = ()) -> str | None:
-        """A reply of another dialogue of the split that is neither what was sent nor any of not_."""
+        """A reply of another dialogue of the split, neither the sent one nor any of `not_`; None if there is none."""
         generator = self.draws.generator(f"random/{reply.dialogue_id}", reply.position)
         known = {normalize_spaces(text) for text in (reply.human, *not_)}
         return self.replies.other(reply.split, reply.dialogue_id, known, generator)
 
 
 def replies_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[Reply]:
-    """The replies that had a usable candidate; the opening is no reply."""
+    """The replies with a usable candidate; the opening is not a reply."""
     said = utterances_in(row)
     for position, one in enumerate(row["conversation"]):
         if not position or said[position].speaker.lower() == SYSTEM:
@@ -82,7 +79,7 @@ def replies_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[Reply]:
 
 
 def utterances_in(row: Mapping[str, Any]) -> list[UtteranceText]:
-    """Its utterances, where only the words count."""
+    """The utterances of a row, with speaker and text only."""
     return [
         UtteranceText(0, position, one["speaker"], one["utterance"])
         for position, one in enumerate(row["conversation"])
@@ -95,7 +92,7 @@ def _rejected(one: Mapping[str, Any]) -> list[Candidate]:
     versions = one.get("candidate_versions") or [one.get("model_version", "")] * len(candidates)
     source = one.get("source") if one.get("action") == "revise" else None
     known, rejected = {normalize_spaces(one["utterance"])}, []
-    # The source first: where another candidate has the same words, they are those before the edit.
+    # The source first: of two candidates with the same text, it counts as the one before the edit.
     places = sorted(range(len(candidates)), key=lambda place: place != source)
     for place in places:
         text = candidates[place]

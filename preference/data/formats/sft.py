@@ -1,6 +1,6 @@
 """Format `sft`: one row per reply, conversational prompt and completion (TRL).
 
-Nothing but `prompt` and `completion` is in a row: TRL passes other columns on, and some trainers refuse them.
+A row has only `prompt` and `completion`: TRL passes other columns on, and some trainers refuse them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,24 +12,24 @@ from preference.data.selectors.random_replies import SYSTEM
 from preference.data.selectors.selection import Selection, UtteranceText
 
 VERSION = "1"
-# What imported conversations call the side that a model plays. Where there is one, only its replies are trained on;
-# authored dialogues have none, and the replies of both speakers are.
+# Names of the model's side in imported conversations. If there is one, only its replies are used for training;
+# authored dialogues have none, and the replies of both speakers are used.
 MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    utterances = selection.said(page)
+    utterances = selection.texts(page)
     for dialogue in page:
         yield from rows_of(utterances.get(dialogue.pk, []))
 
 
 def rows_of_row(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    """From a row of the shape `diamante`."""
+    """From a row of the format `diamante`."""
     yield from rows_of(utterances_in(row))
 
 
 def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
-    """A row for every reply of one dialogue; the opening is no reply."""
+    """One row for every reply of a dialogue; the opening is not a reply."""
     models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
     for end, reply in enumerate(utterances):
         if end and reply.speaker.lower() != SYSTEM and (not models or reply.speaker in models):
@@ -37,7 +37,7 @@ def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
 
 
 def row(context: Sequence[UtteranceText], reply: UtteranceText) -> dict[str, Any]:
-    """The replying speaker's utterances are the assistant's, everybody else's the user's."""
+    """The utterances of the replying speaker have the role assistant, all others user."""
     return {
         "prompt": [message(utterance, reply.speaker) for utterance in context],
         "completion": [message(reply, reply.speaker)],

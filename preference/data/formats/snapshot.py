@@ -1,4 +1,4 @@
-"""Writing a snapshot: all of its folder or nothing, read-only, with a hash."""
+"""Writing a snapshot: the complete folder or nothing, read-only, with a hash."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SCHEMA_VERSION = f"diamante/{diamante.VERSION}"
 
 
 def run_snapshot_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Write the folder of the job's snapshot; running again after a kill writes it anew, or finds it finished."""
+    """Write the folder of the job's snapshot; running it again after a kill writes it anew, unless it is finished."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
     if not snapshot.path:
         selection = select(snapshot.project, Filters.of(snapshot.filters))
@@ -44,10 +44,10 @@ def run_snapshot_job(job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dict[str, Any]:
-    """The folder takes its name when all of it is on the disk. Returns what snapshot.json holds."""
+    """Write the folder and rename it when all of it is on disk. Returns the content of snapshot.json."""
     root, name = snapshots_root(), str(snapshot.pk)
     root.mkdir(parents=True, exist_ok=True)
-    for left in (root / name, *root.glob(f".{name}.*")):  # by a killed worker
+    for left in (root / name, *root.glob(f".{name}.*")):  # left by a killed worker
         remove_folder(left)
     partial = root / f".{name}.{uuid.uuid4().hex}"
     partial.mkdir()
@@ -99,7 +99,7 @@ def _write_dialogues(
         utterances = selection.utterances(page)
         for dialogue in page:
             if dialogue.pk in utterances:
-                row = _named(selection, dialogue, diamante.row(dialogue, utterances[dialogue.pk]))
+                row = _with_groups(selection, dialogue, diamante.row(dialogue, utterances[dialogue.pk]))
                 file.put(encode(row))
                 counts.add(dialogue, row)
         done += len(page)
@@ -108,8 +108,8 @@ def _write_dialogues(
         raise nothing_to_take()
 
 
-def _named(selection: Selection, dialogue: Dialogue, row: Mapping[str, Any]) -> dict[str, Any]:
-    """With what trainers group by, also where it is not known."""
+def _with_groups(selection: Selection, dialogue: Dialogue, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with language and domain, which trainers group by, even if they are unknown."""
     own = selection.project.language
     spoken = "" if own == DialogueLanguage.MIXED else own
     return {**row, "language": dialogue.language or spoken, "domain": dialogue.domain}
@@ -121,7 +121,7 @@ def _to_disk(out: IO[bytes]) -> None:
 
 
 def copy_to(snapshot: Snapshot, folder: Path) -> None:
-    """A copy of its files that can be written to, in a folder that is new or empty. Raises OSError."""
+    """Copy its files, writable, into a new or empty folder. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((snapshots_root() / snapshot.path).iterdir()):
         shutil.copyfile(path, folder / path.name)

@@ -1,4 +1,4 @@
-"""Writing rows to a file, whole or not at all, and its manifest."""
+"""Writing rows to a file, completely or not at all, with a manifest."""
 
 import gc
 import hashlib
@@ -25,7 +25,7 @@ from preference.data.selectors.selection import Selection
 
 CODE = Path(__file__).resolve().parents[3]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-AT_ONCE = 256 * 1024  # bytes that go to the file, hashed together
+CHUNK = 256 * 1024  # bytes that are written and hashed together
 At = Callable[[int], None]
 Source = Selection | FrozenDialogues
 Data = bytes  # HashingWriter counts under that name
@@ -33,11 +33,10 @@ Data = bytes  # HashingWriter counts under that name
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file is: enough to check it and to make it again.
+    """What is in a file: enough to verify it and to write it again.
 
-    snapshot: what it was made from; None: the project as it was. left_out: dialogues that the format kept back, by
-    their final label. skipped: turns that gave no row, or no random pair, by the reason. seed, epoch: of what was
-    drawn; None where nothing was.
+    snapshot: its source, None: the project. left_out: dialogues that the format withheld, by final label. skipped:
+    turns that gave no row or no random pair, by reason. seed, epoch: of random draws, None if there were none.
     """
 
     format: str
@@ -63,7 +62,7 @@ class Manifest:
 
 @cache
 def code_version() -> str:
-    """LAPIDARY_VERSION (set in the images), or the commit of the checkout."""
+    """LAPIDARY_VERSION (set in the images) or the commit of the checkout."""
     if named := os.environ.get("LAPIDARY_VERSION"):
         return named
     asked = subprocess.run(
@@ -73,7 +72,7 @@ def code_version() -> str:
 
 
 def encode(row: Row) -> bytes:
-    """One line. Line separators of Unicode stay as they are: JSON Lines ends a line with \\n alone."""
+    """One line. Unicode line separators need no escape: in JSON Lines only \\n ends a line."""
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:  # imported metadata may hold a whole number beyond 64 bits
@@ -81,7 +80,7 @@ def encode(row: Row) -> bytes:
 
 
 class RowWriter(Protocol):
-    """Writes rows of one shape in one file type."""
+    """Writes rows of one format in one file type."""
 
     rows: int
 
@@ -112,7 +111,7 @@ class _Lines:
     is_array: bool = False
     rows: int = 0
     waiting: list[bytes] = field(default_factory=list)
-    held: int = 0  # bytes that wait
+    waiting_bytes: int = 0
 
     def write(self, row: Row) -> None:
         line = encode(row)
@@ -120,14 +119,14 @@ class _Lines:
             line = (b",\n" if self.rows else b"[\n") + line[:-1]
         self.waiting.append(line)
         self.rows += 1
-        self.held += len(line)
-        if self.held >= AT_ONCE:
+        self.waiting_bytes += len(line)
+        if self.waiting_bytes >= CHUNK:
             self._put()
 
     def _put(self) -> None:
         self.out.put(b"".join(self.waiting))
         self.waiting.clear()
-        self.held = 0
+        self.waiting_bytes = 0
 
     def end(self) -> None:
         if self.is_array:
@@ -144,9 +143,9 @@ def export(
     file_type: str = FileType.JSONL,
     draws: DrawSettings | None = None,
 ) -> Manifest:
-    """Write every row that a project's selection, or a frozen data set, gives.
+    """Write every row of a project's selection or of a snapshot.
 
-    at: told after every page how many dialogues are done.
+    at: called after every page with the number of dialogues written.
     """
     file, dialogues = HashingWriter(out), 0
     writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
@@ -182,7 +181,7 @@ def export(
 def _writer(format: ExportFormat, file: HashingWriter, file_type: str) -> RowWriter:
     if file_type != FileType.PARQUET:
         return _Lines(file, format.is_array)
-    # Here, since a web process and most exports never need Arrow.
+    # Imported here because web processes and most exports never need Arrow.
     from preference.data.formats.parquet import ParquetRows
 
     return ParquetRows(file, format.name)
@@ -212,10 +211,10 @@ def write_export_file(
     file_type: str = FileType.JSONL,
     draws: DrawSettings | None = None,
 ) -> Manifest:
-    """Write `path` and `path`.manifest.json, replacing what is there only when all of it is written.
+    """Write `path` and `path`.manifest.json; older files are replaced only when the new ones are complete.
 
-    Raises OSError, and whatever `at` raises; nothing of this attempt is then left behind. The partial files have names
-    of their own, so that a worker that was believed dead does not write into the file of the one that took over.
+    Raises OSError and anything that `at` raises; then nothing is left behind. Partial files have unique names, so that
+    a worker believed dead does not write into the file of the worker that took over.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     attempt = uuid.uuid4().hex

@@ -12,7 +12,7 @@ from projects.models import Project
 
 
 class FormatName(models.TextChoices):
-    """The shapes in which data leaves; preference.data.formats writes them."""
+    """Names of the export formats; preference.data.formats.catalogue describes them."""
 
     DIAMANTE = "diamante", _("Dialogues with candidates and actions")
     QUADRUPLES = "quadruples", _("Context, human, model and random reply")
@@ -31,12 +31,11 @@ class FileType(models.TextChoices):
 
 
 class Export(models.Model):
-    """A finished or running export; the file lies under FILES_ROOT with its manifest beside it.
+    """A running or finished export; the file is under FILES_ROOT with its manifest beside it.
 
-    id is that of its job. filters: what was asked for (splits, include_unreviewed …). snapshot: what it is made from;
-    None: the project as it is. draws: seed and epoch of what is drawn at random, in the shapes that draw. manifest:
-    rows, SHA-256, schema version, filters, seed and code version of the finished file. path: below
-    storage.exports_root(); empty while there is no file, and again when it was removed.
+    id: the same as its job's. filters: requested splits, include_unreviewed … snapshot: its source, None: the project.
+    draws: seed and epoch of random draws. manifest: rows, SHA-256, schema version, filters, seed and code version of
+    the finished file. path: relative to storage.exports_root(); empty before the file exists and after its removal.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -1,4 +1,4 @@
-"""Frozen data sets."""
+"""Snapshots: frozen data sets."""
 
 import uuid
 
@@ -13,10 +13,10 @@ from projects.models import Project
 class Snapshot(models.Model):
     """A frozen selection of a project's dialogues, in a folder that no later work changes.
 
-    id is that of its job. filters: as of an export. seed: of all that is drawn from it unless asked otherwise.
-    path: of the folder, below storage.snapshots_root(); empty while there is none, and again when its files were
-    removed. bytes, sha256: of its dialogues.jsonl. card: the statistics of the card (exports.card.Card), empty until it
-    is written. pushed: one {"repo_id", "url", "commit", "private", "at"} for every push to a Hub.
+    id: the same as its job's. filters: as of an export. seed: default for everything drawn from it. path: of its
+    folder, relative to storage.snapshots_root(); empty before it exists and after its removal. bytes, sha256: of its
+    dialogues.jsonl. card: statistics (formats.card.CardCounts), empty until written. pushed: one {"repo_id", "url",
+    "commit", "private", "at"} for every push to a Hub.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -1,4 +1,4 @@
-"""Which export formats hold what a project makes."""
+"""Which export formats fit a project."""
 
 from annotation.labelling.schema.questions import Scope
 from annotation.labelling.selectors.schemas import current_schema, load_schema
@@ -17,7 +17,7 @@ PROTOCOLS: dict[FormatName, tuple[Protocol, ...]] = {
     FormatName.DIQAD: (Protocol.LABELLING,),
     FormatName.JUDGEMENTS: BOTH,
 }
-# Those that a frozen data set makes too; the others need what only the project has.
+# Formats that a snapshot can make too; the others need data that only the project has.
 FROZEN = (
     FormatName.DIAMANTE,
     FormatName.QUADRUPLES,
@@ -29,19 +29,19 @@ FROZEN = (
 
 
 def formats_of_protocol(protocol: str) -> list[FormatName]:
-    """In the order in which they are offered."""
-    return [shape for shape, protocols in PROTOCOLS.items() if protocol in protocols]
+    """The formats of a protocol, in the order they are offered."""
+    return [name for name, protocols in PROTOCOLS.items() if protocol in protocols]
 
 
 def formats_for(project: Project) -> list[FormatName]:
-    """Of a project's protocol, and of its questions: without nuggets no dialeval, without quality no diqad."""
-    shapes = formats_of_protocol(project.protocol)
+    """Formats that fit the protocol and the questions: dialeval needs nuggets, diqad a quality question."""
+    formats = formats_of_protocol(project.protocol)
     if project.protocol != Protocol.LABELLING:
-        return shapes
+        return formats
     row = current_schema(project)
     schema = load_schema(row) if row else None
     asked = {
         FormatName.DIALEVAL: schema is not None and any(one.runs for one in schema.of_scope(Scope.UTTERANCE)),
         FormatName.DIQAD: schema is not None and "quality" in schema.by_key,
     }
-    return [shape for shape in shapes if asked.get(shape, True)]
+    return [name for name in formats if asked.get(name, True)]

@@ -1,4 +1,4 @@
-"""Reading a snapshot's frozen dialogues, in the place of a selection of its project."""
+"""Reading the dialogues of a snapshot, with the interface of a project's Selection."""
 
 import hashlib
 import json
@@ -31,9 +31,9 @@ class SnapshotName(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FrozenDialogues:
-    """The rows of a dialogues.jsonl whose split is asked for, as Selection gives those of a project.
+    """The rows of a dialogues.jsonl in the chosen splits.
 
-    filters: the snapshot's own, with perhaps fewer splits.
+    filters: those of the snapshot, perhaps with fewer splits.
     """
 
     project: Project
@@ -47,7 +47,7 @@ class FrozenDialogues:
         return self.total
 
     def rows(self) -> Iterator[Row]:
-        """One at a time, in the shape `diamante`."""
+        """One at a time, in the format `diamante`."""
         with self.path.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
                 row = json.loads(line)
@@ -66,7 +66,7 @@ class FrozenDialogues:
 
 
 def frozen(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenDialogues:
-    """The dialogues of a snapshot, of these splits or of all. Raises Refusal not_ready or file_gone."""
+    """The dialogues of a snapshot in these splits, or in all. Raises Refusal not_ready or file_gone."""
     own = Filters.of(snapshot.filters)
     chosen = own.splits if splits is None else tuple(split for split in own.splits if split in splits)
     filters = Filters(chosen, own.include_unreviewed, own.include_withheld)
@@ -80,7 +80,7 @@ def frozen(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenD
 
 
 def folder_of_snapshot(snapshot: Snapshot) -> Path:
-    """Its folder on disk, with all of FILES. Raises Refusal not_ready or file_gone."""
+    """Its folder on disk, which holds all of FILES. Raises Refusal not_ready or file_gone."""
     folder = snapshots_root() / snapshot.path
     if not snapshot.sha256:
         raise Refusal("not_ready", _("This snapshot is not finished."), _("Wait until its job is done."))
@@ -95,7 +95,7 @@ def folder_of_snapshot(snapshot: Snapshot) -> Path:
 
 
 def verified(snapshot: Snapshot) -> Path:
-    """Its folder, once every file is found to be what was written. Reads all of it.
+    """Its folder, after comparing the SHA-256 of every file. Reads all of it.
 
     Raises Refusal not_ready, file_gone, or damaged.
     """

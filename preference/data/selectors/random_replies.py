@@ -1,8 +1,7 @@
-"""Random replies of other dialogues, for the shapes that pair a reply with one.
+"""Random replies of other dialogues, for the formats that pair a reply with one.
 
-A sample of every split is drawn before the first row is written: the replies whose hash with seed and epoch is
-smallest. So memory is bounded, the same seed and epoch draw the same, a frozen data set draws what its project did,
-and a dialogue never meets a reply of another split.
+Before the first row is written, every split gets a pool: the replies with the smallest hash of seed, epoch and place.
+Memory is bounded, the same seed and epoch draw the same, a snapshot draws what its project did, and splits never mix.
 """
 
 import hashlib
@@ -18,13 +17,13 @@ from django.db.models.functions import MD5, Cast, Concat
 from dialogues.models import Utterance
 from preference.data.selectors.selection import Selection
 
-SAMPLE = 10_000  # replies a split: a few megabytes
+POOL_SIZE = 10_000  # replies per split: a few megabytes
 SYSTEM = "system"
 
 
 @dataclass(frozen=True, slots=True)
 class DrawSettings:
-    """What is drawn at random. random: whether preference, reward and kto also reject a random reply in every turn."""
+    """Settings of random draws. random: whether preference, reward and kto also reject a random reply in every turn."""
 
     seed: int = 0
     epoch: int = 0
@@ -41,17 +40,17 @@ class DrawSettings:
         return f"{self.seed}/{self.epoch}/"
 
     def generator(self, dialogue_id: str, position: int) -> Random:
-        """Of one turn: what is drawn there depends on nothing else that is written."""
+        """The generator of one turn, so that its draws do not depend on other rows."""
         return Random(f"{self.key()}{dialogue_id}/{position}")
 
 
 def normalize_spaces(text: str) -> str:
-    """As replies are compared: white space does not make two of them."""
+    """For comparing replies: white space makes no difference."""
     return " ".join(text.split())
 
 
 class PoolReply(NamedTuple):
-    """A reply of some dialogue, and its place in the order in which replies are drawn."""
+    """A reply of some dialogue. order: its hash, by which the pool is sorted."""
 
     order: str
     dialogue_id: str
@@ -60,7 +59,7 @@ class PoolReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplyPool:
-    """The sample of every split, in the order in which it is drawn."""
+    """The pool of every split, sorted by hash."""
 
     by_split: Mapping[str, Sequence[PoolReply]] = field(default_factory=dict)
 
@@ -76,7 +75,7 @@ class ReplyPool:
 
 
 def reply_pool_of_project(selection: Selection, draws: DrawSettings) -> ReplyPool:
-    """From a project as it is; one query a split."""
+    """From a project; one query per split."""
     return ReplyPool({split: _sample(selection, split, draws) for split in selection.filters.splits})
 
 
@@ -86,15 +85,15 @@ def _sample(selection: Selection, split: str, draws: DrawSettings) -> list[PoolR
     dialogues = selection.dialogues().filter(split=split).order_by()
     replies = Utterance.objects.filter(dialogue__in=dialogues, position__gt=0).exclude(speaker__iexact=SYSTEM)
     rows = replies.annotate(order=MD5(name)).order_by("order")
-    return [PoolReply(*row) for row in rows.values_list("order", "dialogue__external_id", "text")[:SAMPLE]]
+    return [PoolReply(*row) for row in rows.values_list("order", "dialogue__external_id", "text")[:POOL_SIZE]]
 
 
 def reply_pool_of_rows(
     rows: Iterable[Mapping[str, Any]], splits: Sequence[str], draws: DrawSettings
 ) -> ReplyPool:
-    """From rows of the shape `diamante`; one pass over them."""
+    """From rows of the format `diamante`, in one pass."""
     kept: dict[str, list[tuple[int, PoolReply]]] = {split: [] for split in splits}
-    for split, one in _drawables(rows, draws):
+    for split, one in _pool_replies(rows, draws):
         if split in kept:
             _keep(kept[split], one)
     return ReplyPool(
@@ -102,7 +101,7 @@ def reply_pool_of_rows(
     )
 
 
-def _drawables(rows: Iterable[Mapping[str, Any]], draws: DrawSettings) -> Iterator[tuple[str, PoolReply]]:
+def _pool_replies(rows: Iterable[Mapping[str, Any]], draws: DrawSettings) -> Iterator[tuple[str, PoolReply]]:
     for row in rows:
         for position, said in enumerate(row["conversation"]):
             if position and said["speaker"].lower() != SYSTEM:
@@ -113,9 +112,9 @@ def _drawables(rows: Iterable[Mapping[str, Any]], draws: DrawSettings) -> Iterat
 
 
 def _keep(heap: list[tuple[int, PoolReply]], one: PoolReply) -> None:
-    """The smallest SAMPLE of them, as a heap with the largest on top."""
+    """Keep the smallest POOL_SIZE, in a heap with the largest on top."""
     entry = (-int(one.order, 16), one)
-    if len(heap) < SAMPLE:
+    if len(heap) < POOL_SIZE:
         heapq.heappush(heap, entry)
     elif entry > heap[0]:
         heapq.heapreplace(heap, entry)

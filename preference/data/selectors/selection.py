@@ -1,4 +1,4 @@
-"""Which dialogues an export takes, and how they are read."""
+"""Which dialogues an export takes, and reading them."""
 
 import json
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ WITHHELD = (-1, -2, "phone")
 
 
 class UtteranceText(NamedTuple):
-    """An utterance where only the words count. metadata: empty unless asked for."""
+    """An utterance without its provenance. metadata: empty unless requested."""
 
     dialogue_id: int
     position: int
@@ -38,7 +38,7 @@ class UtteranceText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What was asked for. Only what experts passed leaves by default; vetoed dialogues never do.
+    """The filters of an export. By default only dialogues that experts passed leave; vetoed ones never do.
 
     include_withheld: in the format diqad, also dialogues whose final label is in WITHHELD.
     """
@@ -49,7 +49,7 @@ class Filters:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Filters":
-        """From what as_json() made, also before there was `include_withheld`."""
+        """From as_json(), also from before `include_withheld` existed."""
         return cls(**{**stored, "splits": tuple(stored["splits"])})
 
     def as_json(self) -> dict[str, Any]:
@@ -63,9 +63,9 @@ class Filters:
 class Selection:
     """The finished dialogues of a project that the filters let through, in the order of their ids.
 
-    They are read page by page, each in queries of its own, so that no transaction stays open while a file is written.
-    `last_id` closes the selection: what is made during the export does not slip in. left_out: how many dialogues a
-    format did not write, by the final label that kept them back; it counts while it writes.
+    Pages are read in separate queries, so that no transaction stays open while a file is written. last_id: newer
+    dialogues are not part of the selection. left_out: dialogues that a format withholds, counted by final label while
+    it writes.
     """
 
     project: Project
@@ -75,7 +75,7 @@ class Selection:
     left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
     def dialogues(self, after: int = 0, last: int | None = None) -> QuerySet[Dialogue]:
-        """In the order in which they leave; only ids above `after`, up to `last`."""
+        """In the order of the export; only ids above `after`, up to `last`."""
         last = self.last_id if last is None else last
         return Dialogue.objects.filter(
             accepted(self.project, self.filters, after, last, has_batches=self.has_batches),
@@ -90,41 +90,41 @@ class Selection:
         return self.dialogues().count()
 
     def pages(self) -> Iterator[list[Dialogue]]:
-        """READ_AT_ONCE dialogues at a time, fewer where they are long."""
+        """READ_AT_ONCE dialogues at a time, fewer if they are long."""
         after = 0
         while rows := list(self.dialogues(after).defer(*UNREAD)[:READ_AT_ONCE]):
-            page = _beginning(rows)
+            page = _limit_utterances(rows)
             yield page
             after = page[-1].pk
 
     def utterances(self, page: Sequence[Dialogue]) -> dict[int, list[Utterance]]:
         """The utterances of every dialogue of a page, in order, with their candidates; one query.
 
-        A dialogue that its author took back, or an expert vetoed, since the page was read is absent: asking for it in
-        the same statement means that no half of a dialogue is ever read.
+        A dialogue that was reopened or vetoed since the page was read is absent: the statement checks it again, so that
+        half a dialogue is never read.
         """
-        # Only what the shapes read: parsing the JSON of the rest would take a third of an export.
-        rows = self._still_there(page).select_related("candidate_set").only(*WHOLE)
+        # Only what the formats need: parsing the other JSON would take a third of an export.
+        rows = self._still_selected(page).select_related("candidate_set").only(*WHOLE)
         by_dialogue: dict[int, list[Utterance]] = defaultdict(list)
         for utterance in rows:
             by_dialogue[utterance.dialogue_id].append(utterance)
         return by_dialogue
 
-    def said(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[UtteranceText]]:
-        """As utterances(), only the words, with metadata if wanted; four times as fast."""
+    def texts(self, page: Sequence[Dialogue], *, metadata: bool = False) -> dict[int, list[UtteranceText]]:
+        """Like utterances(), but only speaker and text, with metadata if requested; four times as fast."""
         by_dialogue: dict[int, list[UtteranceText]] = defaultdict(list)
         if not metadata:
-            for row in self._still_there(page).values_list(*SPOKEN):
+            for row in self._still_selected(page).values_list(*SPOKEN):
                 by_dialogue[row[0]].append(UtteranceText(*row))
             return by_dialogue
-        # As text, since most have none.
-        rows = self._still_there(page).values_list(*SPOKEN, Cast("metadata", TextField()))
+        # Cast to text, because most are empty and need no parsing.
+        rows = self._still_selected(page).values_list(*SPOKEN, Cast("metadata", TextField()))
         for dialogue, position, speaker, text, kept in rows:
             about = {} if kept == "{}" else json.loads(kept)
             by_dialogue[dialogue].append(UtteranceText(dialogue, position, speaker, text, about))
         return by_dialogue
 
-    def _still_there(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
+    def _still_selected(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
         first, last = page[0].pk, page[-1].pk
         still = (
             self.dialogues(first - 1, last).filter(id__any_of=[dialogue.pk for dialogue in page]).order_by()
@@ -137,10 +137,10 @@ class Selection:
 def accepted(
     project: Project, filters: Filters, after: int = 0, last: int | None = None, *, has_batches: bool
 ) -> Q:
-    """What experts passed; in labelling, what has a final label, and where there are batches, in an accepted one.
+    """Dialogues that experts passed; in labelling, those with a final label, in an accepted batch if there are batches.
 
-    All that is not vetoed where that was asked for. after, last: between which ids the caller looks, so that
-    PostgreSQL reads the final labels of these alone.
+    With include_unreviewed, all that are not vetoed. after, last: the range of ids that the caller reads, so that
+    PostgreSQL reads final labels of that range only.
     """
     if project.protocol == Protocol.LABELLING:
         near = Q(dialogue_id__gt=after) & (Q() if last is None else Q(dialogue_id__lte=last))
@@ -151,8 +151,8 @@ def accepted(
     return Q(review_state__in=filters.review_states())
 
 
-def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
-    """As many as hold UTTERANCES_AT_ONCE together; at least one."""
+def _limit_utterances(rows: list[Dialogue]) -> list[Dialogue]:
+    """The first dialogues with at most UTTERANCES_AT_ONCE utterances in all; at least one."""
     total = 0
     for place, dialogue in enumerate(rows):
         total += dialogue.utterance_count
@@ -162,19 +162,19 @@ def _beginning(rows: list[Dialogue]) -> list[Dialogue]:
 
 
 def has_batches(project: Project) -> bool:
-    """Whether labels of the project have to be accepted before they leave."""
+    """Whether labels of the project must be accepted in a batch before they are exported."""
     return Batch.objects.filter(project=project).exists()
 
 
 def select(project: Project, filters: Filters) -> Selection:
-    """The selection as it is now."""
+    """The selection at this moment."""
     newest = Dialogue.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
     return Selection(project, filters, newest or 0, has_batches=has_batches(project))
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many dialogues would leave, and why the others would not; each is counted once."""
+    """How many dialogues would be exported, and why the others would not; each is counted once."""
 
     leaving: int = 0
     writing: int = 0
@@ -194,17 +194,17 @@ class Preview:
 
 
 def preview(project: Project, filters: Filters, format: str = "") -> Preview:
-    """What an export with these filters would take; one query. format: of the export, some hold dialogues back."""
-    held_back = Q(pk__in=[])
+    """What an export with these filters would take; one query. format: some withhold dialogues."""
+    withheld = Q(pk__in=[])
     if format == FormatName.DIQAD and not filters.include_withheld:
         finals = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
-        held_back = Q(Exists(finals.filter(answers__dialogue__quality__in=WITHHELD)))
+        withheld = Q(Exists(finals.filter(answers__dialogue__quality__in=WITHHELD)))
     why = Case(
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
         When(~accepted(project, filters, has_batches=has_batches(project)), then=Value("unreviewed")),
-        When(held_back & Q(split__in=filters.splits), then=Value("withheld")),
+        When(withheld & Q(split__in=filters.splits), then=Value("withheld")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),
         output_field=CharField(),

@@ -1,4 +1,4 @@
-"""What a data set may lack: counts to warn of before a snapshot is taken, and on its card."""
+"""What a data set lacks for training: warnings before a snapshot is taken, and on its card."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _TEXTS = {
 def shortages(
     dialogues: Mapping[str, int], splits: Sequence[str], turns: int, actions: Mapping[str, int]
 ) -> list[Shortage]:
-    """dialogues: by split. turns: that had candidates. actions: of these turns, by action."""
+    """dialogues: count by split. turns: with candidates. actions: of these turns, count by action."""
     found = [Shortage("empty_split", split) for split in splits if not dialogues.get(split)]
     if not turns:
         return [Shortage("no_candidates"), *found]
@@ -52,7 +52,7 @@ def shortages(
 
 
 def expected_shortages(selection: Selection) -> list[Shortage]:
-    """What a snapshot of the project as it is would lack; two queries."""
+    """What a snapshot of the selection would lack; two queries."""
     counted = selection.dialogues().order_by().values_list("split").annotate(n=Count("id"))
     had = Utterance.objects.filter(
         Q(dialogue__in=selection.dialogues().order_by()), candidate_set__isnull=False, position__gt=0
@@ -64,5 +64,5 @@ def expected_shortages(selection: Selection) -> list[Shortage]:
 
 
 def shortages_on_card(card: Mapping[str, Any]) -> list[Shortage]:
-    """As the card of a snapshot keeps them."""
+    """As stored in the card of a snapshot."""
     return [Shortage(**one) for one in card.get("shortages", [])]

@@ -24,7 +24,7 @@ def snapshots_of(project: Project) -> QuerySet[Snapshot]:
 
 
 def usable_snapshots(project: Project) -> QuerySet[Snapshot]:
-    """Those whose files are there, the newest first."""
+    """Snapshots whose files exist, the newest first."""
     return snapshots_of(project).exclude(path="").exclude(sha256="")
 
 
@@ -65,7 +65,7 @@ def snapshot_file(snapshot: Snapshot, name: str) -> Path:
 
 
 def held_out(snapshot: Snapshot) -> str:
-    """The split that a model trained on it is evaluated on; empty where nothing was held out."""
-    # Dialogues without candidates give nothing to rank.
+    """The split on which a model trained on it is evaluated; "" if nothing was held out."""
+    # Dialogues without candidates have nothing to rank.
     counts = {one["split"]: one.get("replies", one["dialogues"]) for one in snapshot.card.get("splits", [])}
     return next((split for split in (Split.TEST.value, Split.VALID.value) if counts.get(split)), "")

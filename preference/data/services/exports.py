@@ -1,4 +1,4 @@
-"""Starting exports, and removing their files. What an export does is in preference.data.formats."""
+"""Starting exports and removing their files; `formats` writes them."""
 
 import shutil
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ LARGEST = 2**53 - 1  # what every reader of JSON can hold
 
 
 def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> FormatName:
-    """Raises Invalid for a format that does not exist, or that a project of this protocol has no data for.
+    """The format of that name. Raises Invalid if it does not exist or does not fit the project.
 
-    of_snapshot: also for one that is not made from a frozen data set.
+    of_snapshot: raise also if a snapshot cannot make it.
     """
     fitting = [str(shape.value) for shape in formats_for(project) if shape in FROZEN or not of_snapshot]
     if name in fitting:
@@ -47,7 +47,7 @@ def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> F
 
 
 def build_filters(splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False) -> Filters:
-    """No split named means all of them. Raises Invalid for one that does not exist."""
+    """Filters with these splits, or all if none is named. Raises Invalid for a split that does not exist."""
     if unknown := set(splits) - set(Split.values):
         raise Invalid(
             _("There is no split “%(split)s”.") % {"split": min(unknown)[:40]},
@@ -59,7 +59,7 @@ def build_filters(splits: Sequence[str], include_unreviewed: bool, include_withh
 
 
 def check_file_type(name: str) -> FileType:
-    """Raises Invalid for one that does not exist."""
+    """The file type of that name. Raises Invalid if it does not exist."""
     if name in FileType.values:
         return FileType(name)
     raise Invalid(
@@ -70,11 +70,11 @@ def check_file_type(name: str) -> FileType:
 
 
 def build_draw_settings(seed: int, epoch: int, random: bool = True) -> DrawSettings:
-    """Raises Invalid for numbers that are negative, or that a reader of the manifest could not hold."""
+    """Settings of random draws. Raises Invalid for numbers below 0 or beyond what every JSON reader can hold."""
     for field, value in (("seed", seed), ("epoch", epoch)):
         if not 0 <= value <= LARGEST:
             raise Invalid(
-                _("%(value)d is no %(field)s.") % {"value": value, "field": field},
+                _("%(value)d is not a valid %(field)s.") % {"value": value, "field": field},
                 _("Use a whole number from 0 to %(largest)d.") % {"largest": LARGEST},
                 field=field,
             )
@@ -82,9 +82,9 @@ def build_draw_settings(seed: int, epoch: int, random: bool = True) -> DrawSetti
 
 
 def snapshot_filters(snapshot: Snapshot, project: Project, splits: Sequence[str]) -> Filters:
-    """What is taken of a snapshot: its own filters, with the splits that are asked for.
+    """The snapshot's own filters with the requested splits.
 
-    Raises Invalid where the snapshot is another project's or has none of the splits, Refusal not_ready or file_gone.
+    Raises Invalid if the snapshot belongs to another project or has none of the splits, Refusal not_ready or file_gone.
     """
     if snapshot.project_id != project.pk:
         raise Invalid(_("There is no such snapshot in this project."), field="snapshot")

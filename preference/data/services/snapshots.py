@@ -81,7 +81,7 @@ def _checked_name(name: str, project: Project) -> str:
     called = " ".join(name.split()) or f"{project.slug} {timezone.localtime():%Y-%m-%d %H:%M}"
     if len(called) > NAME_CHARS or not called.isprintable():
         raise Invalid(
-            _("This is no name."),
+            _("This name is not valid."),
             _("Use up to %(n)d printable characters.") % {"n": NAME_CHARS},
             field="name",
         )
@@ -138,7 +138,7 @@ def push_snapshot(
     """
     if not REPOSITORY.fullmatch(repo_id) or "--" in repo_id or ".." in repo_id:
         raise Invalid(
-            _("“%(name)s” is no repository of a Hub.") % {"name": repo_id[:100]},
+            _("“%(name)s” is not a repository name.") % {"name": repo_id[:100]},
             _("Write owner/name, with letters, digits, “-”, “_” and “.” only."),
             field="repo_id",
         )

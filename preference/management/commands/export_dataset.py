@@ -218,7 +218,9 @@ def _cannot_write(output: str, error: OSError) -> str:
 def _regular(path: Path) -> Path:
     """Replacing a device or a pipe by a file would break it for everybody."""
     if path.exists() and not path.is_file():
-        raise CommandError(_("%(path)s is no file. Name a file, or - for standard output.") % {"path": path})
+        raise CommandError(
+            _("%(path)s is not a file. Name a file, or - for standard output.") % {"path": path}
+        )
     return path
 
 

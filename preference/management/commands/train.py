@@ -119,6 +119,6 @@ def _changes(settings: list[str]) -> dict[str, str]:
     wrong = [setting for setting in settings if "=" not in setting]
     if wrong:
         raise CommandError(
-            _("%(setting)s is no setting: write NAME=VALUE.") % {"setting": wrong[0]}, returncode=2
+            _("%(setting)s is not a setting: write NAME=VALUE.") % {"setting": wrong[0]}, returncode=2
         )
     return dict(setting.split("=", 1) for setting in settings)

@@ -79,7 +79,7 @@ def roll_back(
     current = current_model(project)
     if undone is None or current is None:
         raise Refusal(
-            "nothing_to_undo", _("No promotion is left to take back."), _("Promote a model instead.")
+            "nothing_to_undo", _("There is no promotion left to roll back."), _("Promote a model instead.")
         )
     if expected_current == current.name and undone.after != current.generator:
         raise Refusal(
@@ -178,7 +178,7 @@ def _switch(request: _Request, after: Generator | None, undoes: Promotion | None
         raise Refusal(
             "already_current",
             _("The project's candidates come from this model already."),
-            _("Nothing is to be done."),
+            _("There is nothing to do."),
         )
     update_authoring(project=project, actor=actor, changes={"generator": after})
     about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}

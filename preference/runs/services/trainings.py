@@ -1,4 +1,4 @@
-"""Starting trainings, going on with them, and removing what they left. What a training does is in preference.runs."""
+"""Starting, resuming and cleaning up trainings; `runs.job` carries them out."""
 
 import shutil
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ def _stored(
             "snapshot": snapshot,
             "parent": base.parent,
             "base": base.source,
-            # A deleted project leaves its files behind: one that takes its name must not find them.
+            # The files of a deleted project stay; a new project of the same name must not find them.
             "folder": f"{run_id.hex[:12]}/{project.slug}-{number}",
             "created_by": actor,
             **asked,
@@ -106,9 +106,9 @@ def _stored(
 
 
 def check_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
-    """The changes as the recipe keeps them: a command line sends "32" for 32.
+    """The changes with the recipe's types: a command line sends "32" for 32.
 
-    Raises Invalid for a recipe that does not exist and for settings that it cannot have.
+    Raises Invalid for an unknown recipe or a setting out of bounds.
     """
     if name not in RECIPES:
         raise Invalid(
@@ -127,7 +127,7 @@ def check_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed:
 
 
 def setting_arguments(changes: Mapping[str, Any]) -> list[str]:
-    """Settings as the trainer's command line has them: name=value."""
+    """Settings in the form of the trainer's command line: name=value."""
     words = {None: "none", True: "true", False: "false"}
     # 1 == True: only the words themselves are looked up.
     return [
@@ -138,7 +138,7 @@ def setting_arguments(changes: Mapping[str, Any]) -> list[str]:
 
 @transaction.atomic
 def resume_training(*, run: TrainingRun, actor: User | None, enqueue: bool = True) -> TrainingRun:
-    """Go on with a stopped or failed training from its last checkpoint. Safe to repeat.
+    """Resume a stopped or failed training from its last checkpoint. Safe to repeat.
 
     Raises Refusal already_done, files_gone.
     """

@@ -40,7 +40,7 @@ def _parse(line: str, place: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        cause = _("In %(place)s: no valid JSON (%(reason)s).") % {"place": place, "reason": error}
+        cause = _("In %(place)s: not valid JSON (%(reason)s).") % {"place": place, "reason": error}
         raise TrainingError(cause, _("Correct or remove the line.")) from error
 
 

@@ -70,7 +70,7 @@ def _parse_setting(recipe_class: type, text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         raise TrainingError(
-            _("%(setting)s is no setting.") % {"setting": repr(text)},
+            _("%(setting)s is not a setting.") % {"setting": repr(text)},
             _("Write name=value, for example batch=32."),
         )
     kinds = get_type_hints(recipe_class)

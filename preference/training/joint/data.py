@@ -81,7 +81,7 @@ def _check_row(row: Any, place: str) -> Row:
         raise TrainingError(
             _("In %(place)s: neither a `conversation` nor a `context` with a `human` reply.")
             % {"place": place},
-            _("Export in shape `diamante` or `quadruples`."),
+            _("Export in the format `diamante` or `quadruples`."),
         )
     return row
 

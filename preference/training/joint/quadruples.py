@@ -81,7 +81,7 @@ class QuadrupleSampler:
             )
         if len({number for number, _ in self._replies}) < 2:
             raise TrainingError(
-                _("There is one dialogue only, and a random reply must come from another."),
+                _("There is only one dialogue, and a random reply must come from another."),
                 _("Train on at least two dialogues with replies."),
             )
 

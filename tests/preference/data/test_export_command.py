@@ -79,7 +79,7 @@ def test_an_earlier_file_is_replaced(project: Project, six: None, tmp_path: Path
 
 
 def test_a_device_is_not_replaced(project: Project, six: None) -> None:
-    with pytest.raises(CommandError, match="is no file"):
+    with pytest.raises(CommandError, match="is not a file"):
         run(project, "--format", "sft", "--output", "/dev/null")
     assert Path("/dev/null").is_char_device()
 

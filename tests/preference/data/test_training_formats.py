@@ -223,7 +223,7 @@ def test_a_page_more_or_less_draws_the_same(
 def test_a_project_and_its_rows_draw_the_same_sample_however_small(
     project: Project, imports: Imports, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_replies, "SAMPLE", 5)
+    monkeypatch.setattr(random_replies, "POOL_SIZE", 5)
     imports(diamante_file(6))
     Dialogue.objects.update(split=Split.TRAIN)
     draws = DrawSettings(3, 1)

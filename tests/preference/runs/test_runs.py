@@ -382,10 +382,10 @@ def test_half_a_line_before_the_next_one_is_left_out(project: Project, eric: Use
     path.write_text(first + second[:20] + third)
     assert [point.step for point in curve_of(run).points] == [1]
     tail = ProgressTail(path)
-    assert tail.look()["step"] == 1
+    assert tail.read()["step"] == 1
     with path.open("a") as file:
         file.write(third)
-    assert tail.look()["step"] == 3
+    assert tail.read()["step"] == 3
 
 
 def test_only_engineers_and_managers_see_trainings(

@@ -64,7 +64,7 @@ class Meanwhile:
 def test_a_stopped_training_goes_on_where_it_was(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
-    fakes.setenv("FAKE_TRAINER", "is slow")
+    fakes.setenv("FAKE_TRAINER", "waits")
     under_way = Meanwhile(training(project, eric))
     under_way.until(2)
     cancel_job(job=under_way.job(), actor=eric)
@@ -94,7 +94,7 @@ def test_a_training_that_hears_nothing_is_killed(
 def test_a_worker_that_is_to_end_leaves_the_training_to_the_next_one(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
-    fakes.setenv("FAKE_TRAINER", "is slow")
+    fakes.setenv("FAKE_TRAINER", "waits")
     under_way = Meanwhile(training(project, eric))
     under_way.until(2)
     worker_is_ending.set()
@@ -110,10 +110,11 @@ def test_a_worker_that_is_to_end_leaves_the_training_to_the_next_one(
 def test_a_database_that_breaks_off_stops_no_training(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
-    fakes.setenv("FAKE_TRAINER", "is slow")
+    fakes.setenv("FAKE_TRAINER", "waits")
     under_way = Meanwhile(training(project, eric))
     under_way.until(2)
     break_connections()
+    (folder_of_run(under_way.run) / "go").touch()
     job = under_way.ended()
     assert (job.state, job.attempts, job.done) == (JobState.DONE, 1, STEPS), job.error
 
@@ -123,7 +124,7 @@ def test_a_worker_that_was_believed_dead_ends_its_trainer(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
     """The one that takes over waits until nobody writes into the folder any more."""
-    fakes.setenv("FAKE_TRAINER", "is slow")
+    fakes.setenv("FAKE_TRAINER", "waits")
     under_way = Meanwhile(training(project, eric))
     under_way.until(2)
     Job.objects.filter(pk=under_way.run.job_id).update(state=JobState.QUEUED)  # the reaper

@@ -1,4 +1,4 @@
-"""From a snapshot to the model that writes the next candidates, with the real trainer, evaluator and worker."""
+"""From a snapshot to the model that writes the next candidates, with the real trainer and evaluator."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +28,12 @@ from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.learning import carried_out, generator_of, snapshot_of, training
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-CHANGES = {"batch": 8, "epochs": 2, "warmup": 2}
+CHANGES = {"batch": 16, "epochs": 1, "warmup": 2}
 
 
-def test_train_compare_promote(project: Project, eric: User, tiny_model: Callable[..., Path]) -> None:
+def test_train_compare_promote_and_train_further_with_adapters(
+    project: Project, eric: User, tiny_model: Callable[..., Path]
+) -> None:
     base = str(tiny_model("llama"))
     project.authoring.generator = Generator.objects.create(
         slug="tiny", backend=BackendKind.HF, options={"model": base}
@@ -76,22 +78,14 @@ def test_train_compare_promote(project: Project, eric: User, tiny_model: Callabl
     assert request.candidate_set.model_version == model.version
     assert all(candidate["score"] is not None for candidate in request.candidate_set.candidates)
 
-
-def test_a_model_is_trained_further_with_adapters(
-    project: Project, eric: User, tiny_model: Callable[..., Path]
-) -> None:
-    snapshot = snapshot_of(project)
-    first = carried_out(
-        training(project, None, snapshot, model=str(tiny_model("llama")), changes=CHANGES)
-    ).model
-    run = carried_out(training(project, eric, snapshot, model=first.slug, changes=CHANGES, is_lora=True))
-    assert run.job.state == JobState.DONE, (run.job.error, run.job.remedy)
-    assert run.model.parent == first
-    assert run.model.config["base_model"]["name"] == str(folder_of_model(first))
-    assert run.model.sha256 != first.sha256
+    further = carried_out(training(project, eric, run.snapshot, changes=CHANGES, is_lora=True))
+    assert further.job.state == JobState.DONE, (further.job.error, further.job.remedy)
+    assert further.model.parent == model
+    assert further.model.config["base_model"]["name"] == str(folder_of_model(model))
+    assert further.model.sha256 != model.sha256
 
 
-def test_data_without_training_dialogues_is_told_by_the_trainer_in_the_language_of_who_started_it(
+def test_the_trainer_reports_a_failure_in_the_language_of_who_started_it(
     project: Project, tiny_model: Callable[..., Path]
 ) -> None:
     snapshot = snapshot_of(project)
@@ -104,10 +98,3 @@ def test_data_without_training_dialogues_is_told_by_the_trainer_in_the_language_
     assert run.job.error == f"{rows.parent} 中的 12 段对话都不属于“train”划分。"
     assert run.job.remedy == "请生成包含训练对话的数据快照。"
     assert run.message == run.job.error
-
-
-def test_a_folder_that_is_not_there_is_told_by_the_trainer(project: Project) -> None:
-    run = carried_out(training(project, None, model="/nowhere/at/all"))
-    assert run.job.state == JobState.FAILED
-    assert "/nowhere/at/all" in run.job.error
-    assert run.job.remedy

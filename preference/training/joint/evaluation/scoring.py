@@ -247,7 +247,7 @@ def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
     preference, logprob, tokens = values
     if not (math.isfinite(preference) and math.isfinite(logprob)):
         raise TrainingError(
-            _("The model gives no number as a score of the reply “%(reply)s”.") % {"reply": text[:60]},
+            _("The model’s score of the reply “%(reply)s” is not a number.") % {"reply": text[:60]},
             _(
                 "Its weights are broken: use an earlier checkpoint, or train again with a lower learning rate."
             ),

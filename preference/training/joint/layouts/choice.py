@@ -96,7 +96,7 @@ def _unfit_layer(config: Any, longest: int) -> str:
                 "its attention sees %(seen)s tokens only, and a context with a reply has %(longest)s"
             ) % {"seen": layer.sliding_window, "longest": longest}
         if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer):
-            template = _("it has layers that are no attention over all tokens (%(kind)s)")
+            template = _("it has layers that do not attend to all tokens (%(kind)s)")
             return template % {"kind": type(layer).__name__}
     return ""
 

@@ -94,8 +94,8 @@ def test_quadruples_of_one_dialogue_are_put_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "cause"),
     [
-        ("{", "line 2 of .* no valid JSON"),
-        ("[" * 100_000, "line 2 of .* no valid JSON"),
+        ("{", "line 2 of .* not valid JSON"),
+        ("[" * 100_000, "line 2 of .* not valid JSON"),
         ("[]", "line 2 of .* neither a `conversation` nor"),
         ('{"messages": []}', "line 2 of .* neither a `conversation` nor"),
         ('{"conversation": {}}', "line 2 of .* `conversation` must be a list of objects"),

@@ -73,7 +73,7 @@ def test_settings_are_read_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     "setting, said",
     [
-        ("batch", "'batch' is no setting."),
+        ("batch", "'batch' is not a setting."),
         ("bach=3", "A recipe has no setting 'bach'."),
         ("batch=many", "batch is 'many', and must be a whole number."),
         ("similar=few", "similar is 'few', and must be a whole number."),
