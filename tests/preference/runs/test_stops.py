@@ -26,6 +26,7 @@ from tests.preference.fake_trainer import STEPS
 from tests.preference.learning import carried_out, training
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
+from tests.processes import wait_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fakes")]
 Fakes = pytest.MonkeyPatch
@@ -113,7 +114,9 @@ def test_a_database_that_breaks_off_stops_no_training(
     fakes.setenv("FAKE_TRAINER", "waits")
     under_way = Meanwhile(training(project, eric))
     under_way.until(2)
+    before = under_way.job().heartbeat_at
     break_connections()
+    wait_until(lambda: under_way.job().heartbeat_at != before, 30, "a heartbeat over a new connection")
     (folder_of_run(under_way.run) / "go").touch()
     job = under_way.ended()
     assert (job.state, job.attempts, job.done) == (JobState.DONE, 1, STEPS), job.error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -123,8 +124,13 @@ def test_similarities_are_computed_once_for_all_epochs(monkeypatch: pytest.Monke
     dialogues = [
         dialogue(*(f"{number} {place}" for place in range(5)), candidates=shown) for number in range(3)
     ]
-    compared = []
-    monkeypatch.setattr(quadruples, "_f1", lambda counts, length, other: float(compared.append(other) or 0))
+    compared: list[str] = []
+
+    def counted(counts: Counter[str], length: int, other: str) -> float:
+        compared.append(other)
+        return 0.0
+
+    monkeypatch.setattr(quadruples, "_f1", counted)
     sampler = QuadrupleSampler(dialogues, seed=1)
     assert len(compared) == 3 * 4 * 7
     assert len(sampler.epoch(0)) == len(sampler.epoch(1)) == 12
