@@ -278,7 +278,7 @@ def test_a_verdict_meanwhile_is_said(mara: User, signs_in: SignedIn) -> None:
     judge(controller=chris, item_id=last.pk, sent=SentJudgement(id=uuid4()))
     accept_round(controller=chris, round_id=sample.round_id, decision_id=uuid4())
     agrees(page)
-    expect(page.locator("#notices")).to_contain_text("The verdict on this batch is given")
+    expect(page.locator("#notices")).to_contain_text("This batch already has its verdict")
     expect(page.locator("#notices button")).to_have_text("To the batch")
 
 

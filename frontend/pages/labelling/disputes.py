@@ -175,7 +175,6 @@ def _data(
     newest = max((one.stored_at.timestamp() for one in answered), default=0)
     data = page_data(row, dialogue, answers, is_open=is_open)
     return data | {
-        "words": data["words"] | {"decided": _("settled")},
         "differences": begins.undecided,
         "spread": _spread(answered),
         # Another dispute about the same dialogue begins afresh.

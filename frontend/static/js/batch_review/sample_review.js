@@ -35,7 +35,7 @@ class SampleReview {
     this.questions = new Questions({
       turns: byId("turns"),
       panel: byId("questions"),
-      isComparison: true,
+      decidedText: gettext("differs"),
       onChange: () => this.#keepDraft(),
       onActive: (slot) => {
         byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null);

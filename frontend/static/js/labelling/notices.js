@@ -17,14 +17,20 @@ export class Notices {
   /** @param {string} cause  one notice per cause  @param {Notice} notice */
   show(cause, notice) {
     this.#module ??= import("../shared/notices.js");
-    void this.#module.then(({ showNotice }) => showNotice(cause, notice));
+    this.#module.then(
+      ({ showNotice }) => showNotice(cause, notice),
+      () => {
+        this.#module = undefined; // no network, and no service worker yet: the next notice tries again
+      },
+    );
   }
 
   /** @param {string[]} causes */
   hide(...causes) {
-    void this.#module?.then(({ showNotice }) => {
+    const hideAll = (/** @type {typeof import("../shared/notices.js")} */ { showNotice }) => {
       for (const cause of causes) showNotice(cause, null);
-    });
+    };
+    this.#module?.then(hideAll, () => undefined);
   }
 
   /** @param {unknown} error  @param {string} [cause] */

@@ -22,6 +22,7 @@ const begun = JSON.stringify([data.answers, [...texts].map(({ defaultValue }) =>
 const questions = new Questions({
   turns: byId("turns"),
   panel: byId("questions"),
+  decidedText: data.spread ? gettext("settled") : undefined,
   onChange: keep,
   onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
   onDone: () => (unwritten() ?? form.querySelector("button"))?.focus({ preventScroll: true }),

@@ -27,10 +27,10 @@ export class Questions {
   language = PAGE_LANGUAGE;
 
   /**
-   * @param {{ turns: HTMLElement, panel: HTMLElement, keyboard?: HTMLElement | Document, isComparison?: boolean,
+   * @param {{ turns: HTMLElement, panel: HTMLElement, keyboard?: HTMLElement | Document, decidedText?: string,
    *   onChange?: (path: string, value: Value | undefined) => void, onActive?: (slot: Slot | null) => void,
    *   onDone?: () => void }} options
-   *   turns: an <ol>; keyboard: whose keys are heard; isComparison: differences are shown, not settled; onDone: nothing
+   *   turns: an <ol>; keyboard: whose keys are heard; decidedText: what is said of a difference that was decided; onDone: nothing
    *   is left to be answered
    */
   constructor(options) {

@@ -132,8 +132,8 @@ function signsOf(questions, slot) {
 
 /** @param {Questions} questions  @param {Slot} slot */
 function differenceText({ sheet, language, options }, slot) {
-  const isSettled = sheet.isDecided(slot) && !options.isComparison;
-  return isSettled ? language.gettext("decided") : language.gettext("differs");
+  if (!sheet.isDecided(slot)) return language.gettext("differs");
+  return options.decidedText ?? language.gettext("decided");
 }
 
 /** @param {Questions} questions  @param {Slot} slot  @param {Value | undefined} value */
