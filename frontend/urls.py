@@ -1,36 +1,41 @@
-"""Addresses of the pages: every feature names its own."""
-
-from django.urls import path
+"""The URLs of all pages. Each page module defines its own."""
 
 from frontend.pages import message_catalog, service_worker
-from frontend.pages.account import account
-from frontend.pages.authoring import authoring, statistics
-from frontend.pages.batch_review import appeals, batch_boards, batches, sample_review
+from frontend.pages.account import api_tokens, preferences, profile
+from frontend.pages.authoring import statistics
+from frontend.pages.authoring import workbench as authoring_workbench
+from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
 from frontend.pages.data import dialogues, exports, imports, snapshots
 from frontend.pages.expert_review import review
-from frontend.pages.jobs import jobs
-from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, labelling, schema
+from frontend.pages.jobs import job, job_list
+from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, schema
+from frontend.pages.labelling import workbench as labelling_workbench
 from frontend.pages.learning import evaluations, models, training
-from frontend.pages.onboarding import admission, guidelines, threads
-from frontend.pages.projects import home, members, project_settings, projects
+from frontend.pages.onboarding import admission, admission_test, guidelines, threads
+from frontend.pages.projects import home, members, new_project, overview, settings
 from frontend.pages.tasks import queue
 
 urlpatterns = [
     *home.urlpatterns,
-    *projects.urlpatterns,
+    *new_project.urlpatterns,
+    *overview.urlpatterns,
     *guidelines.urlpatterns,
-    *project_settings.urlpatterns,
+    *settings.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,
-    *jobs.urlpatterns,
+    *job_list.urlpatterns,
+    *job.urlpatterns,
     *queue.urlpatterns,
-    *authoring.urlpatterns,
-    *labelling.urlpatterns,
+    *authoring_workbench.urlpatterns,
+    *labelling_workbench.urlpatterns,
     *review.urlpatterns,
     *batches.urlpatterns,
-    *batch_boards.urlpatterns,
+    *batch.urlpatterns,
+    *boards.urlpatterns,
     *appeals.urlpatterns,
+    *accuracy.urlpatterns,
     *sample_review.urlpatterns,
+    *admission_test.urlpatterns,
     *admission.urlpatterns,
     *confirmations.urlpatterns,
     *disputes.urlpatterns,
@@ -47,10 +52,7 @@ urlpatterns = [
     *evaluations.urlpatterns,
     *message_catalog.urlpatterns,
     *service_worker.urlpatterns,
-    # Your account. What signing in needs is allauth's, under /accounts/.
-    path("account/", account.profile, name="profile"),
-    path("account/tokens/", account.api_tokens, name="api_tokens"),
-    path("account/tokens/<int:token_id>/revoke/", account.revoke_api_token, name="revoke_api_token"),
-    path("account/language/", account.set_language, name="set_language"),
-    path("account/theme/", account.set_theme, name="set_theme"),
+    *profile.urlpatterns,
+    *api_tokens.urlpatterns,
+    *preferences.urlpatterns,
 ]

@@ -1,4 +1,4 @@
-"""Which of two models' candidates people take: the answer on the statistics page."""
+"""Which of two models' candidates people take."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from annotation.authoring.selectors.model_comparison import ModelComparison, mod
 from annotation.authoring.selectors.statistics import Statistics
 from dialogues.models import Action
 from frontend.charts import plots
-from frontend.charts.answer import Answer, Cell
+from frontend.charts.chart import Cell, Chart
 from frontend.charts.plots import Mark
 from measures.estimate import Estimate
 from measures.paired_comparison import ModelCandidates
@@ -17,8 +17,8 @@ from measures.paired_comparison import ModelCandidates
 NAME = "models"
 
 
-def models(numbers: Statistics) -> Answer:
-    found = model_comparisons(numbers.project)
+def draw_model_comparison(statistics: Statistics) -> Chart:
+    found = model_comparisons(statistics.project)
     sides = [(version, side) for one in found for version, side in _sides(one)]
     names = [str(Action.SELECT.label), str(Action.REVISE.label)]
     series = [
@@ -29,17 +29,15 @@ def models(numbers: Statistics) -> Answer:
             strict=True,
         )
     ]
-    question = _("Which model's candidates do people take?")
-    svg = plots.estimates([v for v, _s in sides], *series, x="%", description=question) if sides else ""
+    title = _("Which model's candidates do people take?")
+    svg = plots.draw_estimates([v for v, _s in sides], *series, x="%", description=title) if sides else ""
     shares = [_("taken (%)"), *(f"{name} (%)" for name in names)]
     head = [
         _("model"), _("compared with"), _("candidates shown"), *(cell for name in shares for cell in (name, "≥", "≤")),
         _("ignored (%)"), _("turns won"), _("won (%)"), "≥", "≤", _("won without preference (%)"),
         _("taken so many times as often"), "≥", "≤",
     ]  # fmt: skip
-    return Answer(
-        NAME, question, _note(found), head, [row for one in found for row in _rows(one)], svg, names
-    )
+    return Chart(NAME, title, _note(found), head, [row for one in found for row in _rows(one)], svg, names)
 
 
 def _sides(one: ModelComparison) -> list[tuple[str, ModelCandidates]]:

@@ -7,21 +7,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from dialogues.models import Action, Split
-from frontend.charts.answer import Answer, Cell
+from frontend.charts.chart import Cell, Chart, round_value
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.shortages import shortages_on_card
 
 Card = Mapping[str, Any]
 
 
-def table_one(card: Card) -> Answer:
-    """Table 1 of the paper, as it was when the snapshot was taken."""
+def tabulate_data(card: Card) -> Chart:
+    """Table 1 of the Diamante paper for the dialogues of the snapshot."""
     columns = card["splits"]
     names = {**{split.value: str(split.label) for split in Split}, "total": _("Total")}
     rows: list[list[Cell]] = [
         [_("Dialogues"), *(one["dialogues"] for one in columns)],
         [_("Utterances"), *(one["utterances"] for one in columns)],
-        [_("Average utterance length (characters)"), *(_rounded(one["mean_length"]) for one in columns)],
+        [
+            _("Average utterance length (characters)"),
+            *(round_value(one["mean_length"], 2) for one in columns),
+        ],
         *(
             [f"{Action(action).label} (%)", *(_share(one[action], one["had_candidates"]) for one in columns)]
             for action in Action.values
@@ -33,46 +36,42 @@ def table_one(card: Card) -> Answer:
         "Actions are shares of the utterances that had candidates. A turn can be learned from where a candidate"
         " differs from what was sent."
     )
-    return Answer("table-1", _("What is in it?"), note, ["", *(names[one["split"]] for one in columns)], rows)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+    return Chart("table-1", _("What is in it?"), note, ["", *(names[one["split"]] for one in columns)], rows)
 
 
 def _share(n: int, of: int) -> float | None:
     return round(100 * n / of, 1) if of else None
 
 
-def tables(card: Card) -> list[Answer]:
-    """What it is of: models, candidates a turn, languages, domains, licences; the most frequent first."""
+def tabulate_contents(card: Card) -> list[Chart]:
+    """Counts of models, candidates per turn, languages, domains and licences, the most frequent first."""
     numbers = sorted(card["candidates"]["by_number"].items(), key=lambda one: int(one[0]))
     by_number = {
         ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in numbers
     }
     turns, dialogues = _("Turns"), _("Dialogues")
-    made = [
+    tables = [
         ("models", _("Which models wrote the candidates?"), turns, _by_count(card["model_versions"])),
         ("candidates", _("How many candidates had a turn?"), turns, by_number),
         ("languages", _("Which languages?"), dialogues, _by_count(card["languages"])),
         ("domains", _("Which domains?"), dialogues, _by_count(card["domains"])),
         ("licences", _("Which licences?"), dialogues, _by_count(card["licences"])),
     ]
-    return [_counted(name, question, unit, counts) for name, question, unit, counts in made if counts]
+    return [_tabulate_counts(name, title, unit, counts) for name, title, unit, counts in tables if counts]
 
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
-    """The largest first again: the database keeps no order of names."""
+    """Sort the largest first; JSON columns do not keep the order of keys."""
     return dict(sorted(counts.items(), key=lambda one: -one[1]))
 
 
-def _counted(name: str, question: str, unit: str, counts: Mapping[str, int]) -> Answer:
+def _tabulate_counts(name: str, title: str, unit: str, counts: Mapping[str, int]) -> Chart:
     rows: list[Sequence[Cell]] = [[key or _("not stated"), n] for key, n in counts.items()]
-    return Answer(name, question, "", ["", unit], rows)
+    return Chart(name, title, "", ["", unit], rows)
 
 
-def gaps(card: Card) -> list[str]:
-    """What is known to be missing or doubtful."""
+def list_gaps(card: Card) -> list[str]:
+    """Sentences about what is missing or doubtful."""
     texts = {
         "unreviewed": _("%(n)s dialogues were judged by no expert."),
         "imported": _("%(n)s dialogues were imported; their file says who wrote them and among which candidates."),
@@ -82,11 +81,9 @@ def gaps(card: Card) -> list[str]:
         "empty_candidates": _("In %(n)s turns a candidate is empty."),
         "repeated_candidates": _("In %(n)s turns a candidate occurs twice."),
     }  # fmt: skip
-    known = [
-        text % {"n": f"{card['gaps'][name]:,}"} for name, text in texts.items() if card["gaps"].get(name)
-    ]
-    return known if any(card["licences"]) else [*known, _("No licence is stated.")]
+    gaps = [text % {"n": f"{card['gaps'][name]:,}"} for name, text in texts.items() if card["gaps"].get(name)]
+    return gaps if any(card["licences"]) else [*gaps, _("No licence is stated.")]
 
 
-def warnings(snapshot: Snapshot) -> list[str]:
+def list_warnings(snapshot: Snapshot) -> list[str]:
     return [one.text() for one in shortages_on_card(snapshot.card)]

@@ -1,4 +1,4 @@
-"""How a training goes, as a plot and a table."""
+"""The loss of a training run."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from frontend.charts import plots
-from frontend.charts.answer import Answer, Cell
+from frontend.charts.chart import Cell, Chart
 from frontend.charts.plots import Mark
 from preference.runs.selectors import Curve, Point
 
-POINTS = 48  # that a plot on a narrow screen can still tell apart
+POINTS = 48  # more would touch on a narrow screen
 DIGITS = 4
 
 
-def loss_curve(curve: Curve) -> Answer:
-    """Loss and its two parts by step; of a long training means over equally many steps."""
-    question = _("Does the loss fall?")
+def draw_loss(curve: Curve) -> Chart:
+    """The loss and its two parts by step. Points of a long run are means over equally many steps."""
+    title = _("Does the loss fall?")
     names = [_("loss"), _("NLL of the human reply"), _("ranking")]
     parts = [[getattr(point, name) for point in curve.points] for name in ("loss", "nll", "ranking")]
     labels = [str(point.step) for point in curve.points]
@@ -25,14 +25,14 @@ def loss_curve(curve: Curve) -> Answer:
         for name, values in zip(names, parts, strict=True)
     ]
     x, y = _("step"), _("nats")
-    svg = plots.lines(labels, series, x=x, y=y, description=question) if curve.points else ""
+    svg = plots.draw_lines(labels, series, x=x, y=y, description=title) if curve.points else ""
     rows: list[list[Cell]] = [
         [_span(point), point.epoch, *(round(getattr(point, name), DIGITS) for name in ("loss", "nll", "ranking")),
          f"{point.lr:.3g}", round(point.seconds, 1)]
         for point in curve.points
     ]  # fmt: skip
     head = [x, _("epoch"), *names, _("learning rate"), _("seconds")]
-    return Answer("loss", question, _note(curve.points), head, rows, svg, names)
+    return Chart("loss", title, _note(curve.points), head, rows, svg, names)
 
 
 def _mark(point: Point, name: str, value: float) -> Mark:
@@ -44,10 +44,10 @@ def _note(points: Sequence[Point]) -> str:
         return _("loss = NLL + ranking")
     last = points[-1].step
     n = ngettext("n = %(n)d step", "n = %(n)d steps", last) % {"n": last}
-    said = [n, _("loss = NLL + ranking")]
+    notes = [n, _("loss = NLL + ranking")]
     if size := max(point.step - point.first + 1 for point in points) if len(points) < last else 0:
-        said.append(ngettext("means of %(n)d step", "means of up to %(n)d steps", size) % {"n": size})
-    return " · ".join(said)
+        notes.append(ngettext("means of %(n)d step", "means of up to %(n)d steps", size) % {"n": size})
+    return " · ".join(notes)
 
 
 def _span(point: Point) -> str:

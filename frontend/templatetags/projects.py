@@ -68,11 +68,11 @@ TABS: Final = (
     _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocol="labelling"),
     _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",)),
     _tab(
-        "training",
+        "admission_test",
         gettext_lazy("Training"),
         "shield",
         C.DECIDE,
-        under=("gold", "disagreed"),
+        under=("gold", "disagreement"),
         protocol="labelling",
     ),
     _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),

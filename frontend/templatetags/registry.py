@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from dialogues.models import Split
-from frontend.charts.evaluation import Value
+from frontend.charts.evaluation import ReportedEstimate
 from frontend.pages.learning.training_form import source_name
 from generation.models import Generator
 
@@ -40,7 +40,7 @@ def new_id() -> str:
 
 
 @register.filter
-def estimate(found: Value | None) -> SafeString | str:
+def estimate(found: ReportedEstimate | None) -> SafeString | str:
     """ "0.625" with its interval beside it; a dash where there is none."""
     if found is None:
         return "–"

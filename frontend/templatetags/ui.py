@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from frontend.charts.answer import Answer
+from frontend.charts.chart import Chart
 from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
 from frontend.ui.icons import ICONS
@@ -207,15 +207,17 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
     }
 
 
-@register.inclusion_tag("components/plot.html", takes_context=True)
-def plot(
-    context: template.Context, answer: Answer, page: str, query: str = "", level: int = 2, of: object = None
+@register.inclusion_tag("components/chart.html", takes_context=True)
+def chart_figure(
+    context: template.Context, chart: Chart, page: str, query: str = "", level: int = 2, of: object = None
 ) -> dict[str, object]:
-    """A question with its plot and table. page: the name of the address that gives both as files; of: what of the
-    project it is about, where the address names it."""
-    where = [context["project"].slug, *([of] if of else [])]
-    urls = {end: reverse(page, args=[*where, answer.name, end]) + query for end in ("svg", "csv")}
-    return {"answer": answer, "svg_url": urls["svg"], "csv_url": urls["csv"], "level": level}
+    """A chart with links to its files. page: the URL name of the files; of: the id in that URL, if it has one.
+
+    level: of the heading.
+    """
+    ids = [context["project"].slug, *([of] if of else [])]
+    urls = {suffix: reverse(page, args=[*ids, chart.name, suffix]) + query for suffix in ("svg", "csv")}
+    return {"chart": chart, "svg_url": urls["svg"], "csv_url": urls["csv"], "level": level}
 
 
 @register.inclusion_tag("components/field.html")

@@ -90,7 +90,7 @@ def in_language(text: BilingualText) -> str:
     return text.zh if (get_language() or "").startswith("zh") else text.en
 
 
-def words_of(question: Question, value: Any) -> str:
+def answer_in_words(question: Question, value: Any) -> str:
     """An answer as people read it."""
     if value is None:
         return _("not answered")
@@ -179,7 +179,7 @@ class LabelsInWords:
         spread = self._spread(question, values) if _differ(values) else []
         return Row(
             in_language(question.text),
-            "" if holds is None else words_of(question, holds),
+            "" if holds is None else answer_in_words(question, holds),
             spread,
             is_undecided,
         )
@@ -187,7 +187,7 @@ class LabelsInWords:
     def _spread(self, question: Question, values: Sequence[Any]) -> list[tuple[str, int, str]]:
         names: dict[str, list[str]] = {}
         for one, value in zip(self.labels.people, values, strict=True):
-            names.setdefault(words_of(question, value), []).append(name_of(one))
+            names.setdefault(answer_in_words(question, value), []).append(name_of(one))
         ordered = sorted(names.items(), key=lambda item: -len(item[1]))
         return [(words, len(who), ", ".join(who)) for words, who in ordered]
 
@@ -213,7 +213,7 @@ class LabelsInWords:
         schema = load_schema(one.now.schema)
         given = one.now.answers["dialogue"]
         answers = [
-            (in_language(question.text), words_of(question, given[question.key]))
+            (in_language(question.text), answer_in_words(question, given[question.key]))
             for question in schema.of_scope(Scope.DIALOGUE)
             if question.key in given
         ]
@@ -252,6 +252,6 @@ def _revision(row: Submission, newer: Submission) -> Revision:
         before, after = answer_at(row.answers, path), answer_at(newer.answers, path)
         question = questions.get(key)
         if before != after and question:
-            said = (words_of(question, before), words_of(question, after))
+            said = (answer_in_words(question, before), answer_in_words(question, after))
             changes.append(Change(in_language(question.text), int(place) + 1 if place else None, *said))
     return Revision(row, changes[:MOST_CHANGES], max(0, len(changes) - MOST_CHANGES))

@@ -276,13 +276,13 @@ def test_a_manager_makes_another_project(maras_browser: Client, project: Project
     form = {
         "id": str(uuid4()), "title": "Help desk", "slug": "helpdesk", "preset": "diamante", "language": "zh",
     }  # fmt: skip
-    answer = maras_browser.post(reverse("project_new"), form)
+    answer = maras_browser.post(reverse("new_project"), form)
     assert answer.headers["Location"] == reverse("project", args=["helpdesk"])
     assert Membership.objects.get(project__slug="helpdesk").user == mara
-    taken = text_of(maras_browser.post(reverse("project_new"), {**form, "id": str(uuid4())}))
+    taken = text_of(maras_browser.post(reverse("new_project"), {**form, "id": str(uuid4())}))
     assert "There is already a project" in taken
 
 
 def test_an_annotator_makes_no_project(client: Client, project: Project, ann: User) -> None:
     client.force_login(ann)
-    assert client.get(reverse("project_new")).status_code == 403
+    assert client.get(reverse("new_project")).status_code == 403

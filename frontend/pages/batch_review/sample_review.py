@@ -20,7 +20,7 @@ from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound
-from frontend.pages import signed_in
+from frontend.pages.requests import signed_in
 from frontend.script_modules import preloaded
 from projects.roles import Capability
 

@@ -41,11 +41,11 @@ from dialogues.selectors import (
     search_dialogues,
     utterances_of,
 )
-from frontend.pages import signed_in
-from frontend.pages.authoring.authoring import lang_of
+from frontend.pages.requests import signed_in
+from frontend.ui.dialogues import content_language
 from frontend.ui.differences import Piece, differences
 from frontend.ui.labels import LabelsInWords, how
-from frontend.ui.paging import KeysetPage, keyset_page, number_in
+from frontend.ui.paging import KeysetPage, keyset_page, parse_number
 from jobs.models import Job
 from projects.models import Event, Project, Protocol
 from projects.roles import Capability
@@ -116,7 +116,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "total": rows[: COUNTED + 1].count() if not words else None,
         "counted": COUNTED,
         "may": {one.value for one in capabilities_of(user, project)},
-        "dialogue_lang": lang_of(project),
+        "dialogue_lang": content_language(project),
     }
     return render(request, "data/dialogues/list.html", context)
 
@@ -139,7 +139,7 @@ def _page(
     rows: QuerySet[Dialogue], words: str, before: str | None
 ) -> tuple[KeysetPage[Dialogue], int | None]:
     """A page of the list. A search goes through a bounded number of dialogues and says how far it came."""
-    key = number_in(before)
+    key = parse_number(before)
     floor = None
     if words:
         rows, floor = search_dialogues(rows, words, key)
@@ -193,7 +193,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id") if reads_all else None,
         "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id") if reads_all else None,
         "imported": _readable_import(request, dialogue),
-        "dialogue_lang": dialogue.language or lang_of(project),
+        "dialogue_lang": dialogue.language or content_language(project),
         **(_labelled(labels, begin) if labels else {}),
     }
     return render(request, "data/dialogues/dialogue.html", context)

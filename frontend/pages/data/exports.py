@@ -21,9 +21,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from dialogues.models import Split
-from frontend.pages import signed_in
-from frontend.pages.data.imports import rendered
-from frontend.pages.projects.project_steps import steps_in
+from frontend.pages.jobs.partials import render_job_page
+from frontend.pages.projects.next_steps import steps_in
+from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -252,7 +252,7 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),
     }
-    return rendered(request, context, whole="data/exports/export.html", folder="data/exports")
+    return render_job_page(request, context, template="data/exports/export.html", folder="data/exports")
 
 
 def manifest_of(export: Export) -> str:

@@ -33,7 +33,8 @@ from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
 from dialogues.services.refused_rows import MAX_ROWS
-from frontend.pages import signed_in
+from frontend.pages.jobs.partials import render_job_page
+from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -160,7 +161,7 @@ def look(request: HttpRequest, slug: str) -> HttpResponse:
         "utterances": utterances[:UTTERANCES_SAMPLED],
         "more": max(0, len(utterances) - UTTERANCES_SAMPLED),
     }
-    return render(request, "data/imports/look.html", context)
+    return render(request, "data/imports/preview.html", context)
 
 
 @login_required
@@ -186,20 +187,7 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
         "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED)
         and uploads.upload_path(job.pk).is_file(),
     }
-    return rendered(request, context, whole="data/imports/import.html", folder="data/imports")
-
-
-def rendered(request: HttpRequest, context: dict[str, Any], *, whole: str, folder: str) -> HttpResponse:
-    """The page, or the part of it that htmx asks for. When the job has ended the page is loaded anew: it has more."""
-    part = request.GET.get("part")
-    if part == "row":
-        return render(request, f"{folder}/row.html", context)
-    if part != "live":
-        return render(request, whole, context)
-    answer = render(request, f"{folder}/live.html", context)
-    if not context["live"]:
-        answer["HX-Refresh"] = "true"
-    return answer
+    return render_job_page(request, context, template="data/imports/import.html", folder="data/imports")
 
 
 def _import_in(user: User, slug: str, import_id: UUID) -> Job:
@@ -232,7 +220,7 @@ def retry(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
 
 urlpatterns = [
     path("p/<slug:slug>/imports/", import_list, name="imports"),
-    path("p/<slug:slug>/imports/look/", look, name="import_look"),
+    path("p/<slug:slug>/imports/look/", look, name="import_preview"),
     path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),
     path("p/<slug:slug>/imports/<uuid:import_id>/refused.csv", import_errors_table, name="import_errors"),
     path("p/<slug:slug>/imports/<uuid:import_id>/cancel/", cancel, name="import_cancel"),

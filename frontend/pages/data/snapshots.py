@@ -18,10 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from dialogues.models import Split
-from frontend.charts import snapshot as snapshot_answers
-from frontend.pages import signed_in
-from frontend.pages.data.imports import rendered
-from frontend.pages.projects.project_steps import steps_in
+from frontend.charts import snapshot as charts
+from frontend.pages.jobs.partials import render_job_page
+from frontend.pages.projects.next_steps import steps_in
+from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -187,7 +187,9 @@ def _shown(request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int
     }
     if request.GET.get("part") is None and snapshot.card:
         context |= _card(snapshot, push)
-    answer = rendered(request, context, whole="data/snapshots/snapshot.html", folder="data/snapshots")
+    answer = render_job_page(
+        request, context, template="data/snapshots/snapshot.html", folder="data/snapshots"
+    )
     answer.status_code = status
     return answer
 
@@ -195,10 +197,10 @@ def _shown(request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int
 def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
     """Everything about a finished one."""
     return {
-        "table_one": snapshot_answers.table_one(snapshot.card),
-        "tables": snapshot_answers.tables(snapshot.card),
-        "gaps": snapshot_answers.gaps(snapshot.card),
-        "warnings": snapshot_answers.warnings(snapshot),
+        "table_one": charts.tabulate_data(snapshot.card),
+        "tables": charts.tabulate_contents(snapshot.card),
+        "gaps": charts.list_gaps(snapshot.card),
+        "warnings": charts.list_warnings(snapshot),
         "files": FILES,
         "formats": [shape.value for shape in FROZEN if shape != "diamante"],
         "train_url": _train_url(snapshot),

@@ -24,9 +24,9 @@ from annotation.expert_review.services import (
 )
 from common.refusals import Refusal
 from dialogues.models import Dialogue
-from frontend.pages import signed_in
-from frontend.pages.authoring.authoring import lang_of
-from frontend.ui.paging import number_in
+from frontend.pages.requests import posted_uuid, signed_in
+from frontend.ui.dialogues import content_language
+from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -90,7 +90,7 @@ def _show(
         "dialogue": dialogue,
         "utterances": [row | {"remark": remarks.get(row["position"], "")} for row in rows],
         "rounds": len(rows) // 2,
-        "dialogue_lang": lang_of(project) or dialogue.language.removeprefix("mul"),
+        "dialogue_lang": content_language(project) or dialogue.language.removeprefix("mul"),
         "own": own if own and own.verdict else None,
         "review_id": own.pk if own and not own.verdict else uuid4(),
         "reason": reason,
@@ -118,7 +118,7 @@ def _words(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str,
 
 def _remarks(sent: QueryDict) -> list[Remark]:
     fields = [(name.removeprefix(REMARK), text) for name, text in sent.items() if name.startswith(REMARK)]
-    placed = [(number_in(place), str(text)) for place, text in fields]
+    placed = [(parse_number(place), str(text)) for place, text in fields]
     return [Remark(place, text) for place, text in placed if place is not None and text.strip()]
 
 
@@ -128,8 +128,8 @@ def next_review(request: HttpRequest, slug: str) -> HttpResponse:
     """Open the dialogue that is to be read next; `skip` leaves one for later."""
     user = signed_in(request)
     project = reviewed_project(user, slug)
-    claim_id = _uuid(request.POST.get("claim_id"))
-    return _go_on(request, user, project, claim_id, number_in(request.POST.get("skip")))
+    claim_id = posted_uuid(request, "claim_id")
+    return _go_on(request, user, project, claim_id, parse_number(request.POST.get("skip")))
 
 
 def _go_on(
@@ -146,20 +146,13 @@ def _go_on(
     return redirect("review_dialogue", project.slug, claim.dialogue_id)
 
 
-def _uuid(text: str | None) -> UUID:
-    try:
-        return UUID(text or "")
-    except ValueError:
-        return uuid4()
-
-
 @require_POST
 @login_required
 def give_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     """Store the verdict and go on to the next dialogue at once: the verdict can be undone there."""
     user = signed_in(request)
     dialogue = _dialogue_in(user, slug, dialogue_id)
-    review_id = _uuid(request.POST.get("id"))
+    review_id = posted_uuid(request, "id")
     try:
         submit_verdict(
             reviewer=user,

@@ -23,11 +23,19 @@ from annotation.labelling.selectors.ratings import RatedQuestion, rated_question
 from annotation.labelling.selectors.statistics import LatestStatistics, check_labelling_protocol
 from annotation.labelling.services.statistics import current_statistics, start_statistics
 from common.refusals import Invalid
-from frontend.charts.agreement import PER_QUESTION, WHOLE, WITH_NUGGETS, Told, confusion_answer, names_of
-from frontend.charts.answer import Answer, as_file
-from frontend.pages import signed_in
+from frontend.charts import helpdesk
+from frontend.charts.agreement import (
+    CHARTS,
+    QUESTION_CHARTS,
+    StoredStatistics,
+    names_by_person,
+    tabulate_confusion,
+)
+from frontend.charts.chart import Chart
+from frontend.charts.files import chart_file
+from frontend.pages.requests import signed_in
 from frontend.ui.labels import in_language
-from frontend.ui.paging import KeysetPage, keyset_page, number_in
+from frontend.ui.paging import KeysetPage, keyset_page, parse_number
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from measures.pairs import confusion_between, confusion_of_pairs
@@ -41,8 +49,8 @@ TITLE = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the address asks for: a question by name, and two raters of it, or None for all pairs."""
+class Selection:
+    """What the URL selects: a question by name, and two of its raters, or None for all pairs."""
 
     question: str
     one: int | None
@@ -50,13 +58,13 @@ class Chosen:
 
     @property
     def query(self) -> str:
-        """Of an address that asks for the same."""
+        """The query string that selects the same."""
         pair = {"one": self.one, "other": self.other} if self.one else {}
         return "?" + urlencode({"question": self.question, **pair})
 
 
-def page(request: HttpRequest, project: Project) -> HttpResponse:
-    """With `?part=job` only the running job; when it has ended the page is loaded anew."""
+def render_page(request: HttpRequest, project: Project) -> HttpResponse:
+    """With `?part=job` only the running job, which htmx polls; reloads the page when the job has ended."""
     latest = current_statistics(project=project)
     live = latest.job is not None and latest.job.state in LIVE_STATES
     context: dict[str, Any] = {
@@ -73,70 +81,72 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
             return HttpResponse(headers={"HX-Refresh": "true"})
         return render(request, "labelling/agreement/job.html", context)
     if latest.row:
-        context |= _answers(request, project, latest)
+        context |= _build_charts(request, project, latest)
     return render(request, "labelling/agreement/agreement.html", context)
 
 
-def _answers(request: HttpRequest, project: Project, latest: LatestStatistics) -> dict[str, Any]:
-    told = _told(project, latest)
-    chosen = _chosen(request, told)
-    context: dict[str, Any] = {"whole": [answer(told) for answer in WHOLE.values()], "chosen": chosen}
+def _build_charts(request: HttpRequest, project: Project, latest: LatestStatistics) -> dict[str, Any]:
+    statistics = _load_statistics(project, latest)
+    chosen = _chosen(request, statistics)
+    context: dict[str, Any] = {"whole": [draw(statistics) for draw in CHARTS.values()], "chosen": chosen}
     if chosen.question:
-        question = told.question(chosen.question)
-        confusion = _confusion(project, told, chosen)
+        question = statistics.question(chosen.question)
+        confusion = _confusion(project, statistics, chosen)
         context |= {
-            "questions": _titles(project, told),
-            "raters": [(one["id"], told.name(one["id"])) for one in question["people"]],
+            "questions": _titles(project, statistics),
+            "raters": [(one["id"], statistics.name_of(one["id"])) for one in question["people"]],
             "confusion": confusion,
-            "heat": heat(confusion) if confusion else [],
-            "per_question": [answer(told, question) for answer in PER_QUESTION.values()],
+            "heat": shade_rows(confusion) if confusion else [],
+            "per_question": [draw(statistics, question) for draw in QUESTION_CHARTS.values()],
         }
-    if told.numbers["uch"]:
+    if statistics.numbers["uch"]:
         dialogues = keyset_page(labelled_dialogues(project), request.GET.get("before"), DIALOGUES_SHOWN)
         context |= {
-            "nuggets": [answer(told) for answer in WITH_NUGGETS.values()],
+            "nuggets": [draw(statistics) for draw in helpdesk.CHARTS.values()],
             "dialogues": dialogues,
-            "dialogue_rows": _dialogue_rows(project, told, dialogues),
+            "dialogue_rows": _dialogue_rows(project, statistics, dialogues),
         }
     return context
 
 
-def _titles(project: Project, told: Told) -> list[tuple[str, str]]:
-    """Every question with its name and its words: a schema's names alone say little."""
-    words = {one.name: _in_words(one) for one in rated_questions(project)}
-    names = [one["name"] for one in told.numbers["questions"]]
+def _titles(project: Project, statistics: StoredStatistics) -> list[tuple[str, str]]:
+    """Each question with its name and its text."""
+    words = {one.name: _question_text(one) for one in rated_questions(project)}
+    names = [one["name"] for one in statistics.numbers["questions"]]
     return [(name, f"{name} · {words[name]}" if name in words else name) for name in names]
 
 
-def _in_words(asked: RatedQuestion) -> str:
-    said = Truncator(in_language(asked.question.text)).chars(TITLE)
-    return f"{said} · {in_language(asked.option.text)}" if asked.option else said
+def _question_text(question: RatedQuestion) -> str:
+    text = Truncator(in_language(question.question.text)).chars(TITLE)
+    return f"{text} · {in_language(question.option.text)}" if question.option else text
 
 
-def _told(project: Project, latest: LatestStatistics) -> Told:
+def _load_statistics(project: Project, latest: LatestStatistics) -> StoredStatistics:
     numbers = latest.row.numbers if latest.row else {}
     rated = {person["id"] for one in numbers["questions"] for person in one["people"]}
-    return Told(project, numbers, names_of(rated | {one["id"] for one in numbers["people"]}))
+    return StoredStatistics(
+        project, numbers, names_by_person(rated | {one["id"] for one in numbers["people"]})
+    )
 
 
-def _chosen(request: HttpRequest, told: Told) -> Chosen:
-    names = [one["name"] for one in told.numbers["questions"]]
+def _chosen(request: HttpRequest, statistics: StoredStatistics) -> Selection:
+    names = [one["name"] for one in statistics.numbers["questions"]]
     wanted = request.GET.get("question", "")
     name = wanted if wanted in names else (names[0] if names else "")
-    raters = {one["id"] for one in told.question(name)["people"]} if name else set()
-    one, other = (number_in(request.GET.get(key)) for key in ("one", "other"))
+    raters = {one["id"] for one in statistics.question(name)["people"]} if name else set()
+    one, other = (parse_number(request.GET.get(key)) for key in ("one", "other"))
     if one in raters and other in raters and one != other:
-        return Chosen(name, one, other)
-    return Chosen(name, None, None)
+        return Selection(name, one, other)
+    return Selection(name, None, None)
 
 
-def _confusion(project: Project, told: Told, chosen: Chosen) -> Answer | None:
-    """Counted from the answers of today, for any two people, so that not every pair has to be stored."""
-    asked = next((one for one in rated_questions(project) if one.name == chosen.question), None)
-    if asked is None or not asked.categories:
+def _confusion(project: Project, statistics: StoredStatistics, chosen: Selection) -> Chart | None:
+    """Counted from the current answers, so that the job does not have to store every pair of people."""
+    question = next((one for one in rated_questions(project) if one.name == chosen.question), None)
+    if question is None or not question.categories:
         return None
     people = None if chosen.one is None or chosen.other is None else [chosen.one, chosen.other]
-    table = rating_table(project, asked, people=people)
+    table = rating_table(project, question, people=people)
     ratings = table.ratings
     if people is None:
         counts = confusion_of_pairs(ratings.counts())
@@ -144,11 +154,11 @@ def _confusion(project: Project, told: Told, chosen: Chosen) -> Answer | None:
         counts = confusion_between(ratings, people[0], people[1])
     else:
         return None
-    return confusion_answer(told, asked, counts.tolist(), people)
+    return tabulate_confusion(statistics, question, counts.tolist(), people)
 
 
-def heat(confusion: Answer) -> list[dict[str, Any]]:
-    """Rows of cells with their shade, 0 to 9: the share of the row's sum."""
+def shade_rows(confusion: Chart) -> list[dict[str, Any]]:
+    """Rows of (count, shade), the shade from 0 to 9 by the share of the row's sum."""
     rows = []
     for name, *counts in confusion.rows:
         numbers = [int(count or 0) for count in counts]
@@ -157,35 +167,38 @@ def heat(confusion: Answer) -> list[dict[str, Any]]:
     return rows
 
 
-def _dialogue_rows(project: Project, told: Told, dialogues: KeysetPage[Any]) -> list[dict[str, Any]]:
+def _dialogue_rows(
+    project: Project, statistics: StoredStatistics, dialogues: KeysetPage[Any]
+) -> list[dict[str, Any]]:
     keys = sorted(dialogue.pk for dialogue in dialogues.rows)
     if not keys or nugget_question(project) is None:
         return []
     collection = nugget_collection(project, dialogues=keys)
     scored = scores_by_dialogue(
-        collection, collection.score(patience=told.numbers["uch"]["L"], alpha=told.numbers["uch"]["alpha"])
+        collection,
+        collection.score(patience=statistics.numbers["uch"]["L"], alpha=statistics.numbers["uch"]["alpha"]),
     )
     return [{"pk": key, **one} for key, one in zip(keys, scored, strict=True)][::-1]
 
 
-def download(request: HttpRequest, project: Project, name: str, suffix: str) -> HttpResponse:
+def download_chart(request: HttpRequest, project: Project, name: str, suffix: str) -> HttpResponse:
     latest = current_statistics(project=project)
     if latest.row is None:
         raise Http404
-    told = _told(project, latest)
-    chosen = _chosen(request, told)
-    answer: Answer | None = None
-    if name in WHOLE:
-        answer = WHOLE[name](told)
-    elif name in WITH_NUGGETS and told.numbers["uch"]:
-        answer = WITH_NUGGETS[name](told)
-    elif chosen.question and name in PER_QUESTION:
-        answer = PER_QUESTION[name](told, told.question(chosen.question))
+    statistics = _load_statistics(project, latest)
+    chosen = _chosen(request, statistics)
+    chart: Chart | None = None
+    if name in CHARTS:
+        chart = CHARTS[name](statistics)
+    elif name in helpdesk.CHARTS and statistics.numbers["uch"]:
+        chart = helpdesk.CHARTS[name](statistics)
+    elif chosen.question and name in QUESTION_CHARTS:
+        chart = QUESTION_CHARTS[name](statistics, statistics.question(chosen.question))
     elif chosen.question and name == "confusion":
-        answer = _confusion(project, told, chosen)
-    if answer is None:
+        chart = _confusion(project, statistics, chosen)
+    if chart is None:
         raise Http404
-    return as_file(answer, f"{project.slug}-{name}", suffix)
+    return chart_file(chart, f"{project.slug}-{name}", suffix)
 
 
 @require_POST

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import assignments_to_confirm
-from frontend.pages import signed_in
-from frontend.pages.onboarding.admission import openings
-from frontend.ui.paging import number_in
+from frontend.pages.requests import signed_in
+from frontend.ui.dialogues import openings_by_dialogue
+from frontend.ui.paging import parse_number
 from projects.roles import Capability
 
 A_PAGE = 50
@@ -27,15 +27,15 @@ def confirmations(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
     page = Paginator(assignments_to_confirm(user, project), A_PAGE).get_page(
-        number_in(request.GET.get("page")) or 1
+        parse_number(request.GET.get("page")) or 1
     )
     context = {
         "project": project,
         "title": _("Confirmations"),
         "page": page,
-        "openings": openings([one.dialogue for one in page.object_list]),
+        "openings": openings_by_dialogue([one.dialogue for one in page.object_list]),
     }
-    return render(request, "labelling/confirmations/list.html", context)
+    return render(request, "labelling/confirmations.html", context)
 
 
 urlpatterns = [path("p/<slug:slug>/confirmations/", confirmations, name="confirmations")]

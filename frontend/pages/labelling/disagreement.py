@@ -18,9 +18,9 @@ from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.work import TaskState
 from dialogues.models import Dialogue
-from frontend.pages import signed_in
-from frontend.pages.onboarding.admission import openings
-from frontend.ui.labels import words_of
+from frontend.pages.requests import signed_in
+from frontend.ui.dialogues import openings_by_dialogue
+from frontend.ui.labels import answer_in_words
 from projects.models import Project
 from projects.roles import Capability
 
@@ -49,12 +49,12 @@ def disagreed(request: HttpRequest, slug: str) -> HttpResponse:
         "chosen": chosen,
         "questions": [(one.key, getattr(one.text, language)) for one in by_key.values() if one.agree],
         "skipped": skipped if not after else [],
-        "openings": openings(
+        "openings": openings_by_dialogue(
             [case.task.dialogue for case in page.cases if case.task.dialogue]
             + list(Dialogue.objects.filter(pk__in=[one for _task, _n, one in skipped]))
         ),
     }
-    return render(request, "labelling/disagreement/disagreed.html", context)
+    return render(request, "labelling/disagreement.html", context)
 
 
 def _spelled(
@@ -72,7 +72,7 @@ def spelled_out(
     for one in rows:
         question = by_key.get(one.question)
         said = [
-            (words_of(question, value) if question else str(value), n, ", ".join(names))
+            (answer_in_words(question, value) if question else str(value), n, ", ".join(names))
             for value, n, names in one.spread
         ]
         differing.append(
@@ -93,4 +93,4 @@ def _dispute_url(project: Project, task_id: int) -> str:
         return ""
 
 
-urlpatterns = [path("p/<slug:slug>/disagreed/", disagreed, name="disagreed")]
+urlpatterns = [path("p/<slug:slug>/disagreed/", disagreed, name="disagreement")]

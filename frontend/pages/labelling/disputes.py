@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -37,11 +37,12 @@ from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound, Refusal
 from dialogues.models import Dialogue
-from frontend.pages import signed_in
 from frontend.pages.labelling.disagreement import spelled_out
-from frontend.pages.onboarding.admission import openings, page_data, sent_answers
-from frontend.ui.labels import words_of
-from frontend.ui.paging import number_in
+from frontend.pages.labelling.question_form import posted_answers, question_form_data
+from frontend.pages.requests import posted_uuid, signed_in
+from frontend.ui.dialogues import openings_by_dialogue
+from frontend.ui.labels import answer_in_words
+from frontend.ui.paging import parse_number
 from projects.roles import Capability
 
 A_PAGE = 25
@@ -55,7 +56,7 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     page = Paginator(with_answers(disputes_for(user, project)), A_PAGE).get_page(
-        number_in(request.GET.get("page")) or 1
+        parse_number(request.GET.get("page")) or 1
     )
     cases, decided = describe_disputes(list(page.object_list)), recent_decisions(project)
     schema, language = project.labelling.schema, _language()
@@ -66,7 +67,7 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "cases": [(case, spelled_out(case.differing, by_key, language)) for case in cases],
         "decided": decided,
-        "openings": openings(
+        "openings": openings_by_dialogue(
             [case.task.dialogue for case in cases if case.task.dialogue] + [one.dialogue for one in decided]
         ),
     }
@@ -92,23 +93,16 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
         decide_dispute(
             trainer=user,
             task_id=task_id,
-            decision_id=_decision_id(request),
-            answers=sent_answers(request),
+            decision_id=posted_uuid(request, "id"),
+            answers=posted_answers(request),
             reason=request.POST.get("reason", ""),
-            replaces=number_in(request.POST.get("replaces")),
+            replaces=parse_number(request.POST.get("replaces")),
         )
     except Refusal as refusal:
         return _show(request, user, dispute_for(user, project, task_id) or task, refusal)
     messages.success(request, _("Dialogue %(n)d is decided.") % {"n": task.dialogue_id})
     following = next_dispute(user, project, task)
     return redirect("dispute", slug, following.pk) if following else redirect("disputes", slug)
-
-
-def _decision_id(request: HttpRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("id", ""))
-    except ValueError:
-        return uuid4()
 
 
 def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None = None) -> HttpResponse:
@@ -171,9 +165,9 @@ def _data(
     answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
     given = [one.answers for one in answered]
     begins = propose_decision(task.project.labelling, load_schema(row), speakers, given)
-    answers = sent_answers(request) if is_kept else final.answers if final else begins.answers
+    answers = posted_answers(request) if is_kept else final.answers if final else begins.answers
     newest = max((one.stored_at.timestamp() for one in answered), default=0)
-    data = page_data(row, dialogue, answers, is_open=is_open)
+    data = question_form_data(row, dialogue, answers, is_open=is_open)
     return data | {
         "differences": begins.undecided,
         "spread": _spread(answered),
@@ -194,7 +188,7 @@ def _said(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
     for one in answered:
         value = answer_at(one.answers, path)
         question = load_schema(one.schema).by_key.get(path.rpartition("/")[2])
-        words = words_of(question, value) if question else str(value)
+        words = answer_in_words(question, value) if question else str(value)
         names[repr(value)].append(one.annotator.shown_name)
         said[repr(value)] = {"words": words, "value": value}
     ordered = sorted(said, key=lambda one: -len(names[one]))

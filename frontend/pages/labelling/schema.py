@@ -31,10 +31,10 @@ from annotation.labelling.services.schemas import is_replaceable, use_schema
 from annotation.project_setup.presets import labelling as presets
 from common.refusals import NotFound, Refusal
 from dialogues.models import Dialogue
-from frontend.pages import signed_in
 from frontend.pages.message_catalog import catalog_json_url
+from frontend.pages.requests import signed_in
 from frontend.ui.differences import Piece
-from frontend.ui.paging import number_in
+from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -61,7 +61,7 @@ def editor(request: HttpRequest, slug: str) -> HttpResponse:
     if Capability.CONFIGURE not in granted:
         return _show_version(request, project, _known(current_schema(project)), granted)
     newest = newest_version(project)
-    begun = number_in(request.GET.get("from"))
+    begun = parse_number(request.GET.get("from"))
     source = get_schema_version(project, min(begun, NEWEST_VERSION)) if begun else newest
     context = {
         "project": project,

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from common.refusals import NotFound, Refusal
 from dialogues.models import Split
-from frontend.charts.answer import as_file, json_file
-from frontend.charts.evaluation import answers_of, name_of
-from frontend.pages import signed_in
-from frontend.pages.data.imports import rendered
+from frontend.charts.evaluation import draw_report, name_of
+from frontend.charts.files import chart_file, json_file
+from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.training import snapshot_url, trainable_project
 from frontend.pages.learning.training_form import base_name
+from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -77,7 +77,7 @@ def evaluate(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _refused(request: HttpRequest, project: Project, form: EvaluationForm) -> HttpResponse:
     context = {"project": project, "title": _("Evaluate"), "evaluation_form": form}
-    return render(request, "learning/models/refused.html", context, status=422)
+    return render(request, "learning/evaluations/refused.html", context, status=422)
 
 
 def _evaluation_in(user: User, slug: str, evaluation_id: UUID) -> Evaluation:
@@ -101,12 +101,14 @@ def evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> Htt
         "evaluation": row,
         "job": row.job,
         "live": row.job.state in LIVE_STATES,
-        "answers": answers_of(row.report) if row.report else [],
+        "charts": draw_report(row.report) if row.report else [],
         "notes": row.report.get("notes", []),
         "snapshot_url": snapshot_url(row.project.slug, row.snapshot_id),
         "worker_alive": live_workers(QUEUE).exists(),
     }
-    return rendered(request, context, whole="learning/models/evaluation.html", folder="learning/models")
+    return render_job_page(
+        request, context, template="learning/evaluations/evaluation.html", folder="learning/models"
+    )
 
 
 @login_required
@@ -120,10 +122,10 @@ def evaluation_download(
     stem = f"{name_of(row).replace('/', '-')}-{row.split}-{name}"
     if (name, suffix) == ("report", "json") and row.report:
         return json_file(row.report, f"{stem}.json")
-    found = next((one for one in answers_of(row.report) if one.name == name), None)
+    found = next((one for one in draw_report(row.report) if one.name == name), None)
     if found is None:
         raise Http404
-    return as_file(found, stem, suffix)
+    return chart_file(found, stem, suffix)
 
 
 @require_POST

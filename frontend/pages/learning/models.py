@@ -19,13 +19,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
-from frontend.charts.answer import as_file, json_file
-from frontend.charts.evaluation import answers_of, comparison, matrix, name_of, overall, value
-from frontend.pages import signed_in
-from frontend.pages.batch_review.appeals import request_id
+from frontend.charts.evaluation import (
+    build_matrix,
+    draw_comparison,
+    draw_report,
+    find_estimate,
+    name_of,
+    overall,
+)
+from frontend.charts.files import chart_file, json_file
 from frontend.pages.learning.evaluations import EvaluationForm
 from frontend.pages.learning.training import snapshot_url, trainable_project
 from frontend.pages.learning.training_form import named_settings
+from frontend.pages.requests import posted_uuid, signed_in
 from jobs.models import LIVE_STATES, JobState
 from jobs.selectors import live_workers
 from preference.child_process import QUEUE
@@ -112,16 +118,16 @@ def _chosen(compared: list[Comparison], key: str) -> Comparison | None:
 def _compared(chosen: Comparison) -> dict[str, Any]:
     return {
         "on": key_of(chosen),
-        "answer": comparison(chosen.rows),
+        "chart": draw_comparison(chosen.rows),
         "columns": [(name_of(row), row) for row in chosen.rows],
-        "matrix": matrix(chosen.rows),
+        "matrix": build_matrix(chosen.rows),
     }
 
 
 def _firsts(compared: list[Comparison]) -> dict[int, Any]:
     """P@1 by preference score of each model's newest evaluation, by model id."""
     rows = sorted((row for one in compared for row in one.rows), key=lambda row: row.created_at)
-    return {row.model_id: value(overall(row), "preference", "p_at_1") for row in rows if row.model_id}
+    return {row.model_id: find_estimate(overall(row), "preference", "p_at_1") for row in rows if row.model_id}
 
 
 @login_required
@@ -132,7 +138,7 @@ def comparison_download(request: HttpRequest, slug: str, name: str, suffix: str)
     chosen = _chosen(comparisons_of(project), request.GET.get("on", ""))
     if chosen is None or name != "p-at-1":
         raise Http404
-    return as_file(comparison(chosen.rows), f"{slug}-models-{chosen.split}", suffix)
+    return chart_file(draw_comparison(chosen.rows), f"{slug}-models-{chosen.split}", suffix)
 
 
 @require_POST
@@ -143,7 +149,7 @@ def promotion_undo(request: HttpRequest, slug: str) -> HttpResponse:
     project = trainable_project(user, slug)
     try:
         made = roll_back(
-            promotion_id=request_id(request),
+            promotion_id=posted_uuid(request, "request_id"),
             project=project,
             actor=user,
             expected_current=request.POST.get("expected") or None,
@@ -193,9 +199,9 @@ def _render_model(
         "children": children_of(model),
         "run": run,
         "changed": named_settings(run.changes),
-        "evaluations": [(row, value(overall(row), "preference", "p_at_1")) for row in rows],
+        "evaluations": [(row, find_estimate(overall(row), "preference", "p_at_1")) for row in rows],
         "shown": shown,
-        "answers": answers_of(shown.report) if shown else [],
+        "charts": draw_report(shown.report) if shown else [],
         "notes": shown.report.get("notes", []) if shown else [],
         "card": json.dumps(model.config, ensure_ascii=False, indent=2) if model.config else "",
         "snapshot_url": snapshot_url(project.slug, model.snapshot_id),
@@ -226,7 +232,7 @@ def _acts(
 def model_promote(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     def act(user: User, model: RegisteredModel) -> str:
         promote_model(
-            promotion_id=request_id(request),
+            promotion_id=posted_uuid(request, "request_id"),
             model=model,
             project=model.project,
             actor=user,

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
-from frontend.charts.answer import as_file
-from frontend.charts.training import POINTS, loss_curve
-from frontend.pages import signed_in
-from frontend.pages.data.imports import rendered
+from frontend.charts.files import chart_file
+from frontend.charts.training import POINTS, draw_loss
+from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.training_form import TrainingForm, forecast, named_settings, source_name
-from frontend.pages.projects.project_steps import url_of
+from frontend.pages.projects.next_steps import url_of
+from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job
@@ -155,7 +155,9 @@ def training_run(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     }
     if request.GET.get("part") != "row":
         context |= _told(run)
-    return rendered(request, context, whole="learning/training/run.html", folder="learning/training")
+    return render_job_page(
+        request, context, template="learning/training/run.html", folder="learning/training"
+    )
 
 
 def _told(run: TrainingRun) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def _told(run: TrainingRun) -> dict[str, Any]:
     elif model:
         about = model.config
     return {
-        "answer": loss_curve(_curve(run)),
+        "chart": draw_loss(_curve(run)),
         "about": about,
         "settings": named_settings(about.get("recipe", {}) | run.changes),
         "changed": named_settings(run.changes),
@@ -216,7 +218,7 @@ def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, 
     if name != "loss":
         raise Http404
     most = POINTS if suffix == "svg" else 10**9
-    return as_file(loss_curve(_curve(run, most)), f"{slug}-training-{run.number}-loss", suffix)
+    return chart_file(draw_loss(_curve(run, most)), f"{slug}-training-{run.number}-loss", suffix)
 
 
 @login_required

@@ -20,10 +20,10 @@ from annotation.onboarding.selectors.guidelines import (
 )
 from annotation.onboarding.selectors.threads import faq_entries
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
-from frontend.pages import signed_in
+from frontend.pages.requests import signed_in
 from frontend.ui.differences import differences
 from frontend.ui.markdown import to_html
-from frontend.ui.paging import number_in
+from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
@@ -52,7 +52,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
         "version": guidelines_version(project),
         "changed": changed_since_read(user, project),
     }
-    return render(request, "projects/guidelines.html", context)
+    return render(request, "onboarding/guidelines/guidelines.html", context)
 
 
 @login_required
@@ -73,7 +73,7 @@ def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
         "versions": [(one, differences(one.before, one.text)) for one in versions],
         "names": names,
     }
-    return render(request, "projects/guidelines_history.html", context)
+    return render(request, "onboarding/guidelines/history.html", context)
 
 
 @require_POST
@@ -82,7 +82,7 @@ def guidelines_read(request: HttpRequest, slug: str) -> HttpResponse:
     """The person has read them as they were shown."""
     user = signed_in(request)
     project = project_for(user, slug)
-    acknowledge_guidelines(user=user, project=project, version=number_in(request.POST.get("version")) or 1)
+    acknowledge_guidelines(user=user, project=project, version=parse_number(request.POST.get("version")) or 1)
     return redirect("guidelines", slug)
 
 

@@ -31,8 +31,8 @@ from annotation.onboarding.services.threads import (
 )
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
-from frontend.pages import signed_in
-from frontend.ui.paging import number_in
+from frontend.pages.requests import signed_in
+from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
@@ -51,7 +51,7 @@ def threads(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug)
     state = request.GET.get("state", "")
     rows = visible_threads(user, project, state=state)
-    page = Paginator(rows, A_PAGE).get_page(number_in(request.GET.get("page")) or 1)
+    page = Paginator(rows, A_PAGE).get_page(parse_number(request.GET.get("page")) or 1)
     context = {
         "project": project,
         "title": _("Threads"),
@@ -114,7 +114,7 @@ def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
 
 def _position(sent: str | None) -> int | None:
     """The form counts from 1."""
-    number = number_in(sent)
+    number = parse_number(sent)
     return None if number is None else number - 1
 
 

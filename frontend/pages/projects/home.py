@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.overview.selectors import overviews
-from frontend.pages import signed_in
-from frontend.pages.projects.project_steps import Shown, next_steps
+from frontend.pages.projects.next_steps import Shown, next_steps
+from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
 from projects.selectors import (
@@ -36,9 +36,9 @@ class Card:
 def home(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user), request.GET.get("before"))
-    new_project = reverse("project_new") if may_create_projects(user) else ""
+    new_project = reverse("new_project") if may_create_projects(user) else ""
     context = {"cards": cards(user, page.rows), "page": page, "new_project": new_project}
-    return render(request, "projects/home/home.html", context | {"title": _("Your projects")})
+    return render(request, "projects/home.html", context | {"title": _("Your projects")})
 
 
 def cards(user: User, projects: Sequence[Project]) -> list[Card]:

@@ -18,7 +18,7 @@ from django_htmx.http import trigger_client_event
 
 from accounts.services import ONE_TIME_PASSWORD_DAYS, find_person
 from common.refusals import Refusal
-from frontend.pages import signed_in
+from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability

@@ -1,12 +1,12 @@
-"""With DEBUG only."""
+"""Served with DEBUG only."""
 
 from django.urls import path
 
-from frontend.pages.styleguide import styleguide
+from frontend.pages.styleguide import components
 
 urlpatterns = [
-    path("", styleguide.components, name="styleguide"),
-    path("workbench/", styleguide.workbench, name="styleguide_workbench"),
-    path("errors/<str:code>/", styleguide.error, name="styleguide_error"),
-    path("rows/", styleguide.job_row, name="styleguide_job"),
+    path("", components.components, name="styleguide"),
+    path("workbench/", components.workbench, name="styleguide_workbench"),
+    path("errors/<str:code>/", components.error, name="styleguide_error"),
+    path("rows/", components.job_row, name="styleguide_job"),
 ]

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ from annotation.onboarding.selectors.admission import admission_needed
 from annotation.tasks.selectors.queue import open_assignments, task_counts, today_of
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
-from frontend.pages import signed_in
+from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -54,7 +54,7 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
     if project.protocol == Protocol.LABELLING:
         return redirect("label_next", slug)
     try:
-        claimed = claim_next_task(annotator=user, project=project, claim_id=_claim_id(request))
+        claimed = claim_next_task(annotator=user, project=project, claim_id=posted_uuid(request, "claim_id"))
     except Refusal as refusal:
         return _render(request, user, project, refusal)
     return redirect("workbench", slug, claimed.pk)
@@ -68,13 +68,6 @@ def veto_read(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse
     project_for(user, slug)
     acknowledge_veto(author=user, dialogue_id=dialogue_id)
     return redirect("queue", slug)
-
-
-def _claim_id(request: HttpRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("claim_id", ""))
-    except ValueError:
-        return uuid4()
 
 
 def _render(

@@ -15,7 +15,7 @@ from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.overview.selectors import overviews
 from annotation.tasks.models.rounds import Batch, Round, RoundState
-from frontend.pages.labelling.labelling import submitted_by
+from frontend.pages.labelling.workbench import submitted_by
 from projects.models import Project
 from tests.annotation.batch_review.conftest import (
     cut_one_batch,

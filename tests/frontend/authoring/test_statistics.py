@@ -15,7 +15,8 @@ from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.tasks.models.work import Assignment, Task
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from frontend.charts import plots
+from frontend.charts import plots, svg
+from frontend.charts.axes import fit_scale
 from frontend.charts.plots import Mark
 from projects.models import Project, Role
 
@@ -191,26 +192,28 @@ def test_the_number_of_queries_does_not_grow(
     ],
 )
 def test_a_scale_is_round_and_holds_the_highest(highest: float, top: float) -> None:
-    assert plots.scale(highest).top == pytest.approx(top)
+    assert fit_scale(highest).top == pytest.approx(top)
 
 
 def test_a_line_breaks_where_nobody_wrote() -> None:
     def mark(value: float) -> Mark:
         return Mark(value, "n = 1", (value - 1, value + 1))
 
-    drawn = plots.lines(["1", "2", "3"], [[mark(10), None, mark(20)]], x="day", y="%", description="Course")
-    assert drawn.count('class="curve c1"') == 2 * len(plots.WIDTHS)
+    drawn = plots.draw_lines(
+        ["1", "2", "3"], [[mark(10), None, mark(20)]], x="day", y="%", description="Course"
+    )
+    assert drawn.count('class="curve c1"') == 2 * len(svg.WIDTHS)
 
 
 def test_long_names_are_clipped_and_said_whole() -> None:
     name = "A very long name of somebody who writes a great deal"
-    drawn = plots.rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")
+    drawn = plots.draw_rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")
     assert f"<title>{name}</title>" in drawn
     assert "A very…" in drawn or "A very " in drawn
-    assert drawn.count(name) == len(plots.WIDTHS)
+    assert drawn.count(name) == len(svg.WIDTHS)
 
 
 def test_many_people_are_drawn_up_to_a_limit() -> None:
     names = [f"person {n}" for n in range(60)]
-    drawn = plots.stacked_rows(names, [[Mark(1.0, "all")] * 60], x="%", description="Actions")
-    assert drawn.count("<rect") == plots.MOST_ROWS * len(plots.WIDTHS)
+    drawn = plots.draw_stacked_rows(names, [[Mark(1.0, "all")] * 60], x="%", description="Actions")
+    assert drawn.count("<rect") == plots.MOST_ROWS * len(svg.WIDTHS)

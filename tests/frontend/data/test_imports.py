@@ -125,7 +125,7 @@ def test_an_archived_project_takes_no_file(send: Send, erics_browser: Client, pr
 
 
 def look(browser: Client, project: Project, head: bytes, **query: Any) -> str:
-    address = reverse("import_look", args=[project.slug])
+    address = reverse("import_preview", args=[project.slug])
     size = query.pop("size", len(head))
     found = "&".join(f"{name}={value}" for name, value in {"name": "x", "size": size, **query}.items())
     return html(browser.post(f"{address}?{found}", head, content_type="application/octet-stream"))

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from accounts.models import User
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, ReviewState, Split
-from frontend.charts import snapshot as snapshot_answers
+from frontend.charts import snapshot as snapshot_charts
 from frontend.pages.data.snapshots import command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
@@ -119,7 +119,7 @@ def test_what_is_most_frequent_comes_first(taken: Taken) -> None:
     """The database keeps no order of names."""
     taken()
     Snapshot.objects.update(card=Snapshot.objects.get().card | {"domains": {"pets": 2, "leisure": 9, "": 5}})
-    tables = {one.name: one.rows for one in snapshot_answers.tables(Snapshot.objects.get().card)}
+    tables = {one.name: one.rows for one in snapshot_charts.tabulate_contents(Snapshot.objects.get().card)}
     assert tables["domains"] == [["leisure", 9], ["not stated", 5], ["pets", 2]]
 
 

@@ -13,8 +13,9 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.labelling.selectors import statistics as numbers_of
+from frontend.charts import helpdesk as helpdesk_charts
 from frontend.charts import plots
-from frontend.charts.agreement import PER_QUESTION, WHOLE, WITH_NUGGETS
+from frontend.charts.agreement import CHARTS, QUESTION_CHARTS
 from frontend.charts.plots import Mark
 from jobs.models import Job
 from projects.models import Project, Role
@@ -22,7 +23,7 @@ from tests.annotation.labelling.test_agreement import helpdesk, labelled, labels
 
 __all__ = ["helpdesk", "labelled", "people"]
 PAGE = "/p/helpdesk/statistics/"
-TABLES = [*WHOLE, *PER_QUESTION, *WITH_NUGGETS, "confusion"]
+TABLES = [*CHARTS, *QUESTION_CHARTS, *helpdesk_charts.CHARTS, "confusion"]
 
 
 @pytest.fixture
@@ -158,12 +159,12 @@ def test_a_constant_number_of_queries(
 
 
 def test_estimates_below_zero_are_drawn_inside() -> None:
-    drawn = plots.estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
+    drawn = plots.draw_estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
     assert ">-0.4<" in drawn
     assert not re.search(r'(?:x1|x2|cx)="-', drawn)
 
 
 def test_a_line_without_intervals_has_no_band() -> None:
-    drawn = plots.lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
+    drawn = plots.draw_lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
     assert 'class="band' not in drawn
     assert 'd="Z"' not in drawn

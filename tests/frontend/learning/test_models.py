@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
-from frontend.charts.evaluation import group
+from frontend.charts.evaluation import draw_group
 from jobs.models import JobState
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
@@ -192,7 +192,7 @@ def test_a_model_shows_all_of_its_report(
 def test_the_largest_group_comes_first(project: Project, snapshot: Snapshot, first: RegisteredModel) -> None:
     """The database keeps no order of names."""
     evaluated(project, snapshot, first, 0.6)
-    groups = group(Evaluation.objects.get().report, "by_domain")
+    groups = draw_group(Evaluation.objects.get().report, "by_domain")
     assert [str(row[0]).split(",")[0] for row in groups.rows] == ["pets", "pets", "food", "food"]
 
 

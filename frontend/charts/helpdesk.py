@@ -1,0 +1,109 @@
+"""Helpdesk dialogues with nuggets: their UCH scores, and how well these predict the ratings (DCH paper)."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from frontend.charts import plots
+from frontend.charts.agreement import StoredStatistics, estimate_mark, format_estimate, interval_cells
+from frontend.charts.chart import Cell, Chart, interval_head
+from frontend.charts.plots import Mark
+
+MOST_SERIES: Final = 6
+
+
+def draw_scores(statistics: StoredStatistics) -> Chart:
+    uch = statistics.numbers["uch"]
+    width = uch["bins"]["width"]
+    labels = [f"{n * width:g}" for n in range(len(uch["bins"]["auch"]))]
+    legend = ["AUCH", "CUCH"]
+    series: list[list[Mark | None]] = [
+        [
+            Mark(n, f"{name} ≥ {label}: {n}")
+            for label, n in zip(labels, uch["bins"][name.lower()], strict=True)
+        ]
+        for name in legend
+    ]
+    title, x = _("What are the dialogues worth?"), _("UCH, from")
+    svg = (
+        plots.draw_lines(labels, series, x=x, y=_("dialogues"), description=title) if uch["dialogues"] else ""
+    )
+    rows: list[list[Cell]] = [
+        [label, auch, cuch]
+        for label, auch, cuch in zip(labels, uch["bins"]["auch"], uch["bins"]["cuch"], strict=True)
+    ]
+    note = _(
+        "n = %(n)d dialogues, L = %(L)d characters, α = 0.5. Means: AUCH %(auch)s, CUCH %(cuch)s. %(spare)d goal "
+        "nuggets after a side's first add nothing (%(with_spare)d dialogues); no type has a majority for %(tied)d "
+        "utterances (%(with_ties)d dialogues): they are no nuggets in CUCH."
+    ) % {
+        "n": uch["dialogues"], "L": uch["L"], "auch": format_number(uch["auch"]), "cuch": format_number(uch["cuch"]),
+        "spare": uch["spare"]["nuggets"], "with_spare": uch["spare"]["dialogues"],
+        "tied": uch["ties"]["utterances"], "with_ties": uch["ties"]["dialogues"],
+    }  # fmt: skip
+    return Chart("uch", title, note, [x, *legend], rows if uch["dialogues"] else [], svg, legend)
+
+
+def tabulate_tau(statistics: StoredStatistics) -> Chart:
+    found = statistics.in_schema_order(statistics.numbers["uch"]["tau"])
+    rows: list[list[Cell]] = [
+        [name, format_estimate(both["auch"]), format_estimate(both["cuch"]), both["auch"]["n"]]
+        for name, both in found.items()
+    ]
+    note = _(
+        "Kendall's τ of UCH and the mean z-score of the ratings of a dialogue (Table 4 of the DCH paper), with "
+        "95 % intervals."
+    )
+    head = [_("question"), _("τ with AUCH"), _("τ with CUCH"), "n"]
+    return Chart("tau", _("Does UCH predict people's ratings?"), note, head, rows)
+
+
+def draw_tau_by_patience(statistics: StoredStatistics) -> Chart:
+    title, x = _("How much patience do ratings show?"), _("L (characters)")
+    note = _(
+        "τ of AUCH with the ratings at every L (Figure 4); the right end takes dialogues as sets of nuggets."
+    )
+    return _draw_tau_sweep(statistics, "by_patience", title, x, note)
+
+
+def draw_tau_by_alpha(statistics: StoredStatistics) -> Chart:
+    title, x = (
+        _("Whose nuggets matter more?"),
+        pgettext("weight of the helpdesk", "α (0: customer, 1: helpdesk)"),
+    )
+    return _draw_tau_sweep(
+        statistics, "by_alpha", title, x, _("τ of AUCH with the ratings at every α (Figure 5).")
+    )
+
+
+def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, note: str) -> Chart:
+    found: dict[str, list[dict[str, Any]]] = statistics.in_schema_order(statistics.numbers["uch"][key])
+    labels = [f"{point['x']:g}" for point in next(iter(found.values()), [])]
+    drawn = list(found)[:MOST_SERIES]
+    series = [
+        [estimate_mark(f"{name}, {label}", point) for label, point in zip(labels, found[name], strict=True)]
+        for name in drawn
+    ]
+    known = any(mark for one in series for mark in one)
+    svg = plots.draw_lines(labels, series, x=x, y="τ", description=title) if known else ""
+    rows: list[list[Cell]] = [
+        [name, point["x"], *interval_cells(point, 4), point["n"]]
+        for name, points in found.items()
+        for point in points
+    ]
+    head = [_("question"), x, "τ", *interval_head(), "n"]
+    return Chart(key.replace("_", "-"), title, note, head, rows if known else [], svg, drawn)
+
+
+def format_number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+CHARTS: Final[dict[str, Callable[[StoredStatistics], Chart]]] = {
+    "uch": draw_scores,
+    "tau": tabulate_tau,
+    "by-patience": draw_tau_by_patience,
+    "by-alpha": draw_tau_by_alpha,
+}

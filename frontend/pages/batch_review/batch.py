@@ -1,0 +1,253 @@
+"""One batch: its rounds, what its sample says, and what can be done with it now."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from annotation.batch_review.models import Sample
+from annotation.batch_review.selectors.access import batches_project_for, round_for
+from annotation.batch_review.selectors.batch_plan import batch_plan_for
+from annotation.batch_review.selectors.reviewed_items import (
+    ReviewedItem,
+    confusion_matrix,
+    controller_agreement,
+    reviewed_items,
+)
+from annotation.batch_review.selectors.rounds import rounds_with_counts
+from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.selectors.visibility import visible_items
+from annotation.batch_review.services import regrouping, sealing, verdicts
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.labelling.selectors.schemas import load_schema
+from annotation.tasks.models.rounds import Round, RoundState
+from common.refusals import NotFound, Refusal
+from frontend.charts.accuracy import draw_operating_characteristic
+from frontend.pages.batch_review.corrections import appeals_by_item, build_correction
+from frontend.pages.requests import posted_uuid, signed_in
+from frontend.ui.labels import answer_in_words
+from frontend.ui.paging import parse_number
+from measures.verdict import Decision
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import capabilities_of, groups_of
+
+CORRECTIONS_SHOWN = 50
+
+
+@login_required
+@never_cache
+@require_safe
+def batch(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The newest round, or the one that `?round=` names."""
+    user = signed_in(request)
+    return _render_batch(request, user, batches_project_for(user, slug), number)
+
+
+def _render_batch(
+    request: HttpRequest, user: User, project: Project, number: int, refusal: Refusal | None = None
+) -> HttpResponse:
+    rounds = list(rounds_with_counts(project).filter(batch__number=number))
+    if not rounds:
+        raise NotFound(_("There is no such batch."), _("Go back to the list."))
+    granted, latest = capabilities_of(user, project), rounds[0]
+    wanted = parse_number(request.GET.get("round"))
+    shown = next((row for row in rounds if row.number == wanted), latest)
+    context: dict[str, Any] = {
+        "project": project,
+        "title": _("Batch %(n)d") % {"n": number},
+        "number": number,
+        "latest": latest,
+        "rounds": rounds,
+        "shown": shown,
+        "plan": batch_plan_for(project),
+        "groups": groups_of(project),
+        "configures": Capability.CONFIGURE in granted,
+        "judges": Capability.REVIEW in granted,
+        "decides": Capability.DECIDE in granted,
+        "request_id": request.POST.get("request_id") or uuid4(),
+        "refusal": refusal,
+        "has_annotators": regrouping.has_annotators(project, latest.group),
+    }
+    sample = getattr(shown, "sample", None)
+    if sample is not None:
+        sample.round = shown
+        context |= _describe_sample(user, sample)
+    if refusal and not _has_reason_form(context):
+        context["unsent"] = request.POST.get("reason", "")
+    status = refusal.status if refusal else 200
+    return render(request, "batch_review/batch/batch.html", context, status=status)
+
+
+def _has_reason_form(context: dict[str, Any]) -> bool:
+    """Whether a form on the page asks for a reason and so shows a refused one again."""
+    state = context["latest"].state
+    returns = context["judges"] and context.get("decision") is Decision.RETURN
+    opens = context["configures"]
+    return bool((state == RoundState.IN_REVIEW and returns) or (state == RoundState.SEALED and opens))
+
+
+def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
+    """What the sample says. Until all of it is judged, nothing here reveals the label of a single dialogue."""
+    drawn = visible_items(user, sample, reviewed_items(sample))
+    progress = sample_progress(sample, drawn)
+    names = class_names(sample, drawn)
+    is_over = progress.judged == progress.sample or sample.round.ended_at is not None
+    return {
+        "sample": sample,
+        "progress": progress,
+        "is_over": is_over,
+        "decision": progress.decision,
+        "accepts": progress.decision is Decision.ACCEPT,
+        # Listing a class that has only unjudged dialogues would reveal the label of the last one.
+        "classes": [
+            (names.get(tally.label, tally.label), tally, progress.by_class[tally.label])
+            for tally in progress.tallies
+            if tally.judged or (is_over and tally.sample)
+        ],
+        "curve": draw_operating_characteristic(sample, len(drawn)),
+        "pairs": controller_agreement(drawn),
+        **(_describe_errors(drawn, sample, names) if is_over else {}),
+    }
+
+
+def class_names(sample: Sample, drawn: Sequence[ReviewedItem]) -> dict[str, str]:
+    """Classes in words, "2 · high", as the newest of the schemas has them."""
+    schemas = {one.item.final.schema_id: one.item.final.schema for one in drawn}
+    found = (load_schema(schemas[key]).by_key.get(sample.question) for key in sorted(schemas, reverse=True))
+    question = next((one for one in found if one), None)
+    return (
+        {str(option.value): answer_in_words(question, option.value) for option in question.options}
+        if question
+        else {}
+    )
+
+
+def _describe_errors(drawn: Sequence[ReviewedItem], sample: Sample, words: dict[str, str]) -> dict[str, Any]:
+    """The confusion matrix and the corrected labels, for a sample that is judged completely or an ended round."""
+    matrix = confusion_matrix(drawn, sample.question)
+    names = sorted({name for pair in matrix for name in pair})
+    wrong = [(one.item, one.deciding) for one in drawn if one.deciding and not one.deciding.is_right]
+    shown = wrong[:CORRECTIONS_SHOWN]
+    appeals = appeals_by_item(item for item, _judged in shown)
+    return {
+        "matrix_names": [words.get(name, name) for name in names],
+        "matrix": [
+            (words.get(name, name), [(matrix.get((name, other), 0), name == other) for other in names])
+            for name in names
+        ],
+        "corrections": [build_correction(item, judged, appeals.get(item.pk)) for item, judged in shown],
+        "more_corrections": len(wrong) - len(shown),
+    }
+
+
+def _change_round(
+    request: HttpRequest,
+    slug: str,
+    pk: int,
+    change: Callable[[User, Round], object],
+    *any_of: Capability,
+    success: str = "",
+) -> HttpResponse:
+    """Call a service on a round and return to the batch. A refusal is shown on the batch, which then is up to date."""
+    user = signed_in(request)
+    row = round_for(user, pk, *any_of)
+    if row.project.slug != slug:
+        raise NotFound(_("There is no such batch."), _("Go back to the list."))
+    try:
+        change(user, row)
+    except Refusal as refusal:
+        return _render_batch(request, user, row.project, row.batch.number, refusal)
+    if success:
+        messages.success(request, success)
+    return redirect("batch", slug, row.batch.number)
+
+
+@require_POST
+@login_required
+def seal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        return sealing.seal_round(actor=user, round_id=row.pk)
+
+    return _change_round(request, slug, pk, change, Capability.CONFIGURE, success=_("The batch is sealed."))
+
+
+@require_POST
+@login_required
+def unseal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        return sealing.unseal_round(actor=user, round_id=row.pk, reason=request.POST.get("reason", ""))
+
+    return _change_round(
+        request, slug, pk, change, Capability.CONFIGURE, success=_("The batch is open again.")
+    )
+
+
+@require_POST
+@login_required
+def regroup(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        return regrouping.regroup_round(actor=user, round_id=row.pk, group=request.POST.get("group", ""))
+
+    return _change_round(request, slug, pk, change, Capability.CONFIGURE, success=_("Saved."))
+
+
+@require_POST
+@login_required
+def draw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        return draw_sample(controller=user, round_id=row.pk, sample_id=posted_uuid(request, "request_id"))
+
+    response = _change_round(request, slug, pk, change, Capability.REVIEW)
+    number = Round.objects.values_list("batch__number", flat=True).get(pk=pk)
+    return redirect("sample", slug, number) if response.status_code == 302 else response
+
+
+@require_POST
+@login_required
+def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        reason = request.POST.get("reason", "")
+        return verdicts.accept_round(
+            controller=user, round_id=row.pk, decision_id=posted_uuid(request, "request_id"), reason=reason
+        )
+
+    success = _("Accepted: its labels may leave.")
+    return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
+
+
+@require_POST
+@login_required
+def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        group = request.POST.get("group", "plan")
+        return verdicts.return_round(
+            controller=user,
+            round_id=row.pk,
+            decision_id=posted_uuid(request, "request_id"),
+            reason=request.POST.get("reason", ""),
+            group=None if group == "plan" else group,
+        )
+
+    success = _("Returned: its labels are withdrawn, and the next round is open.")
+    return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/batches/<int:number>/", batch, name="batch"),
+    path("p/<slug:slug>/rounds/<int:pk>/seal/", seal, name="round_seal"),
+    path("p/<slug:slug>/rounds/<int:pk>/unseal/", unseal, name="round_unseal"),
+    path("p/<slug:slug>/rounds/<int:pk>/group/", regroup, name="round_group"),
+    path("p/<slug:slug>/rounds/<int:pk>/draw/", draw, name="round_draw"),
+    path("p/<slug:slug>/rounds/<int:pk>/accept/", accept, name="round_accept"),
+    path("p/<slug:slug>/rounds/<int:pk>/return/", give_back, name="round_return"),
+]

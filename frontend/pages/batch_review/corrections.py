@@ -1,0 +1,71 @@
+"""Corrections: a label beside the answer that the controller gave, in words, with the appeal against it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from annotation.batch_review.models import Appeal, AppealState, Judgement, SampleItem
+from annotation.labelling.selectors.schemas import load_schema
+from common.refusals import Refusal
+from frontend.ui.labels import answer_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedText:
+    """A text that was sent about a correction, and why it is not stored."""
+
+    text: str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """label, correct: in words; empty if the sample checks every compared answer.
+
+    request_id: for the appeal that the form may raise. refused: the text to show in the form again.
+    can_settle: whether the reader may settle the appeal.
+    """
+
+    item: SampleItem
+    label: str
+    correct: str
+    reason: str
+    appeal: Appeal | None
+    request_id: UUID
+    refused: RefusedText | None = None
+    can_settle: bool = False
+
+
+def build_correction(
+    item: SampleItem,
+    judgement: Judgement,
+    appeal: Appeal | None,
+    *,
+    refused: RefusedText | None = None,
+    decides: bool = False,
+) -> Correction:
+    """decides: whether the reader may settle open appeals."""
+    return Correction(
+        item=item,
+        label=checked_answer_in_words(item, item.final.answers),
+        correct=checked_answer_in_words(item, judgement.answers),
+        reason=judgement.reason,
+        appeal=appeal,
+        request_id=uuid4(),
+        refused=refused,
+        can_settle=decides and appeal is not None and appeal.state == AppealState.OPEN,
+    )
+
+
+def checked_answer_in_words(item: SampleItem, answers: Mapping[str, Any]) -> str:
+    """The answer to the question that the sample checks; empty if it checks every compared answer."""
+    key = item.sample.question
+    question = load_schema(item.final.schema).by_key.get(key)
+    return answer_in_words(question, answers["dialogue"].get(key)) if question else ""
+
+
+def appeals_by_item(items: Iterable[SampleItem]) -> dict[int, Appeal]:
+    """The appeal against each item, open or settled, by item id."""
+    appeals = Appeal.objects.filter(item__in=[item.pk for item in items])
+    return {appeal.item_id: appeal for appeal in appeals}

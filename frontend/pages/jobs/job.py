@@ -1,0 +1,156 @@
+"""One long job: its progress, what it was asked to do, and buttons to stop it or to start it again."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.urls import NoReverseMatch, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from common.refusals import NotFound
+from frontend.pages.requests import signed_in
+from frontend.templatetags.jobs import job_title
+from jobs.models import LIVE_STATES, Job
+from jobs.registry import capability_for
+from jobs.selectors import job_for, job_to_manage, served_queues
+from jobs.services import cancel_job, retry_job
+from projects.selectors import capabilities_of
+
+# Labels of job parameters and results. A name without a label is shown as it is.
+LABELS: Final = {
+    "name": gettext_lazy("File"),
+    "format": gettext_lazy("Format"),
+    "size": gettext_lazy("Size"),
+    "bytes": gettext_lazy("Size"),
+    "sha256": "SHA-256",
+    "on_error": gettext_lazy("Rows that cannot be read"),
+    "include_unreviewed": gettext_lazy("Also dialogues that no expert has judged yet"),
+    "include_withheld": gettext_lazy("Also dialogues labelled as private or abandoned"),
+    "dialogues": gettext_lazy("Dialogues"),
+    "stored": gettext_lazy("dialogues stored"),
+    "already_there": gettext_lazy("already there"),
+    "utterances": gettext_lazy("Utterances"),
+    "refused": gettext_lazy("rows refused"),
+    "rows": gettext_lazy("Rows"),
+    "same_as": gettext_lazy("Imported before as"),
+    "snapshot": gettext_lazy("Snapshot"),
+    "file_type": gettext_lazy("File type"),
+    "seed": gettext_lazy("Seed"),
+    "epoch": gettext_lazy("Epoch"),
+    "random": gettext_lazy("Also pairs with a random reply of another dialogue"),
+    "repo_id": gettext_lazy("Repository"),
+    "private": gettext_lazy("Private"),
+    "model": gettext_lazy("Model"),
+    "recipe": gettext_lazy("Recipe"),
+    "split": gettext_lazy("Split"),
+    "loss": gettext_lazy("loss"),
+    "turns": gettext_lazy("turns"),
+}
+ON_ERROR: Final = {
+    "skip": gettext_lazy("Leave out, import the others"),
+    "stop": gettext_lazy("Import nothing"),
+}
+
+
+@login_required
+@never_cache
+@require_safe
+def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    """The page, or the part that `?part=` names: "row" in a list, "live" while the job runs."""
+    job = _in_project(job_for(signed_in(request), job_id), slug)
+    context: dict[str, Any] = {
+        "project": job.project,
+        "title": job_title(job),
+        "job": job,
+        "live": job.state in LIVE_STATES,
+        "queues": served_queues(),
+        "result_url": result_url(job) if may_open_result(signed_in(request), job) else "",
+        "facts": describe_facts(job),
+    }
+    parts = {"row": "jobs/row.html", "live": "jobs/live.html"}
+    return render(request, parts.get(request.GET.get("part", ""), "jobs/job.html"), context)
+
+
+def _in_project(job: Job, slug: str) -> Job:
+    if job.project is None or job.project.slug != slug:
+        raise NotFound(_("There is no such job in this project."), _("Look it up in the list of jobs."))
+    return job
+
+
+def describe_facts(job: Job) -> list[tuple[str, Any]]:
+    """Labels and values of the short parameters and results of a job; long values have their own pages."""
+    values = {**job.parameters, **job.result}
+    return [
+        (str(LABELS.get(name, name.replace("_", " "))), _format_value(name, value))
+        for name, value in values.items()
+        if _is_short(value)
+    ]
+
+
+def _format_value(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if name in {"size", "bytes"}:
+        return filesizeformat(value)
+    return ON_ERROR.get(value, value) if name == "on_error" else value
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
+
+
+# The URL name of the result, if it differs from the kind of job.
+URL_NAMES = {"training": "training_run"}
+
+
+def may_open_result(user: User, job: Job) -> bool:
+    """Whether the person may open the page of the result."""
+    return job.project is None or capability_for(job.kind) in capabilities_of(user, job.project)
+
+
+def result_url(job: Job) -> str:
+    """The page of the result, for example the import or the snapshot; empty if this kind of job has none."""
+    if job.project is None:
+        return ""
+    try:
+        if job.kind == "agreement":
+            return reverse("statistics", args=[job.project.slug])
+        if job.kind == "push":
+            return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
+        return reverse(URL_NAMES.get(job.kind, job.kind), args=[job.project.slug, job.pk])
+    except NoReverseMatch:
+        return ""
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    user = signed_in(request)
+    job = cancel_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
+    if job.state in LIVE_STATES:
+        messages.success(request, _("It stops at the next place where nothing is left half-done."))
+    return redirect("job", slug, job_id)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
+    user = signed_in(request)
+    retry_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
+    messages.success(request, _("It is in the queue again."))
+    return redirect("job", slug, job_id)
+
+
+urlpatterns = [
+    path("p/<slug:slug>/jobs/<uuid:job_id>/", job_page, name="job"),
+    path("p/<slug:slug>/jobs/<uuid:job_id>/cancel/", cancel, name="job_cancel"),
+    path("p/<slug:slug>/jobs/<uuid:job_id>/retry/", retry, name="job_retry"),
+]

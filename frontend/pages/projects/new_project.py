@@ -1,0 +1,77 @@
+"""Create a project from a preset."""
+
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.project_setup.presets.registry import PRESETS
+from annotation.project_setup.services import create_project
+from common.refusals import NotAllowed, Refusal
+from frontend.pages.requests import signed_in
+from projects.models import DialogueLanguage
+from projects.selectors import may_create_projects
+
+
+class NewProjectForm(forms.Form):
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    slug = forms.RegexField(
+        r"^[a-z0-9][a-z0-9_-]*$",
+        label=gettext_lazy("Short name"),
+        max_length=80,
+        help_text=gettext_lazy("Used in addresses and on the command line: small letters, digits, - and _."),
+        error_messages={"invalid": gettext_lazy("Small letters, digits, - and _ only.")},
+    )
+    preset = forms.ChoiceField(
+        label=gettext_lazy("Starts with"), choices=[(name, name.capitalize()) for name in PRESETS]
+    )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language of the dialogues"),
+        choices=DialogueLanguage.choices,
+        initial=DialogueLanguage.MIXED,
+        widget=forms.RadioSelect,
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("One or two sentences for the people who take part."),
+    )
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+@login_required
+def new_project(request: HttpRequest) -> HttpResponse:
+    user = signed_in(request)
+    if not may_create_projects(user):
+        raise NotAllowed(
+            _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
+        )
+    form = NewProjectForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        values = dict(form.cleaned_data)
+        try:
+            project = create_project(actor=user, creation_id=values.pop("id"), **values)
+        except Refusal as refusal:
+            form.add_error(_field_for(form, refusal), str(refusal))
+            # Sending the corrected form is a new request, so it needs a new id.
+            form.data = {**request.POST.dict(), "id": str(uuid4())}
+        else:
+            messages.success(request, _("The project is made, and you manage it. Next: who takes part?"))
+            return redirect("project", project.slug)
+    return render(request, "projects/new_project.html", {"form": form, "title": _("New project")})
+
+
+def _field_for(form: forms.Form, refusal: Refusal) -> str | None:
+    field = refusal.details.get("field")
+    return field if field in form.fields else None
+
+
+urlpatterns = [path("projects/new/", new_project, name="new_project")]
