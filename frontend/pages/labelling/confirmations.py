@@ -1,4 +1,4 @@
-"""What an annotator has to confirm or change, because somebody answered differently (DiQAD §4.2)."""
+"""Dialogues whose answers an annotator must confirm or change because somebody answered differently (DiQAD §4.2)."""
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -16,17 +16,17 @@ from frontend.ui.dialogues import openings_by_dialogue
 from frontend.ui.paging import parse_number
 from projects.roles import Capability
 
-A_PAGE = 50
+PAGE_SIZE = 50
 
 
 @login_required
 @never_cache
 @require_safe
 def confirmations(request: HttpRequest, slug: str) -> HttpResponse:
-    """Each opens the workbench, which shows the others' answers beside one's own."""
+    """Each links to the workbench, which shows the others' answers beside the annotator's own."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    page = Paginator(assignments_to_confirm(user, project), A_PAGE).get_page(
+    page = Paginator(assignments_to_confirm(user, project), PAGE_SIZE).get_page(
         parse_number(request.GET.get("page")) or 1
     )
     context = {

@@ -1,4 +1,4 @@
-"""Disputes: what people still answer differently after they saw each other's answers, for a trainer to decide."""
+"""Disputes: dialogues on which annotators still disagree after seeing each other's answers. A trainer decides."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound, Refusal
 from dialogues.models import Dialogue
-from frontend.pages.labelling.disagreement import spelled_out
+from frontend.pages.labelling.disagreement import differences_in_words
 from frontend.pages.labelling.question_form import posted_answers, question_form_data
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.dialogues import openings_by_dialogue
@@ -45,17 +45,17 @@ from frontend.ui.labels import answer_in_words
 from frontend.ui.paging import parse_number
 from projects.roles import Capability
 
-A_PAGE = 25
+PAGE_SIZE = 25
 
 
 @login_required
 @never_cache
 @require_safe
 def disputes(request: HttpRequest, slug: str) -> HttpResponse:
-    """What waits for a trainer's decision, and what was decided last."""
+    """The disputes that need a decision, and the latest decisions."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    page = Paginator(with_answers(disputes_for(user, project)), A_PAGE).get_page(
+    page = Paginator(with_answers(disputes_for(user, project)), PAGE_SIZE).get_page(
         parse_number(request.GET.get("page")) or 1
     )
     cases, decided = describe_disputes(list(page.object_list)), recent_decisions(project)
@@ -65,7 +65,7 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("Disputes"),
         "page": page,
-        "cases": [(case, spelled_out(case.differing, by_key, language)) for case in cases],
+        "cases": [(case, differences_in_words(case.differing, by_key, language)) for case in cases],
         "decided": decided,
         "openings": openings_by_dialogue(
             [case.task.dialogue for case in cases if case.task.dialogue] + [one.dialogue for one in decided]
@@ -81,7 +81,7 @@ def _language() -> str:
 @login_required
 @never_cache
 def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
-    """One dispute with everybody's answers; with `?anew=1` one that is decided already, to be decided again."""
+    """One dispute with everybody's answers; `?anew=1` reopens the form of a decided one."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     task = dispute_for(user, project, task_id)
@@ -106,7 +106,7 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
 
 
 def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None = None) -> HttpResponse:
-    """refusal: why what was sent is not stored; it stays on the page."""
+    """refusal: why the decision was not stored; its answers and reason stay on the page."""
     project = task.project
     row = project.labelling.schema
     final = FinalLabel.objects.filter(task=task, superseded_at=None).select_related("decided_by").first()
@@ -118,7 +118,7 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
     is_own = any(one.annotator_id == user.pk for one in answered)
     is_anew = is_decided and (refusal is not None or "anew" in request.GET)
     is_open = not is_own and (is_anew or not is_decided)
-    data = _data(request, task, row, final, is_open=is_open, is_kept=refusal is not None)
+    data = _form_data(request, task, row, final, is_open=is_open, keeps_sent=refusal is not None)
     context = {
         "project": project,
         "dialogue": task.dialogue,
@@ -132,15 +132,15 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
         "data": data,
         "differing": len(data["differences"]),
         "refusal": refusal,
-        **_around(request, user, task),
+        **_form_and_links(request, user, task),
     }
     return render(
         request, "labelling/disputes/dispute.html", context, status=refusal.status if refusal else 200
     )
 
 
-def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
-    """The form's own fields, and what leads on from the page."""
+def _form_and_links(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
+    """The fields of the form, and what the page links to."""
     return {
         "history": [one for one in final_label_history(task) if one.superseded_at and one.reason],
         "next": next_dispute(user, task.project, task),
@@ -151,48 +151,51 @@ def _around(request: HttpRequest, user: User, task: Task) -> dict[str, Any]:
     }
 
 
-def _data(
+def _form_data(
     request: HttpRequest,
     task: Task,
     row: Schema,
     final: FinalLabel | None,
     *,
     is_open: bool,
-    is_kept: bool,
+    keeps_sent: bool,
 ) -> dict[str, Any]:
-    """The initial data of static/js/onboarding/admission.js. is_kept: show the sent answers, not the agreed ones."""
+    """The initial data of the script. keeps_sent: show the posted answers instead of the agreed ones."""
     speakers, dialogue = speakers_in(task.dialogue_id), cast(Dialogue, task.dialogue)
     answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
     given = [one.answers for one in answered]
-    begins = propose_decision(task.project.labelling, load_schema(row), speakers, given)
-    answers = posted_answers(request) if is_kept else final.answers if final else begins.answers
+    proposal = propose_decision(task.project.labelling, load_schema(row), speakers, given)
+    answers = posted_answers(request) if keeps_sent else final.answers if final else proposal.answers
     newest = max((one.stored_at.timestamp() for one in answered), default=0)
     data = question_form_data(row, dialogue, answers, is_open=is_open)
     return data | {
-        "differences": begins.undecided,
+        "differences": proposal.undecided,
         "spread": _spread(answered),
-        # Another dispute about the same dialogue begins afresh.
+        # A later dispute about the same dialogue must not restore this draft.
         "kept": f"dispute-{task.pk}-{final.pk if final else 0}-{newest}",
     }
 
 
 def _spread(answered: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:
-    """By differing question who answered what, the most frequent answer first: [{"words", "by", "value"}]."""
-    said = ((path, _said(path, answered)) for path in answered_paths([], [one.answers for one in answered]))
-    return {path: rows for path, rows in said if len(rows) > 1}
+    """Who answered what, by path of the questions that differ: [{"words", "by", "value"}], most frequent first."""
+    rows_by_path = (
+        (path, _count_answers(path, answered))
+        for path in answered_paths([], [one.answers for one in answered])
+    )
+    return {path: rows for path, rows in rows_by_path if len(rows) > 1}
 
 
-def _said(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
+def _count_answers(path: str, answered: Sequence[Submission]) -> list[dict[str, Any]]:
     names: dict[str, list[str]] = defaultdict(list)
-    said: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     for one in answered:
         value = answer_at(one.answers, path)
         question = load_schema(one.schema).by_key.get(path.rpartition("/")[2])
         words = answer_in_words(question, value) if question else str(value)
         names[repr(value)].append(one.annotator.shown_name)
-        said[repr(value)] = {"words": words, "value": value}
-    ordered = sorted(said, key=lambda one: -len(names[one]))
-    return [said[one] | {"by": ", ".join(names[one])} for one in ordered]
+        answers[repr(value)] = {"words": words, "value": value}
+    ordered = sorted(answers, key=lambda key: -len(names[key]))
+    return [answers[key] | {"by": ", ".join(names[key])} for key in ordered]
 
 
 urlpatterns = [

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -27,29 +27,26 @@ from annotation.onboarding.selectors.admission import (
 from annotation.onboarding.services.tries import answer_item, start_try
 from common.refusals import NotFound, Refusal
 from frontend.pages.labelling.question_form import posted_answers, question_form_data
-from frontend.pages.requests import signed_in
+from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.dialogues import openings_by_dialogue
 from frontend.ui.labels import answer_in_words, in_language
 from frontend.ui.paging import parse_number
 from projects.roles import Capability
-
-CANDIDATES_SHOWN = 10
-GOLD_SHOWN = 200
 
 
 @login_required
 @never_cache
 @require_safe
 def admission(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the test is, how one stands, and the way on."""
+    """What the test asks for, and how far the annotator is."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    standing = admission_status(user, project)
-    drawn = min(standing.test.items or standing.gold, standing.gold)
+    status = admission_status(user, project)
+    drawn = min(status.test.items or status.gold, status.gold)
     context = {
         "project": project,
         "title": _("Admission test"),
-        "standing": standing,
+        "status": status,
         "drawn": drawn,
         "try_id": uuid4(),
     }
@@ -61,11 +58,7 @@ def admission(request: HttpRequest, slug: str) -> HttpResponse:
 def begin(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.ANNOTATE)
-    try:
-        try_id = UUID(request.POST.get("try_id", ""))
-    except ValueError:
-        try_id = uuid4()
-    attempt = start_try(annotator=user, project=project, try_id=try_id)
+    attempt = start_try(annotator=user, project=project, try_id=posted_uuid(request, "try_id"))
     return redirect("admission_try", slug, attempt.pk)
 
 
@@ -73,14 +66,14 @@ def begin(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_safe
 def attempt(request: HttpRequest, slug: str, try_id: UUID) -> HttpResponse:
-    """The next dialogue of a running try, an answered one that is asked for, or the result."""
+    """The next dialogue of a running try; with `?place=` an answered one; after the last one the result."""
     user = signed_in(request)
     row = _own_try(user, slug, try_id)
     place = parse_number(request.GET.get("place"))
     items = list(try_items(row))
-    wanted = next((one for one in items if one.place == place and one.answered_at), None)
-    item = wanted or next((one for one in items if one.answered_at is None), None)
-    if item is None or (row.state != TryState.RUNNING and wanted is None):
+    answered = next((item for item in items if item.place == place and item.answered_at), None)
+    item = answered or next((item for item in items if item.answered_at is None), None)
+    if item is None or (row.state != TryState.RUNNING and answered is None):
         return _show_result(request, user, row, items)
     return _show_item(request, row, item, len(items))
 
@@ -100,8 +93,8 @@ def _show_result(
         "title": _("Admission test"),
         "attempt": row,
         "items": items,
-        "openings": openings_by_dialogue([one.gold.dialogue for one in items]),
-        "standing": admission_status(user, row.project),
+        "openings": openings_by_dialogue([item.gold.dialogue for item in items]),
+        "status": admission_status(user, row.project),
         "try_id": uuid4(),
     }
     return render(request, "onboarding/admission/result.html", context)
@@ -110,7 +103,7 @@ def _show_result(
 def _show_item(
     request: HttpRequest, row: AdmissionTry, item: AdmissionItem, total: int, refusal: Refusal | None = None
 ) -> HttpResponse:
-    told = may_see_right_answers(row, item, admission_test_for(row.project))
+    sees_right_answers = may_see_right_answers(row, item, admission_test_for(row.project))
     is_open = item.answered_at is None
     answers = posted_answers(request) if refusal else item.answers
     context = {
@@ -119,9 +112,9 @@ def _show_item(
         "item": item,
         "number": item.place + 1,
         "total": total,
-        "told": told,
-        "wrong": told_wrong(item) if told else [],
-        "explanation": item.gold.explanation if told else "",
+        "sees_right_answers": sees_right_answers,
+        "wrong": wrong_answers_in_words(item) if sees_right_answers else [],
+        "explanation": item.gold.explanation if sees_right_answers else "",
         "refusal": refusal,
         "data": question_form_data(
             item.gold.schema,
@@ -136,21 +129,21 @@ def _show_item(
     )
 
 
-def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
-    """For every wrong answer the question, one's own and the right answer in words, and why."""
+def wrong_answers_in_words(item: AdmissionItem) -> list[dict[str, Any]]:
+    """For each wrong answer: the question, the own and the right answer, and the trainer's remark."""
     schema = load_schema(item.gold.schema)
     own, right = item.answers or {}, item.gold_answers or {}
     rows = []
-    for path_ in item.wrong:
-        position, _slash, key = path_.rpartition("/")
+    for answer_path in item.wrong:
+        position, _slash, key = answer_path.rpartition("/")
         question = schema.by_key[key]
         rows.append(
             {
                 "question": in_language(question.text),
                 "position": int(position) + 1 if position else None,
-                "own": answer_in_words(question, answer_at(own, path_)),
-                "right": answer_in_words(question, answer_at(right, path_)),
-                "remark": item.gold.remarks.get(path_) or item.gold.remarks.get(key, ""),
+                "own": answer_in_words(question, answer_at(own, answer_path)),
+                "right": answer_in_words(question, answer_at(right, answer_path)),
+                "remark": item.gold.remarks.get(answer_path) or item.gold.remarks.get(key, ""),
             }
         )
     return rows
@@ -159,7 +152,7 @@ def told_wrong(item: AdmissionItem) -> list[dict[str, Any]]:
 @require_POST
 @login_required
 def answer(request: HttpRequest, slug: str, try_id: UUID, place: int) -> HttpResponse:
-    """Store the answers to one dialogue and go on; where the project says so, past its right answers."""
+    """Store the answers to one dialogue, then show its right answers (if the test gives feedback) or the next one."""
     user = signed_in(request)
     row = _own_try(user, slug, try_id)
     try:
@@ -170,8 +163,9 @@ def answer(request: HttpRequest, slug: str, try_id: UUID, place: int) -> HttpRes
             raise
         return _show_item(request, row, stored, try_items(row).count(), refusal)
     row.refresh_from_db()
-    way = f"?place={place}" if may_see_right_answers(row, item, admission_test_for(row.project)) else ""
-    return redirect(f"/p/{slug}/admission/{try_id}/{way}")
+    sees_right_answers = may_see_right_answers(row, item, admission_test_for(row.project))
+    query = f"?place={place}" if sees_right_answers else ""
+    return redirect(reverse("admission_try", args=[slug, try_id]) + query)
 
 
 urlpatterns = [

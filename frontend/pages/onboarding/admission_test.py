@@ -58,8 +58,7 @@ class AdmissionForm(ModelForm):  # type: ignore[type-arg]
 
 @login_required
 @never_cache
-def training(request: HttpRequest, slug: str) -> HttpResponse:
-    """The test's settings, its gold dialogues, and how people did."""
+def admission_test(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     test = admission_test_for(project)
@@ -90,7 +89,7 @@ def training(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """Give a dialogue its right answers and explain them."""
+    """Store the right answers to a dialogue, with explanations."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     dialogue = Dialogue.objects.filter(pk=dialogue_id, project=project).first()
@@ -129,7 +128,7 @@ def _show_gold(
     schema = current_schema(project)
     if schema is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
-    kept = row.answers if row else decided.answers if decided else None
+    stored = row.answers if row else decided.answers if decided else None
     context = {
         "project": project,
         "dialogue": dialogue,
@@ -143,7 +142,7 @@ def _show_gold(
             for question in load_schema(schema).questions
         ],
         "refusal": refusal,
-        "data": question_form_data(schema, dialogue, posted_answers(request) if refusal else kept),
+        "data": question_form_data(schema, dialogue, posted_answers(request) if refusal else stored),
     }
     return render(
         request, "onboarding/admission_test/gold.html", context, status=refusal.status if refusal else 200
@@ -164,7 +163,7 @@ def gold_retire(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRespon
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     retire_gold(trainer=user, project=project, dialogue_id=dialogue_id)
-    messages.success(request, _("The dialogue is gold no more; it can be labelled again."))
+    messages.success(request, _("This dialogue is no longer a gold example. It can be labelled again."))
     return redirect("admission_test", slug)
 
 
@@ -181,7 +180,7 @@ def edition(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def grant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    """Another try, or admission by hand with a reason."""
+    """Grant another try or, if a reason is sent, admission without the test."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     annotator = find_member(project, username)
@@ -192,12 +191,12 @@ def grant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     else:
         granted = parse_number(request.POST.get("granted")) or 0
         grant_try(trainer=user, project=project, annotator=annotator, granted=granted)
-        messages.success(request, _("%(name)s has one try more.") % {"name": annotator.shown_name})
+        messages.success(request, _("%(name)s has one more try.") % {"name": annotator.shown_name})
     return redirect("admission_test", slug)
 
 
 urlpatterns = [
-    path("p/<slug:slug>/training/", training, name="admission_test"),
+    path("p/<slug:slug>/training/", admission_test, name="admission_test"),
     path("p/<slug:slug>/training/edition/", edition, name="admission_test_edition"),
     path("p/<slug:slug>/training/gold/<int:dialogue_id>/", gold, name="gold"),
     path("p/<slug:slug>/training/gold/<int:dialogue_id>/retire/", gold_retire, name="gold_retire"),

@@ -1,4 +1,4 @@
-"""A project's guidelines: the text, the schema's words on every option, decisions of threads, and what was changed."""
+"""The guidelines of a project: the text, the schema's explanations, decisions from threads, and the versions."""
 
 from typing import Any
 
@@ -35,10 +35,10 @@ LANGUAGES = (("en", "English"), ("zh", "中文"))
 @never_cache
 @require_safe
 def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """In the reader's language where they are written in it; `?language=` asks for the other."""
+    """In the reader's language if there is a text in it; `?language=` chooses another one."""
     user = signed_in(request)
     project = project_for(user, slug)
-    shown, written = _language(request, project)
+    shown, written = _choose_language(request, project)
     granted = capabilities_of(user, project)
     context = {
         "project": project,
@@ -47,7 +47,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
         "shown": shown,
         "languages": [(code, name) for code, name in LANGUAGES if code in written],
         "configures": Capability.CONFIGURE in granted,
-        "questions": _explained(project, shown or (get_language() or "en")[:2]),
+        "questions": _explanations(project, shown or (get_language() or "en")[:2]),
         "faq": faq_entries(project),
         "version": guidelines_version(project),
         "changed": changed_since_read(user, project),
@@ -59,11 +59,11 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_safe
 def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
-    """What was changed in the guidelines, newest first."""
+    """The versions with their changes, newest first."""
     user = signed_in(request)
     project = project_for(user, slug)
-    shown, written = _language(request, project)
-    names = bool({Capability.READ_DIALOGUES} & capabilities_of(user, project))
+    shown, written = _choose_language(request, project)
+    names = Capability.READ_DIALOGUES in capabilities_of(user, project)
     versions = guidelines_versions(project, shown or "en")
     context = {
         "project": project,
@@ -79,7 +79,7 @@ def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def guidelines_read(request: HttpRequest, slug: str) -> HttpResponse:
-    """The person has read them as they were shown."""
+    """Record that the person has read a version."""
     user = signed_in(request)
     project = project_for(user, slug)
     acknowledge_guidelines(user=user, project=project, version=parse_number(request.POST.get("version")) or 1)
@@ -90,34 +90,37 @@ def _texts(project: Project) -> dict[str, str]:
     return {"en": project.guidelines_en, "zh": project.guidelines_zh}
 
 
-def _language(request: HttpRequest, project: Project) -> tuple[str, list[str]]:
+def _choose_language(request: HttpRequest, project: Project) -> tuple[str, list[str]]:
     texts = _texts(project)
     written = [code for code, _name in LANGUAGES if texts[code].strip()]
     wanted = [request.GET.get("language"), (get_language() or "en")[:2], *written]
     return next((code for code in wanted if code in written), ""), written
 
 
-def _explained(project: Project, language: str) -> list[dict[str, Any]]:
-    """The questions whose schema explains them or their options."""
+def _explanations(project: Project, language: str) -> list[dict[str, Any]]:
+    """The questions that the schema explains, or whose options it explains."""
     row = current_schema(project)
-    found = []
+    explanations = []
     for question in load_schema(row).questions if row else ():
         options = [
             {
-                "name": _say(option.text, language),
-                "guideline": _say(option.guideline, language),
-                "examples": [_say(example, language) for example in option.examples],
+                "name": _in_language(option.text, language),
+                "guideline": _in_language(option.guideline, language),
+                "examples": [_in_language(example, language) for example in option.examples],
             }
             for option in question.options
             if option.guideline or option.examples
         ]
         if question.guideline or options:
-            words = {"text": _say(question.text, language), "guideline": _say(question.guideline, language)}
-            found.append({**words, "options": options})
-    return found
+            words = {
+                "text": _in_language(question.text, language),
+                "guideline": _in_language(question.guideline, language),
+            }
+            explanations.append({**words, "options": options})
+    return explanations
 
 
-def _say(text: BilingualText | None, language: str) -> str:
+def _in_language(text: BilingualText | None, language: str) -> str:
     if text is None:
         return ""
     return text.zh if language == "zh" else text.en

@@ -1,4 +1,4 @@
-"""Threads: questions about dialogues, their answers, a trainer's decision."""
+"""Threads: questions about dialogues, replies, and a trainer's decision."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -37,7 +37,7 @@ from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
-A_PAGE = 30
+PAGE_SIZE = 30
 THREADS_SHOWN = 50  # of one dialogue
 UTTERANCES_SHOWN = 200
 
@@ -46,12 +46,12 @@ UTTERANCES_SHOWN = 200
 @never_cache
 @require_safe
 def threads(request: HttpRequest, slug: str) -> HttpResponse:
-    """The threads that the person may read, newest first."""
+    """Newest first; `?state=` filters."""
     user = signed_in(request)
     project = project_for(user, slug)
     state = request.GET.get("state", "")
     rows = visible_threads(user, project, state=state)
-    page = Paginator(rows, A_PAGE).get_page(parse_number(request.GET.get("page")) or 1)
+    page = Paginator(rows, PAGE_SIZE).get_page(parse_number(request.GET.get("page")) or 1)
     context = {
         "project": project,
         "title": _("Threads"),
@@ -68,14 +68,14 @@ def threads(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def thread(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """A dialogue, what was asked about it, and room to ask."""
+    """A dialogue with its threads and a form to ask a question."""
     user = signed_in(request)
     project = project_for(user, slug)
     dialogue = dialogue_for_thread(user, project, dialogue_id)
     refusal: Refusal | None = None
     if request.method == "POST":
         try:
-            _store(request, project, dialogue)
+            _store_message(request, project, dialogue)
         except Refusal as refused:
             refusal = refused
         else:
@@ -85,7 +85,7 @@ def thread(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
     return _show(request, project, dialogue, refusal)
 
 
-def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
+def _store_message(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
     user, sent = signed_in(request), request.POST
     try:
         id_ = UUID(sent.get("id", ""))
@@ -108,12 +108,12 @@ def _store(request: HttpRequest, project: Project, dialogue: Dialogue) -> None:
         dialogue_id=dialogue.pk,
         thread_id=id_,
         text=sent.get("text", ""),
-        position=_position(sent.get("position")),
+        position=_to_position(sent.get("position")),
     )
 
 
-def _position(sent: str | None) -> int | None:
-    """The form counts from 1."""
+def _to_position(sent: str | None) -> int | None:
+    """The form counts from 1, positions from 0."""
     number = parse_number(sent)
     return None if number is None else number - 1
 
@@ -124,10 +124,10 @@ def _show(
     user = signed_in(request)
     rows = list(visible_threads(user, project).filter(dialogue=dialogue)[:THREADS_SHOWN])
     names = sees_all_threads(user, project)
-    said = messages_by_thread(user, rows, names=names)
+    replies = messages_by_thread(user, rows, names=names)
     decides = Capability.DECIDE in capabilities_of(user, project)
     shown: list[dict[str, Any]] = [
-        {"row": row, "messages": said[row.pk], "message_id": uuid4()} for row in rows
+        {"row": row, "messages": replies[row.pk], "message_id": uuid4()} for row in rows
     ]
     if refusal is None:
         mark_seen(user=user, threads=rows)
@@ -154,12 +154,12 @@ def _show(
 @require_POST
 @login_required
 def faq(request: HttpRequest, slug: str, thread_id: UUID) -> HttpResponse:
-    """Show a decision in the guidelines, or take it away."""
+    """Show a decision in the guidelines, or remove it."""
     user = signed_in(request)
     shown = request.POST.get("faq") == "1"
     row = show_in_guidelines(trainer=user, thread_id=thread_id, faq=shown)
     messages.success(
-        request, _("The guidelines show it now.") if shown else _("The guidelines show it no more.")
+        request, _("The guidelines show it now.") if shown else _("The guidelines no longer show it.")
     )
     return redirect("thread", slug, row.dialogue_id)
 
