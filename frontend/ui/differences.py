@@ -1,13 +1,13 @@
-"""What was changed between a candidate and the utterance that came of it, for people to see."""
+"""The changes between two texts, for example a candidate and the utterance written from it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-# Words of scripts that have words, single characters of those that have not.
+# Words; single characters in scripts without spaces between words.
 TOKEN = re.compile(r"[^\W\d_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|\d+|\s+|.", re.DOTALL)
-MOST = 4_000_000  # tokens × tokens; above, the comparison would keep the page waiting
+MAX_COMPARISONS = 4_000_000  # tokens × tokens; a longer comparison would delay the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class Piece:
     text: str
 
 
-def differences(before: str, after: str) -> list[Piece]:
-    """The pieces of both, in order: without the added ones they are `before`, without the removed ones `after`."""
+def diff_texts(before: str, after: str) -> list[Piece]:
+    """Pieces in order. Without the added ones they are `before`, without the removed ones `after`."""
     old, new = TOKEN.findall(before), TOKEN.findall(after)
-    if len(old) * len(new) > MOST:
+    if len(old) * len(new) > MAX_COMPARISONS:
         return [piece for piece in (Piece("removed", before), Piece("added", after)) if piece.text]
     return list(_pieces(old, new))
 

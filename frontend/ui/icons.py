@@ -1,4 +1,4 @@
-"""The icons, drawn on a 24-unit grid with one stroke. Each is the inside of an <svg>; templatetags/ui.py wraps it."""
+"""The icons, drawn on a 24-unit grid with one stroke. Each is the content of an <svg>; templatetags/ui.py wraps it."""
 
 from collections.abc import Mapping
 from typing import Final

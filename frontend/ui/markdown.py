@@ -1,4 +1,4 @@
-"""Guidelines are written in Markdown. Raw HTML, images and dangerous links stay text: everything is shown by us."""
+"""Markdown of guidelines and descriptions as HTML. Raw HTML, images and dangerous links stay text."""
 
 from collections.abc import MutableMapping, Sequence
 from typing import Any, Final
@@ -9,11 +9,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-MOST = 200_000  # characters
+MAX_CHARS = 200_000
 
 
 class Renderer(RendererHTML):
-    """Headings below the page's own, links that leave in a new tab, no blank inside Chinese."""
+    """Headings one level lower, links in a new tab, no space where a line break splits Chinese text."""
 
     def heading_open(self, tokens: Sequence[Token], n: int, options: OptionsDict, env: Any) -> str:
         return f"<h{self._level(tokens[n])}>"
@@ -31,7 +31,9 @@ class Renderer(RendererHTML):
         return "" if is_chinese(before) and is_chinese(after) else "\n"
 
     def th_open(self, tokens: Sequence[Token], n: int, options: OptionsDict, env: Any) -> str:
-        tokens[n].attrs.pop("style", None)  # an alignment is inline style, which our pages do not allow
+        tokens[n].attrs.pop(
+            "style", None
+        )  # alignment is an inline style, which the Content-Security-Policy forbids
         return self.renderToken(tokens, n, options, env)
 
     td_open = th_open
@@ -42,7 +44,7 @@ class Renderer(RendererHTML):
 
 
 def is_chinese(character: str) -> bool:
-    """A Chinese character or its punctuation; a line break beside it is no blank."""
+    """Whether it is a Chinese character or punctuation mark."""
     return bool(character) and (
         "\u2e80" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef" or character in "“”‘’…—"
     )
@@ -54,7 +56,7 @@ PARSER: Final = MarkdownIt("js-default", {"html": False, "linkify": False}, rend
 
 
 def to_html(text: str) -> SafeString:
-    """Markdown as HTML, safe to show whoever wrote it."""
+    """Markdown as HTML that is safe whoever wrote it."""
     env: MutableMapping[str, Any] = {}
-    html: str = PARSER.render(text[:MOST], env)
-    return mark_safe(html)  # noqa: S308 - the parser escapes everything it does not make
+    html: str = PARSER.render(text[:MAX_CHARS], env)
+    return mark_safe(html)  # noqa: S308 - the parser escapes everything else

@@ -1,4 +1,4 @@
-"""Pages of a long list by key, not by offset: the hundredth page costs what the first does."""
+"""Pages of a long list by key instead of offset, so that the hundredth page costs as much as the first."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -7,19 +7,19 @@ from django.db.models import Model, QuerySet
 
 Row = TypeVar("Row", bound=Model)
 PAGE_SIZE = 50
-MOST_DIGITS = 18  # what a bigint surely holds
+MAX_DIGITS = 18  # always fits into a bigint
 
 
 def parse_number(text: str | None) -> int | None:
-    """The number that an address or a form gives in plain digits; None for anything else, endless digits too."""
-    if not text or len(text) > MOST_DIGITS or not (text.isascii() and text.isdecimal()):
+    """The number in a URL or a form; None unless it is at most MAX_DIGITS plain digits."""
+    if not text or len(text) > MAX_DIGITS or not (text.isascii() and text.isdecimal()):
         return None
     return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class KeysetPage(Generic[Row]):
-    """Newest first. before: the key under which the next page begins, "" on the last one."""
+    """Newest first. before: the next page has the keys below this one; "" on the last page."""
 
     rows: list[Row]
     before: str
@@ -27,9 +27,9 @@ class KeysetPage(Generic[Row]):
 
 
 def keyset_page(queryset: QuerySet[Row], before: str | None, size: int = PAGE_SIZE) -> KeysetPage[Row]:
-    """Rows in falling order of an integer primary key, those under `before` when it is a number."""
-    wanted = queryset.order_by("-pk")
+    """Rows in descending order of an integer primary key; if `before` is a number, only those below it."""
+    queryset = queryset.order_by("-pk")
     key = parse_number(before)
-    rows = list((wanted if key is None else wanted.filter(pk__lt=key))[: size + 1])
+    rows = list((queryset if key is None else queryset.filter(pk__lt=key))[: size + 1])
     more = len(rows) > size
     return KeysetPage(rows=rows[:size], before=str(rows[size - 1].pk) if more else "", is_first=key is None)

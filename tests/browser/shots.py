@@ -258,6 +258,8 @@ NO_PAGES: Final = {
         "readyz",
         "metrics",
         "service_worker",
+        "message_catalog",
+        "message_catalog_json",
         "set_language",
         "set_theme",
         "claim",

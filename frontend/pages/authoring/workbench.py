@@ -23,9 +23,9 @@ from annotation.tasks.selectors.queue import Today, today_of
 from annotation.tasks.services import assignment as holding
 from dialogues.models import ReviewState
 from frontend.pages.requests import signed_in
+from frontend.script_modules import loaded_on_need, preloaded
 from frontend.ui.dialogues import content_language
 from projects.models import Protocol
-from frontend.script_modules import loaded_on_need, preloaded
 
 TOPICS_SENT = 60
 CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
@@ -53,25 +53,25 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "today": today,
         "dialogue_lang": content_language(assignment.project),
         "draft": draft.get("text", ""),
-        "verdicts": deciding_verdicts_on(assignment.dialogue) if decision_on(assignment) else [],
+        "verdicts": deciding_verdicts_on(assignment.dialogue) if review_outcome(assignment) else [],
         "script": SCRIPT,
         "modules": preloaded(SCRIPT),
-        "data": data_of(user, assignment, shown, today),
+        "data": _workbench_data(user, assignment, shown, today),
     }
     return render(request, "authoring/workbench/workbench.html", context)
 
 
-def data_of(user: User, assignment: Assignment, shown: dict[str, Any], today: Today) -> dict[str, Any]:
-    """What static/js/authoring/workbench.js begins with."""
+def _workbench_data(user: User, assignment: Assignment, shown: dict[str, Any], today: Today) -> dict[str, Any]:
+    """The initial data of static/js/authoring/workbench.js."""
     slug = assignment.project.slug
     return {
         "assignment": shown,
         "submit_on_enter": user.submit_on_enter,
-        "topics": topics_of(assignment),
+        "topics": topic_suggestions(assignment),
         "lang": content_language(assignment.project),
         "closed": assignment.state in CLOSED,
         "today": {"finished": today.finished, "goal": today.goal},
-        "decision": decision_on(assignment),
+        "decision": review_outcome(assignment),
         "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "queue": reverse("queue", args=[slug]),
@@ -88,8 +88,8 @@ def round_words(assignment: Assignment, rounds: int) -> str:
     return _("Round {n} of {needed}").format(n=rounds + 1, needed=assignment.project.authoring.min_rounds)
 
 
-def decision_on(assignment: Assignment) -> str:
-    """What experts made of a finished dialogue: passed, vetoed, reading; empty where its author may take it back."""
+def review_outcome(assignment: Assignment) -> str:
+    """passed, vetoed, or reading while experts read; empty as long as the author may take the dialogue back."""
     dialogue = assignment.dialogue
     if assignment.state != AssignmentState.SUBMITTED or not is_being_judged(dialogue):
         return ""
@@ -103,22 +103,22 @@ def assignment_in(user: User, slug: str, assignment_id: int) -> Assignment:
     return assignment
 
 
-def topics_of(assignment: Assignment) -> list[dict[str, str]]:
-    """Ideas for the opening: the reader's language first, begun at another place for every dialogue."""
+def topic_suggestions(assignment: Assignment) -> list[dict[str, str]]:
+    """Ideas for the opening, in the reader's language first, starting at another topic for each dialogue."""
     topics = list(Topic.objects.filter(project=assignment.project)[:TOPICS_SENT])
-    reads = (get_language() or "en")[:2]
-    own = [topic for topic in topics if topic.language.startswith(reads)]
-    others = [topic for topic in topics if not topic.language.startswith(reads)]
+    language = (get_language() or "en")[:2]
+    own = [topic for topic in topics if topic.language.startswith(language)]
+    others = [topic for topic in topics if not topic.language.startswith(language)]
     return [
         {"language": topic.language, "title": topic.title, "example": topic.example}
-        for topic in [*_turned(own, assignment.pk), *_turned(others, assignment.pk)]
+        for topic in [*_rotate(own, assignment.pk), *_rotate(others, assignment.pk)]
     ]
 
 
-def _turned(topics: list[Topic], number: int) -> list[Topic]:
-    # 5 has no factor in common with most lengths, so neighbours do not begin with neighbouring topics.
-    begin = number * 5 % len(topics) if topics else 0
-    return topics[begin:] + topics[:begin]
+def _rotate(topics: list[Topic], number: int) -> list[Topic]:
+    # 5 is coprime to most lengths, so neighbouring dialogues do not start at neighbouring topics.
+    start = number * 5 % len(topics) if topics else 0
+    return topics[start:] + topics[:start]
 
 
 @require_POST

@@ -1,5 +1,7 @@
-"""The workbench of a batch's sample: a controller judges one drawn dialogue after another. The page talks to the REST
-API; static/js/batch_review/sample_review.js runs it."""
+"""The workbench of a sample: a controller judges one drawn dialogue after another.
+
+static/js/batch_review/sample_review.js runs the page over the REST API.
+"""
 
 from typing import Any
 
@@ -20,11 +22,12 @@ from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound
+from frontend.pages.labelling.question_form import serialize_time
 from frontend.pages.requests import signed_in
 from frontend.script_modules import preloaded
 from projects.roles import Capability
 
-READY = 3  # dialogues that the page begins with: one to judge, two that lie ready
+ITEMS_SENT = 3  # one to judge, two in advance
 SCRIPT = "js/batch_review/sample_review.js"
 
 
@@ -32,7 +35,7 @@ SCRIPT = "js/batch_review/sample_review.js"
 @never_cache
 @require_safe
 def sample(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The sample of the batch's round that is in review; without one, the batch says how it stands."""
+    """The sample of the round in review; redirects to the batch if no round is."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.REVIEW)
     rows = Round.objects.filter(project=project, batch__number=number).select_related("batch")
@@ -52,17 +55,16 @@ def sample(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "script": SCRIPT,
         "modules": preloaded(SCRIPT),
         "longest": MAX_REASON,
-        "data": data_of(user, drawn),
+        "data": _workbench_data(user, drawn),
     }
     return render(request, "batch_review/sample_review/workbench.html", context)
 
 
-def data_of(user: User, drawn: Sample) -> dict[str, Any]:
-    """What static/js/batch_review/sample_review.js begins with. Labels that may not be seen yet are not in it."""
-    items = serialize_next_items(user, drawn, READY)
+def _workbench_data(user: User, drawn: Sample) -> dict[str, Any]:
+    """The initial data of static/js/batch_review/sample_review.js, without labels that the user may not see yet."""
+    items = serialize_next_items(user, drawn, ITEMS_SENT)
     for item in items:
-        for row in item["utterances"]:
-            row["time"] = row["time"].isoformat() if hasattr(row["time"], "isoformat") else row["time"]
+        item["utterances"] = [serialize_time(row) for row in item["utterances"]]
     return {
         "sample": str(drawn.pk),
         "me": user.pk,
@@ -75,7 +77,7 @@ def data_of(user: User, drawn: Sample) -> dict[str, Any]:
         "mine": items_judged_by(user, drawn),
         "urls": {
             "batch": reverse("batch", args=[drawn.round.project.slug, drawn.round.batch.number]),
-            "sample": f"/rounds/{drawn.round_id}/sample/",  # below the API's root, as static/js/shared/api.js wants it
+            "sample": f"/rounds/{drawn.round_id}/sample/",  # static/js/shared/api.js adds the root of the API
             "login": reverse("account_login"),
         },
     }

@@ -1,4 +1,4 @@
-"""Reading the dialogues of a project: a list with filters and a search, and each one with how it came about."""
+"""The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ from dialogues.selectors import (
 )
 from frontend.pages.requests import signed_in
 from frontend.ui.dialogues import content_language
-from frontend.ui.differences import Piece, differences
-from frontend.ui.labels import LabelsInWords, how
+from frontend.ui.differences import Piece, diff_texts
+from frontend.ui.labels import LabelsInWords, describe_origin
 from frontend.ui.paging import KeysetPage, keyset_page, parse_number
 from jobs.models import Job
 from projects.models import Event, Project, Protocol
@@ -52,16 +52,16 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
 SEARCH_CHARS = 200
-COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
+MAX_COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
 UTTERANCES_SHOWN = 200
 METADATA_SHOWN = 50
-DIFFERING_SHOWN = 50
+DIFFERENCES_SHOWN = 50
 BIGGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A choice above the list."""
+    """A select box above the list. every: the label of no choice."""
 
     name: str
     label: str | Promise
@@ -77,10 +77,10 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
-# In labelling a dialogue is finished from the start; how far its labels are is what one looks for.
-OF_LABELS = [
+# Dialogues to label are finished from the start; people look for the state of their labels.
+LABELLING_FILTERS = [
     Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
-    *(one for one in FILTERS if one.name in ("origin", "split")),
+    *(filter_ for filter_ in FILTERS if filter_.name in ("origin", "split")),
 ]
 
 
@@ -90,10 +90,10 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.READ_DIALOGUES)
     labels = project.protocol == Protocol.LABELLING
-    filters = OF_LABELS if labels else FILTERS
-    chosen = _chosen(request, filters)
+    filters = LABELLING_FILTERS if labels else FILTERS
+    chosen = _chosen_filters(request, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
-    imported = _import_of(request, project)
+    imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
     rows = dialogues_of(project, **{name: value for name, value in chosen.items() if name != "label"}, **more)
     if "label" in chosen:
@@ -113,32 +113,32 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "imported": imported,
         "searched_to": searched_to,
         "searched_at_once": SEARCH_WINDOW,
-        "total": rows[: COUNTED + 1].count() if not words else None,
-        "counted": COUNTED,
+        "total": rows[: MAX_COUNTED + 1].count() if not words else None,
+        "counted": MAX_COUNTED,
         "may": {one.value for one in capabilities_of(user, project)},
         "dialogue_lang": content_language(project),
     }
     return render(request, "data/dialogues/list.html", context)
 
 
-def _chosen(request: HttpRequest, filters: Sequence[Filter]) -> dict[str, str]:
-    """The filters of the query; a value that does not exist is no filter."""
-    asked = ((one, request.GET.get(one.name, "")) for one in filters)
-    return {one.name: value for one, value in asked if value in dict(one.choices)}
+def _chosen_filters(request: HttpRequest, filters: Sequence[Filter]) -> dict[str, str]:
+    """The filters in the query string. Ignores unknown values."""
+    values = ((filter_, request.GET.get(filter_.name, "")) for filter_ in filters)
+    return {filter_.name: value for filter_, value in values if value in dict(filter_.choices)}
 
 
-def _import_of(request: HttpRequest, project: Project) -> Job | None:
+def _chosen_import(request: HttpRequest, project: Project) -> Job | None:
     try:
-        asked = UUID(request.GET.get("import_job", ""))
+        import_id = UUID(request.GET.get("import_job", ""))
     except ValueError:
         return None
-    return Job.objects.filter(pk=asked, project=project, kind="import").first()
+    return Job.objects.filter(pk=import_id, project=project, kind="import").first()
 
 
 def _page(
     rows: QuerySet[Dialogue], words: str, before: str | None
 ) -> tuple[KeysetPage[Dialogue], int | None]:
-    """A page of the list. A search goes through a bounded number of dialogues and says how far it came."""
+    """A page of the list. A search covers a bounded number of dialogues; also returns the id that it reached."""
     key = parse_number(before)
     floor = None
     if words:
@@ -150,13 +150,14 @@ def _page(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An utterance, and its candidates with the changes to the one that it came from."""
+class UtteranceRow:
+    """An utterance with its candidates. changes: from the candidate that it was written from.
+
+    candidates: (text, is it the source, model version). is_other: every second speaker has another shade.
+    """
 
     utterance: Utterance
-    candidates: list[
-        tuple[str, bool, str]
-    ]  # text, whether it is the source, its model in a set of two models
+    candidates: list[tuple[str, bool, str]]
     changes: list[Piece]
     is_other: bool
 
@@ -164,12 +165,12 @@ class Shown:
 @login_required
 @require_safe
 def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """With `?from=` the utterances from that position; UTTERANCES_SHOWN at a time."""
+    """`?from=`: the position of the first utterance; shows UTTERANCES_SHOWN at a time."""
     user = signed_in(request)
     project = project_for(user, slug)
     granted = capabilities_of(user, project)
     reads_all = Capability.READ_DIALOGUES in granted
-    dialogue = dialogue_for(user, dialogue_id) if reads_all else own_labelled(user, project, dialogue_id)
+    dialogue = dialogue_for(user, dialogue_id) if reads_all else labelled_by(user, project, dialogue_id)
     if dialogue.project_id != project.pk:
         raise dialogue_not_found()
     begin = _position(request.GET.get("from", ""))
@@ -181,26 +182,26 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
         "dialogue": dialogue,
-        "shown": shown_of(list(utterances)),
+        "shown": build_rows(list(utterances)),
         "begin": begin,
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
         "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
         "reads_all": reads_all,
         "may": {one.value for one in granted},
-        "history": [(event, words_for(event)) for event in history.events] if reads_all else [],
+        "history": [(event, describe_event(event)) for event in history.events] if reads_all else [],
         "names_people": history.names_people,
         "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id") if reads_all else None,
         "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id") if reads_all else None,
         "imported": _readable_import(request, dialogue),
         "dialogue_lang": dialogue.language or content_language(project),
-        **(_labelled(labels, begin) if labels else {}),
+        **(_describe_labels(labels, begin) if labels else {}),
     }
     return render(request, "data/dialogues/dialogue.html", context)
 
 
-def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
-    """A dialogue that the person labelled. Who wrote dialogues reads them in the workbench instead."""
+def labelled_by(user: User, project: Project, dialogue_id: int) -> Dialogue:
+    """A dialogue that the user labelled. Authors read their dialogues in the workbench instead."""
     if project.protocol != Protocol.LABELLING:
         project_for(user, project.slug, Capability.READ_DIALOGUES)  # refuses
     dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
@@ -209,23 +210,23 @@ def own_labelled(user: User, project: Project, dialogue_id: int) -> Dialogue:
     return dialogue
 
 
-def _labelled(labels: DialogueLabels, begin: int) -> dict[str, Any]:
-    """What dialogues/labels.html, people.html and utterance.html show."""
+def _describe_labels(labels: DialogueLabels, begin: int) -> dict[str, Any]:
+    """The context of dialogues/labels.html, people.html and utterance.html."""
     if labels.schema is None:
         return {"labels": labels, "people": []}
     words, speakers = LabelsInWords(labels, load_schema(labels.schema)), speakers_in(labels.task.dialogue_id)
     shown = range(begin, min(begin + UTTERANCES_SHOWN, len(speakers)))
-    differing = words.differing()
+    differing = words.positions_with_differences()
     return {
         "labels": labels,
-        "how": how(labels.final, labels) if labels.final else "",
-        "rows": words.dialogue_rows(),
-        "beside": {position: words.beside(position, speakers) for position in shown},
+        "origin": describe_origin(labels.final, labels) if labels.final else "",
+        "rows": words.for_dialogue(),
+        "utterance_labels": {position: words.for_utterance(position, speakers) for position in shown},
         "has_runs": words.runs is not None,
         "differing": [
-            (at + 1, at // UTTERANCES_SHOWN * UTTERANCES_SHOWN) for at in differing[:DIFFERING_SHOWN]
+            (at + 1, at // UTTERANCES_SHOWN * UTTERANCES_SHOWN) for at in differing[:DIFFERENCES_SHOWN]
         ],
-        "more_differing": max(0, len(differing) - DIFFERING_SHOWN),
+        "more_differing": max(0, len(differing) - DIFFERENCES_SHOWN),
         "people": words.people(),
         "threads": Thread.objects.filter(dialogue=labels.task.dialogue_id).count(),
     }
@@ -235,8 +236,8 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _position(asked: str) -> int:
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 9 else 0
+def _position(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
 def _neighbour(dialogue: Dialogue, *, order: str, **beyond: int) -> int | None:
@@ -245,38 +246,37 @@ def _neighbour(dialogue: Dialogue, *, order: str, **beyond: int) -> int | None:
 
 
 def _readable_import(request: HttpRequest, dialogue: Dialogue) -> Job | None:
-    """The import that brought it, for those who may see imports."""
+    """The import that the dialogue came from, if the user may see imports."""
     user = signed_in(request)
     if dialogue.import_job_id is None or Capability.IMPORT not in capabilities_of(user, dialogue.project):
         return None
     return import_for(user, dialogue.import_job_id)
 
 
-def shown_of(utterances: list[Utterance]) -> list[Shown]:
-    """Every second speaker a shade lower, whatever the speakers are called."""
+def build_rows(utterances: list[Utterance]) -> list[UtteranceRow]:
     speakers = list(dict.fromkeys(utterance.speaker for utterance in utterances))
-    return [_shown(utterance, bool(speakers.index(utterance.speaker) % 2)) for utterance in utterances]
+    return [_build_row(utterance, bool(speakers.index(utterance.speaker) % 2)) for utterance in utterances]
 
 
-def _shown(utterance: Utterance, is_other: bool) -> Shown:
-    held = utterance.candidate_set
-    candidates = held.candidates if held else []
+def _build_row(utterance: Utterance, is_other: bool) -> UtteranceRow:
+    candidate_set = utterance.candidate_set
+    candidates = candidate_set.candidates if candidate_set else []
     texts = [candidate["text"] for candidate in candidates]
     source = utterance.source if utterance.source is not None and utterance.source < len(texts) else None
     changed = source is not None and texts[source] != utterance.text
-    return Shown(
+    return UtteranceRow(
         utterance=utterance,
         candidates=[
             (one["text"], place == source, one.get("model_version", ""))
             for place, one in enumerate(candidates)
         ],
-        changes=differences(texts[source], utterance.text) if changed and source is not None else [],
+        changes=diff_texts(texts[source], utterance.text) if changed and source is not None else [],
         is_other=is_other,
     )
 
 
-def words_for(event: Event) -> str:
-    """What an event says to people; its states are shown as badges beside."""
+def describe_event(event: Event) -> str:
+    """An event in words. The page shows its states as badges."""
     kinds = {
         "state": _("Now:"),
         "review": _("Review:"),

@@ -1,4 +1,4 @@
-"""Taking data out: choose a shape, see what would leave and what would not, follow the export, download the file."""
+"""Exports: choose a format, preview what the file would contain, follow the job, download the file."""
 
 import contextlib
 import json
@@ -113,7 +113,7 @@ class ExportForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """With `?part=preview` what the choices in the query would take."""
+    """With `?part=preview` only what the choices in the query string would export."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.EXPORT)
     if request.method == "POST":
@@ -121,21 +121,21 @@ def export_list(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("part") == "preview":
         form = ExportForm(project, request.GET)
         form.is_valid()
-        return render(request, "data/exports/preview.html", _previewed(user, project, form.cleaned_data))
-    return _listed(request, project, ExportForm(project))
+        return render(request, "data/exports/preview.html", _build_preview(user, project, form.cleaned_data))
+    return _render_list(request, project, ExportForm(project))
 
 
 def _start(request: HttpRequest, project: Project) -> HttpResponse:
     form = ExportForm(project, request.POST)
     if not form.is_valid():
-        return _listed(request, project, form, status=400)
-    asked = {name: value for name, value in form.cleaned_data.items() if value not in (None, "")}
-    export = start_export(export_id=asked.pop("id"), project=project, actor=signed_in(request), **asked)
+        return _render_list(request, project, form, status=400)
+    options = {name: value for name, value in form.cleaned_data.items() if value not in (None, "")}
+    export = start_export(export_id=options.pop("id"), project=project, actor=signed_in(request), **options)
     return redirect("export", project.slug, export.pk)
 
 
-def _listed(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
-    form.initial.update(_named_in(request, form))
+def _render_list(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
+    form.initial.update(_initial_from_query(request, form))
     page = Paginator(exports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
     chosen = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     chosen["snapshot"] = form.initial.get("snapshot")
@@ -144,59 +144,59 @@ def _listed(request: HttpRequest, project: Project, form: ExportForm, status: in
         "title": _("Export"),
         "form": form,
         "formats": [FORMATS[shape] for shape in formats_for(project)],
-        "chosen_format": fitting(project, form["format"].value()),
+        "chosen_format": choose_format(project, form["format"].value()),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
-        **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
+        **_build_preview(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
     }
     return render(request, "data/exports/list.html", context, status=status)
 
 
-def _named_in(request: HttpRequest, form: ExportForm) -> dict[str, Any]:
-    """What a link to this page chose: `?snapshot=…&format=…`; what does not exist is passed over."""
+def _initial_from_query(request: HttpRequest, form: ExportForm) -> dict[str, Any]:
+    """The choices of a link, `?snapshot=…&format=…`. Ignores unknown values."""
     snapshot = None
     with contextlib.suppress(forms.ValidationError):
         snapshot = form.fields["snapshot"].clean(request.GET.get("snapshot"))
-    named = {"snapshot": snapshot, "format": request.GET.get("format")}
-    return {name: value for name, value in named.items() if value}
+    values = {"snapshot": snapshot, "format": request.GET.get("format")}
+    return {name: value for name, value in values.items() if value}
 
 
-def fitting(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
-    """The chosen format where there is data for it, else the first that there is data for."""
+def choose_format(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
+    """The chosen format if the project has data for it, or else the first one that it has data for."""
     shapes = [str(shape.value) for shape in formats_for(project) if snapshot is None or shape in FROZEN]
     return chosen if chosen in shapes else shapes[0]
 
 
-def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What would leave, why the rest would not, and the same on the command line.
+def _build_preview(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What would be exported, what is left out and why, and the equivalent command.
 
-    next_step: where nothing would leave, what every page names as the person's next step, unless that is here.
+    next_step: the person's next step if nothing would be exported, unless it is this page.
     """
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
     unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
     snapshot = chosen.get("snapshot")
-    format = fitting(project, chosen.get("format"), snapshot)
+    format = choose_format(project, chosen.get("format"), snapshot)
     filters = build_filters(splits, unreviewed, withheld)
-    seen = preview_snapshot(snapshot, filters) if snapshot else preview(project, filters, format)
+    summary = preview_snapshot(snapshot, filters) if snapshot else preview(project, filters, format)
     draws = DrawSettings(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
-    wanted = Wanted(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
-    steps = [] if seen.leaving else steps_in(user, project)
+    options = ExportOptions(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
+    steps = [] if summary.leaving else steps_in(user, project)
     here = reverse("exports", args=[project.slug])
     return {
         "project": project,
-        "preview": seen,
+        "preview": summary,
         "next_step": next((step for step in steps[:1] if step.url != here), None),
         "unreviewed": unreviewed,
         "no_split": not splits,
         "snapshot": snapshot,
         "draws": FORMATS[format].draws,
-        "command": command_for(project.slug, wanted),
+        "command": command_for(project.slug, options),
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an export takes, and how it is written."""
+class ExportOptions:
+    """What an export contains, and how it is written."""
 
     format: str
     filters: Filters
@@ -205,21 +205,21 @@ class Wanted:
     draws: DrawSettings = field(default_factory=DrawSettings)
 
 
-def command_for(slug: str, wanted: Wanted) -> str:
-    """The command that writes the same rows."""
-    filters, shape = wanted.filters, FORMATS[wanted.format]
-    every = set(filters.splits) == set(Split.values)
+def command_for(slug: str, export: ExportOptions) -> str:
+    """The command that exports the same rows."""
+    filters, shape = export.filters, FORMATS[export.format]
+    all_splits = set(filters.splits) == set(Split.values)
     options = [["--format", shape.name]]
-    options += [["--file-type", str(wanted.file_type)]] if wanted.file_type != FileType.JSONL else []
-    options += [["--snapshot", str(wanted.snapshot.pk)]] if wanted.snapshot else []
-    options += [] if every else [["--split", split] for split in filters.splits]
-    if not wanted.snapshot:
+    options += [["--file-type", str(export.file_type)]] if export.file_type != FileType.JSONL else []
+    options += [["--snapshot", str(export.snapshot.pk)]] if export.snapshot else []
+    options += [] if all_splits else [["--split", split] for split in filters.splits]
+    if not export.snapshot:
         options += [["--include-unreviewed"]] if filters.include_unreviewed else []
         options += (
             [["--include-withheld"]] if filters.include_withheld and shape.name == FormatName.DIQAD else []
         )
-    options += _draw_options(wanted.draws) if shape.draws else []
-    options += [["--output", f"{slug}-{shape.name}.{shape.extension(wanted.file_type)}"]]
+    options += _draw_options(export.draws) if shape.draws else []
+    options += [["--output", f"{slug}-{shape.name}.{shape.extension(export.file_type)}"]]
     lines = [["python", "manage.py", "export_dataset", slug], *options]
     return " \\\n  ".join(shlex.join(line) for line in lines)
 
@@ -234,7 +234,7 @@ def _draw_options(draws: DrawSettings) -> list[list[str]]:
 @never_cache
 @require_safe
 def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
-    """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
+    """The page, or the part that `?part=` names."""
     export = _export_in(signed_in(request), slug, export_id)
     filters = Filters.of(export.filters)
     context = {
@@ -247,7 +247,9 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
         "splits": [Split(split).label for split in filters.splits],
         "command": command_for(
             slug,
-            Wanted(export.format, filters, export.file_type, export.snapshot, DrawSettings.of(export.draws)),
+            ExportOptions(
+                export.format, filters, export.file_type, export.snapshot, DrawSettings.of(export.draws)
+            ),
         ),
         "manifest": manifest_of(export),
         "worker_alive": live_workers(QUEUE).exists(),
@@ -256,10 +258,10 @@ def export_page(request: HttpRequest, slug: str, export_id: UUID) -> HttpRespons
 
 
 def manifest_of(export: Export) -> str:
-    """As it lies beside the file; the database forgets the order of the keys. Empty before there is one."""
+    """The manifest as in its file: JSON columns do not keep the order of keys. Empty until the export has ended."""
     names = [field.name for field in fields(Manifest) if field.name in export.manifest]
-    kept = {name: export.manifest[name] for name in names}
-    return json.dumps(kept, ensure_ascii=False, indent=2) if kept else ""
+    manifest = {name: export.manifest[name] for name in names}
+    return json.dumps(manifest, ensure_ascii=False, indent=2) if manifest else ""
 
 
 def _export_in(user: User, slug: str, export_id: UUID) -> Export:
@@ -284,9 +286,9 @@ def download(request: HttpRequest, slug: str, export_id: UUID) -> FileResponse:
 @require_safe
 def manifest(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
     export = _export_in(signed_in(request), slug, export_id)
-    answer = HttpResponse(manifest_of(export) + "\n", content_type="application/json")
-    answer["Content-Disposition"] = f'attachment; filename="{slug}-{export.format}.manifest.json"'
-    return answer
+    response = HttpResponse(manifest_of(export) + "\n", content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{export.format}.manifest.json"'
+    return response
 
 
 @require_POST

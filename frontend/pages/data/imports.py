@@ -1,4 +1,4 @@
-"""Bringing dialogues in: send a file, follow its import, read what was refused and why."""
+"""Imports: upload a file of dialogues, follow the job, and see which rows were refused and why."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -46,7 +46,7 @@ QUEUE = "default"
 PAGE_SIZE = 20
 ERRORS_SHOWN = 50
 GUESS = "guess"
-HEAD_BYTES = 64 * 1024  # what a guess is made from; imports.js sends as much
+HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much
 UTTERANCES_SAMPLED = 6
 
 
@@ -72,7 +72,7 @@ class ImportForm(forms.Form):
     )
 
 
-# The form is read only after its length was looked at; csrf_protect then stands before _start.
+# Django must not read the form before its length is checked, so csrf_protect is on _start instead of here.
 @csrf_exempt
 @login_required
 @never_cache
@@ -87,10 +87,10 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
             if uploads.is_full_disk(error):
                 raise uploads.disk_full() from error
             raise
-    return _listed(request, project, ImportForm())
+    return _render_list(request, project, ImportForm())
 
 
-def _listed(request: HttpRequest, project: Project, form: ImportForm, status: int = 200) -> HttpResponse:
+def _render_list(request: HttpRequest, project: Project, form: ImportForm, status: int = 200) -> HttpResponse:
     page = Paginator(imports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "project": project,
@@ -107,14 +107,14 @@ def _listed(request: HttpRequest, project: Project, form: ImportForm, status: in
 
 @csrf_protect
 def _start(request: HttpRequest, project: Project) -> HttpResponse:
-    """A script gets the address of the import as JSON, a plain form is led there."""
+    """A script gets the URL of the import as JSON; a plain form is redirected to it."""
     form = ImportForm(request.POST, request.FILES)
     wants_json = "application/json" in request.headers.get("Accept", "")
     if not form.is_valid():
         if wants_json:
-            said = " ".join(str(error) for errors in form.errors.values() for error in errors)
-            raise Invalid(said)
-        return _listed(request, project, form, status=400)
+            errors = " ".join(str(error) for field_errors in form.errors.values() for error in field_errors)
+            raise Invalid(errors)
+        return _render_list(request, project, form, status=400)
     file = form.cleaned_data["file"]
     job = start_import(
         project=project,
@@ -142,10 +142,10 @@ def _format_of(file: Any, chosen: str) -> str:
 
 @require_POST
 @login_required
-def look(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the beginning of a file looks like, before it is sent: its format, and the first dialogue as it is read.
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """Preview a file before the upload: its format, and the first dialogue as the parser reads it.
 
-    The body is the first HEAD_BYTES of the file; `name`, `size` and, if the person chose one, `format` in the query.
+    The body is the first HEAD_BYTES of the file. Query: `name`, `size` and, if the person chose one, `format`.
     """
     project_for(signed_in(request), slug, Capability.IMPORT)
     head, name = request.body[:HEAD_BYTES], request.GET.get("name", "")
@@ -168,7 +168,7 @@ def look(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_safe
 def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
-    """With `?part=live` only what changes while it runs, with `?part=row` its line in the list."""
+    """The page, or the part that `?part=` names."""
     job = _import_in(signed_in(request), slug, import_id)
     errors = Paginator(refused_rows_of(job), ERRORS_SHOWN).get_page(request.GET.get("page"))
     refused = job.result.get("refused", 0)
@@ -220,7 +220,7 @@ def retry(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
 
 urlpatterns = [
     path("p/<slug:slug>/imports/", import_list, name="imports"),
-    path("p/<slug:slug>/imports/look/", look, name="import_preview"),
+    path("p/<slug:slug>/imports/look/", preview, name="import_preview"),
     path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),
     path("p/<slug:slug>/imports/<uuid:import_id>/refused.csv", import_errors_table, name="import_errors"),
     path("p/<slug:slug>/imports/<uuid:import_id>/cancel/", cancel, name="import_cancel"),

@@ -1,4 +1,4 @@
-"""Freezing dialogues for training: what would be frozen, the card of what was, its files, pushing it to a Hub."""
+"""Snapshots: freeze dialogues for training, read the card, download the files, push them to a Hub."""
 
 import shlex
 from typing import Any
@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, path, reverse
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -104,7 +104,7 @@ class PushForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """With `?part=preview` what the choices in the query would freeze."""
+    """With `?part=preview` only what the choices in the query string would freeze."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.EXPORT)
     if request.method == "POST":
@@ -112,20 +112,26 @@ def snapshot_list(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("part") == "preview":
         form = SnapshotForm(request.GET)
         form.is_valid()
-        return render(request, "data/snapshots/preview.html", _previewed(user, project, form.cleaned_data))
-    return _listed(request, project, SnapshotForm())
+        return render(
+            request, "data/snapshots/preview.html", _build_preview(user, project, form.cleaned_data)
+        )
+    return _render_list(request, project, SnapshotForm())
 
 
 def _take(request: HttpRequest, project: Project) -> HttpResponse:
     form = SnapshotForm(request.POST)
     if not form.is_valid():
-        return _listed(request, project, form, status=400)
-    asked = {name: value for name, value in form.cleaned_data.items() if value is not None}
-    made = take_snapshot(snapshot_id=asked.pop("id"), project=project, actor=signed_in(request), **asked)
-    return redirect("snapshot", project.slug, made.pk)
+        return _render_list(request, project, form, status=400)
+    options = {name: value for name, value in form.cleaned_data.items() if value is not None}
+    snapshot = take_snapshot(
+        snapshot_id=options.pop("id"), project=project, actor=signed_in(request), **options
+    )
+    return redirect("snapshot", project.slug, snapshot.pk)
 
 
-def _listed(request: HttpRequest, project: Project, form: SnapshotForm, status: int = 200) -> HttpResponse:
+def _render_list(
+    request: HttpRequest, project: Project, form: SnapshotForm, status: int = 200
+) -> HttpResponse:
     initial = {name: field.initial for name, field in form.fields.items()}
     context = {
         "project": project,
@@ -133,32 +139,32 @@ def _listed(request: HttpRequest, project: Project, form: SnapshotForm, status: 
         "form": form,
         "page": Paginator(snapshots_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
         "worker_alive": live_workers(QUEUE).exists(),
-        **_previewed(signed_in(request), project, form.cleaned_data if form.is_bound else initial),
+        **_build_preview(signed_in(request), project, form.cleaned_data if form.is_bound else initial),
     }
     return render(request, "data/snapshots/list.html", context, status=status)
 
 
-def _previewed(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
-    """What would be frozen, what it would lack, and the same on the command line."""
+def _build_preview(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What would be frozen, what it would lack, and the equivalent command."""
     splits = [split for split in chosen.get("splits") or [] if split in Split.values]
     filters = build_filters(splits, bool(chosen.get("include_unreviewed")))
-    seen = preview(project, filters)
-    steps = [] if seen.leaving else steps_in(user, project)
+    summary = preview(project, filters)
+    steps = [] if summary.leaving else steps_in(user, project)
     return {
         "project": project,
-        "preview": seen,
+        "preview": summary,
         "next_step": next((step for step in steps if step.url != reverse("snapshots", args=[project.slug])), None),
         "unreviewed": filters.include_unreviewed,
-        "shortages": [one.text() for one in expected_shortages(select(project, filters))] if seen.leaving else [],
+        "shortages": [one.text() for one in expected_shortages(select(project, filters))] if summary.leaving else [],
         "command": command_for(project.slug, str(chosen.get("name") or ""), filters, chosen.get("seed") or 0),
     }  # fmt: skip
 
 
 def command_for(slug: str, name: str, filters: Filters, seed: int) -> str:
-    """The command that freezes the same."""
+    """The command that takes the same snapshot."""
     options = [["--name", name]] if name else []
-    every = set(filters.splits) == set(Split.values)
-    options += [] if every else [["--splits", *filters.splits]]
+    all_splits = set(filters.splits) == set(Split.values)
+    options += [] if all_splits else [["--splits", *filters.splits]]
     options += [["--include-unreviewed"]] if filters.include_unreviewed else []
     options += [["--seed", str(seed)]] if seed else []
     lines = [["python", "manage.py", "take_snapshot", slug], *options]
@@ -169,11 +175,13 @@ def command_for(slug: str, name: str, filters: Filters, seed: int) -> str:
 @never_cache
 @require_safe
 def snapshot_page(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
-    """With `?part=live` only what changes while it is written, with `?part=row` its line in the list."""
-    return _shown(request, _snapshot_in(signed_in(request), slug, snapshot_id), PushForm())
+    """The page, or the part that `?part=` names."""
+    return _render_snapshot(request, _snapshot_in(signed_in(request), slug, snapshot_id), PushForm())
 
 
-def _shown(request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int = 200) -> HttpResponse:
+def _render_snapshot(
+    request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int = 200
+) -> HttpResponse:
     filters = Filters.of(snapshot.filters)
     context = {
         "project": snapshot.project,
@@ -187,15 +195,15 @@ def _shown(request: HttpRequest, snapshot: Snapshot, push: PushForm, status: int
     }
     if request.GET.get("part") is None and snapshot.card:
         context |= _card(snapshot, push)
-    answer = render_job_page(
+    response = render_job_page(
         request, context, template="data/snapshots/snapshot.html", folder="data/snapshots"
     )
-    answer.status_code = status
-    return answer
+    response.status_code = status
+    return response
 
 
 def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
-    """Everything about a finished one."""
+    """The context of a finished snapshot."""
     return {
         "table_one": charts.tabulate_data(snapshot.card),
         "tables": charts.tabulate_contents(snapshot.card),
@@ -203,19 +211,11 @@ def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
         "warnings": charts.list_warnings(snapshot),
         "files": FILES,
         "formats": [shape.value for shape in FROZEN if shape != "diamante"],
-        "train_url": _train_url(snapshot),
+        "train_url": reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}",
         "in_use": is_in_use(snapshot),
         "pushes": pushes_of(snapshot)[:PAGE_SIZE],
         "push_form": push,
     }
-
-
-def _train_url(snapshot: Snapshot) -> str:
-    """Empty where this installation has no page for trainings."""
-    try:
-        return reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}"
-    except NoReverseMatch:
-        return ""
 
 
 def _snapshot_in(user: User, slug: str, snapshot_id: UUID) -> Snapshot:
@@ -243,7 +243,7 @@ def push(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
     snapshot = _snapshot_in(signed_in(request), slug, snapshot_id)
     form = PushForm(request.POST)
     if not form.is_valid():
-        return _shown(request, snapshot, form, status=400)
+        return _render_snapshot(request, snapshot, form, status=400)
     sent = form.cleaned_data
     push_snapshot(
         push_id=sent["id"],

@@ -1,4 +1,4 @@
-"""Expert review: read finished dialogues, blind to who wrote them; pass or veto; undo."""
+"""Expert review: read finished dialogues without knowing the author, pass or veto them, undo."""
 
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
@@ -39,7 +39,7 @@ REMARK = "remark-"  # in a form: remark-<position>
 @never_cache
 @require_safe
 def review(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the reviewing is, what comes next, and my last verdicts."""
+    """The progress of the review, what comes next, and the reader's latest verdicts."""
     user = signed_in(request)
     project = reviewed_project(user, slug)
     context = {
@@ -58,7 +58,7 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
 
 def reviewed_project(user: User, slug: str) -> Project:
     project = project_for(user, slug, Capability.REVIEW)
-    authoring_settings_of(project)  # other protocols have nothing to be read here
+    authoring_settings_of(project)  # refuses other protocols
     return project
 
 
@@ -80,10 +80,10 @@ def _dialogue_in(user: User, slug: str, dialogue_id: int) -> Dialogue:
 def _show(
     request: HttpRequest, user: User, dialogue: Dialogue, refusal: Refusal | None = None
 ) -> HttpResponse:
-    """The workbench. refusal: why what was sent is not stored; its words are shown again."""
+    """The workbench. refusal: why the verdict was not stored; the form shows its texts again."""
     project = dialogue.project
     own, last = selectors.own_review(user, dialogue), selectors.own_verdicts(user, project).first()
-    reason, remarks = _words(user, dialogue, request.POST if refusal else None)
+    reason, remarks = _texts(user, dialogue, request.POST if refusal else None)
     rows = selectors.utterances_to_review(dialogue)
     context: dict[str, Any] = {
         "project": project,
@@ -106,8 +106,8 @@ def _show(
     return render(request, "expert_review/dialogue.html", context, status=refusal.status if refusal else 200)
 
 
-def _words(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str, dict[int, str]]:
-    """Reason and remarks by position: those just sent, or those of the person's newest verdict, undone or not."""
+def _texts(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str, dict[int, str]]:
+    """The reason, and remarks by position: those just sent, or those of the newest own verdict, even if undone."""
     if sent is not None:
         return sent.get("reason", ""), {remark.position: remark.text for remark in _remarks(sent)}
     earlier = selectors.latest_own_verdict(user, dialogue)
@@ -117,22 +117,22 @@ def _words(user: User, dialogue: Dialogue, sent: QueryDict | None) -> tuple[str,
 
 
 def _remarks(sent: QueryDict) -> list[Remark]:
-    fields = [(name.removeprefix(REMARK), text) for name, text in sent.items() if name.startswith(REMARK)]
-    placed = [(parse_number(place), str(text)) for place, text in fields]
-    return [Remark(place, text) for place, text in placed if place is not None and text.strip()]
+    texts = [(name.removeprefix(REMARK), text) for name, text in sent.items() if name.startswith(REMARK)]
+    by_position = [(parse_number(position), str(text)) for position, text in texts]
+    return [Remark(position, text) for position, text in by_position if position is not None and text.strip()]
 
 
 @require_POST
 @login_required
 def next_review(request: HttpRequest, slug: str) -> HttpResponse:
-    """Open the dialogue that is to be read next; `skip` leaves one for later."""
+    """Claim and open the next dialogue; `skip` names one to leave for later."""
     user = signed_in(request)
     project = reviewed_project(user, slug)
     claim_id = posted_uuid(request, "claim_id")
-    return _go_on(request, user, project, claim_id, parse_number(request.POST.get("skip")))
+    return _open_next(request, user, project, claim_id, parse_number(request.POST.get("skip")))
 
 
-def _go_on(
+def _open_next(
     request: HttpRequest, user: User, project: Project, claim_id: UUID, skip: int | None = None
 ) -> HttpResponseRedirect:
     try:
@@ -140,7 +140,7 @@ def _go_on(
     except Refusal as refusal:
         if refusal.code != "nothing_to_review":
             raise
-        return redirect("review", project.slug)  # which says why nothing came
+        return redirect("review", project.slug)  # that page says why there is none
     if claim.dialogue_id == skip:
         messages.info(request, _("This is the only one that waits for you."))
     return redirect("review_dialogue", project.slug, claim.dialogue_id)
@@ -149,7 +149,7 @@ def _go_on(
 @require_POST
 @login_required
 def give_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """Store the verdict and go on to the next dialogue at once: the verdict can be undone there."""
+    """Store the verdict and open the next dialogue, where the verdict can be undone."""
     user = signed_in(request)
     dialogue = _dialogue_in(user, slug, dialogue_id)
     review_id = posted_uuid(request, "id")
@@ -164,14 +164,14 @@ def give_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRespo
         )
     except Refusal as refusal:
         return _show(request, user, dialogue, refusal)
-    # The same form sent twice leads to the same next dialogue.
-    return _go_on(request, user, dialogue.project, uuid5(NAMESPACE_URL, f"after:{review_id}"))
+    # Sending the same form twice opens the same next dialogue.
+    return _open_next(request, user, dialogue.project, uuid5(NAMESPACE_URL, f"after:{review_id}"))
 
 
 @require_POST
 @login_required
 def undo_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """Back to the dialogue, its words in the form."""
+    """Return to the dialogue with the texts in the form."""
     user = signed_in(request)
     dialogue = _dialogue_in(user, slug, dialogue_id)
     withdraw_verdict(reviewer=user, dialogue_id=dialogue.pk)
@@ -182,7 +182,7 @@ def undo_verdict(request: HttpRequest, slug: str, dialogue_id: int) -> HttpRespo
 @require_POST
 @login_required
 def leave_review(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """Give the dialogue back unjudged, so that another expert can be given it."""
+    """Release the dialogue without a verdict, so that another expert can review it."""
     user = signed_in(request)
     dialogue = _dialogue_in(user, slug, dialogue_id)
     own = selectors.own_review(user, dialogue)

@@ -1,4 +1,4 @@
-"""The questions of a labelling project: written beside a preview, read version by version, downloaded as YAML."""
+"""The questions of a labelling project: an editor with a preview, the versions, and downloads as YAML."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -39,7 +39,7 @@ from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
-SAMPLED = 12  # utterances of the preview
+UTTERANCES_PREVIEWED = 12
 VERSIONS_SHOWN = 50
 CONTEXT = 2  # unchanged lines around changed ones
 PRESETS = {
@@ -54,15 +54,15 @@ PRESETS = {
 @never_cache
 @require_safe
 def editor(request: HttpRequest, slug: str) -> HttpResponse:
-    """The newest questions, to be changed by who configures the project and read by everybody else in it."""
+    """The newest version. Only members who configure the project can change it; others see the current version."""
     user = signed_in(request)
     project = labelling_project(user, slug)
     granted = capabilities_of(user, project)
     if Capability.CONFIGURE not in granted:
-        return _show_version(request, project, _known(current_schema(project)), granted)
+        return _show_version(request, project, _require_schema(current_schema(project)), granted)
     newest = newest_version(project)
-    begun = parse_number(request.GET.get("from"))
-    source = get_schema_version(project, min(begun, NEWEST_VERSION)) if begun else newest
+    start = parse_number(request.GET.get("from"))
+    source = get_schema_version(project, min(start, NEWEST_VERSION)) if start else newest
     context = {
         "project": project,
         "title": _("Schema"),
@@ -75,7 +75,7 @@ def editor(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "labelling/schema/editor.html", context)
 
 
-def _known(row: Schema | None) -> Schema:
+def _require_schema(row: Schema | None) -> Schema:
     if row is None:
         raise Refusal("no_schema", _("This project has no questions yet."), _("Write them first."))
     return row
@@ -104,22 +104,24 @@ def _editor_data(
 
 
 def _preview_data(project: Project, granted: frozenset[Capability]) -> dict[str, Any]:
-    """A sample to try questions on, in both languages."""
+    """A dialogue to try the questions on. invented: used if the project has none, in both languages."""
     first = None
     if Capability.READ_DIALOGUES in granted:
         first = Dialogue.objects.filter(project=project, utterance_count__gt=0).order_by("pk").first()
-    said = utterances_in(first.pk)[:SAMPLED] if first else []
+    utterances = utterances_in(first.pk)[:UTTERANCES_PREVIEWED] if first else []
     return {
         "sample": {
             "lang": first.language if first else project.language,
-            "utterances": [{name: row[name] for name in ("position", "speaker", "text")} for row in said],
+            "utterances": [
+                {name: row[name] for name in ("position", "speaker", "text")} for row in utterances
+            ],
         },
-        "invented": {language: _invented(language) for language in ("en", "zh-hans")},
+        "invented": {language: _invented_texts(language) for language in ("en", "zh-hans")},
         "catalogs": {"zh": catalog_json_url("zh-hans")},
     }
 
 
-def _invented(language: str) -> list[str]:
+def _invented_texts(language: str) -> list[str]:
     with override(language):
         return [
             _("My heater shows the code E4 and stays cold."),
@@ -169,18 +171,18 @@ def _show_version(
 
 
 def changed_lines(before: str, after: str) -> list[Piece]:
-    """Lines that were added or removed, with a few around them; kind "gap" stands for lines left out."""
+    """Added and removed lines with CONTEXT lines around them. A piece of kind "gap" replaces lines left out."""
     old, new = before.splitlines(), after.splitlines()
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
-        if found:
-            found.append(Piece("gap", "⋯"))
+        if pieces:
+            pieces.append(Piece("gap", "⋯"))
         for kind, i, j, k, m in group:
             if kind == "equal":
-                found += _pieces("same", old[i:j])
+                pieces += _pieces("same", old[i:j])
             else:
-                found += _pieces("removed", old[i:j]) + _pieces("added", new[k:m])
-    return found
+                pieces += _pieces("removed", old[i:j]) + _pieces("added", new[k:m])
+    return pieces
 
 
 def _pieces(kind: str, lines: Sequence[str]) -> list[Piece]:
@@ -190,7 +192,7 @@ def _pieces(kind: str, lines: Sequence[str]) -> list[Piece]:
 @require_POST
 @login_required
 def use(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Do new work under this version again."""
+    """Use this version for new work again."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.CONFIGURE)
     row = use_schema(project=project, actor=user, version=min(number, NEWEST_VERSION))
@@ -202,12 +204,12 @@ def use(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @never_cache
 @require_safe
 def download(request: HttpRequest, slug: str, number: int = 0) -> HttpResponse:
-    """The questions as YAML: of a version, or those that new work is done under."""
+    """One version as YAML; without a number, the version for new work."""
     project = labelling_project(signed_in(request), slug)
     row = (
         get_schema_version(project, min(number, NEWEST_VERSION))
         if number
-        else _known(current_schema(project))
+        else _require_schema(current_schema(project))
     )
     name = f"{project.slug}-schema-{row.version}.yaml"
     return _yaml(to_yaml(load_schema(row)), {"Content-Disposition": f'attachment; filename="{name}"'})
@@ -216,7 +218,7 @@ def download(request: HttpRequest, slug: str, number: int = 0) -> HttpResponse:
 @login_required
 @require_safe
 def preset(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """The questions of a paper as text, comments included."""
+    """The questions of a paper as YAML with comments."""
     labelling_project(signed_in(request), slug, Capability.CONFIGURE)
     if name not in PRESETS:
         raise NotFound(_("There is no preset “%(name)s”.") % {"name": name}, _("Choose one of the list."))

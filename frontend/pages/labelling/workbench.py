@@ -33,7 +33,7 @@ SCRIPT = "js/labelling/workbench.js"
 @never_cache
 @require_safe
 def label(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
-    """One dialogue of the person's own, open or submitted."""
+    """One of the person's own assignments, open or submitted."""
     user = signed_in(request)
     assignment = assignment_for(user, assignment_id)
     if assignment.project.slug != slug:
@@ -45,13 +45,13 @@ def label(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
 @never_cache
 @require_safe
 def label_next(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the person has begun; where nothing is open, the script claims the next dialogue."""
+    """The assignment that the person has begun; if there is none, the script claims the next dialogue."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
-    return _render(request, user, project, begun_by(user, project))
+    return _render(request, user, project, begun_assignment_of(user, project))
 
 
-def begun_by(user: User, project: Project) -> Assignment | None:
+def begun_assignment_of(user: User, project: Project) -> Assignment | None:
     active = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.ACTIVE)
     return active.filter(served_at__isnull=False).first() or active.first()
 
@@ -65,13 +65,13 @@ def _render(
         "modules": preloaded(SCRIPT),
         "longest_note": MAX_NOTE,
         "skip_reasons": skip_reasons(),
-        "data": data_of(user, project, assignment),
+        "data": _workbench_data(user, project, assignment),
     }
     return render(request, "labelling/workbench/workbench.html", context)
 
 
-def data_of(user: User, project: Project, assignment: Assignment | None) -> dict[str, Any]:
-    """What static/js/labelling/workbench.js begins with."""
+def _workbench_data(user: User, project: Project, assignment: Assignment | None) -> dict[str, Any]:
+    """The initial data of static/js/labelling/workbench.js."""
     today = today_of(user, project)
     schema = project.labelling.schema
     return {
@@ -80,8 +80,8 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
         "assignment": serialize_assignment(serve(assignment=assignment)) if assignment else None,
         "schema": {"version": schema.version, "content": schema.content} if schema else None,
         "today": {"finished": today.finished, "goal": today.goal},
-        "done": submitted_by(user, project),
-        "of": dialogues_for_one(project.labelling),
+        "done": count_submitted(user, project),
+        "of": count_available(project.labelling),
         "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "bench": reverse("label", args=[project.slug, 0]),
@@ -92,14 +92,14 @@ def data_of(user: User, project: Project, assignment: Assignment | None) -> dict
     }
 
 
-def submitted_by(user: User, project: Project) -> int:
-    """Without what was withdrawn with its batch, which is to be labelled anew."""
+def count_submitted(user: User, project: Project) -> int:
+    """Leaves out labels that were withdrawn with their batch: those dialogues are labelled again."""
     own = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
     return own.exclude(task__state=TaskState.WITHDRAWN).count()
 
 
-def dialogues_for_one(settings: LabellingSettings) -> int:
-    """How many dialogues one person can label here at most."""
+def count_available(settings: LabellingSettings) -> int:
+    """How many dialogues one person can label in the project at most."""
     tasks = Task.objects.filter(project_id=settings.project_id)
     planned = tasks.exclude(state=TaskState.WITHDRAWN).count()
     return min(planned, settings.max_per_person or planned)

@@ -21,7 +21,7 @@ from annotation.onboarding.selectors.guidelines import (
 from annotation.onboarding.selectors.threads import faq_entries
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
 from frontend.pages.requests import signed_in
-from frontend.ui.differences import differences
+from frontend.ui.differences import diff_texts
 from frontend.ui.markdown import to_html
 from frontend.ui.paging import parse_number
 from projects.models import Project
@@ -70,7 +70,7 @@ def guidelines_history(request: HttpRequest, slug: str) -> HttpResponse:
         "title": _("Versions of the guidelines"),
         "shown": shown,
         "languages": [(code, name) for code, name in LANGUAGES if code in written],
-        "versions": [(one, differences(one.before, one.text)) for one in versions],
+        "versions": [(one, diff_texts(one.before, one.text)) for one in versions],
         "names": names,
     }
     return render(request, "onboarding/guidelines/history.html", context)

@@ -28,7 +28,7 @@ from annotation.labelling.services.settings import LABELLING_SETTINGS, update_la
 from annotation.tasks.selectors.queue import task_counts
 from common.refusals import Refusal
 from frontend.pages.requests import signed_in
-from frontend.ui.markdown import MOST, to_html
+from frontend.ui.markdown import MAX_CHARS, to_html
 from generation.models import CandidateOrder
 from generation.selectors import servable_generators
 from projects.models import DialogueLanguage, Project, Protocol
@@ -54,7 +54,7 @@ class ProjectForm(forms.Form):
     guidelines_en = forms.CharField(
         label=gettext_lazy("Guidelines in English"),
         required=False,
-        max_length=MOST,
+        max_length=MAX_CHARS,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 18, "lang": "en", "spellcheck": "true"}),
         help_text=gettext_lazy("Markdown: # heading, **bold**, - list, [link](https://…)."),
@@ -62,7 +62,7 @@ class ProjectForm(forms.Form):
     guidelines_zh = forms.CharField(
         label=gettext_lazy("Guidelines in Chinese"),
         required=False,
-        max_length=MOST,
+        max_length=MAX_CHARS,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 18, "lang": "zh-Hans"}),
     )

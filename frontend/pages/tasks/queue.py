@@ -30,7 +30,7 @@ from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
-CAME_BACK_SHOWN = 30
+VETOED_SHOWN = 30
 FINISHED_SHOWN = 20
 
 
@@ -48,7 +48,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def claim(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the next dialogue and open it; where none comes, the queue says why."""
+    """Claim the next dialogue and open it; if there is none, the queue says why."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
     if project.protocol == Protocol.LABELLING:
@@ -63,7 +63,7 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def veto_read(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
-    """The author has read why a dialogue came back."""
+    """Record that the author has read why a dialogue came back."""
     user = signed_in(request)
     project_for(user, slug)
     acknowledge_veto(author=user, dialogue_id=dialogue_id)
@@ -78,8 +78,8 @@ def _render(
         "project": project,
         "title": _("Queue"),
         "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
-        "came_back": vetoed_assignments(user, project)[:CAME_BACK_SHOWN],
-        "read_before": vetoed_assignments(user, project, read=True)[:CAME_BACK_SHOWN],
+        "came_back": vetoed_assignments(user, project)[:VETOED_SHOWN],
+        "read_before": vetoed_assignments(user, project, read=True)[:VETOED_SHOWN],
         "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
         "today": today_of(user, project),
         "counts": task_counts(project),
@@ -92,7 +92,7 @@ def _render(
 
 
 def _render_labelling(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    """There one dialogue follows the other on the workbench; the queue is what lies aside of that."""
+    """The labelling workbench claims one dialogue after another; this page lists what else there is to do."""
     context = {
         "project": project,
         "title": _("Queue"),
@@ -107,7 +107,7 @@ def _render_labelling(request: HttpRequest, user: User, project: Project) -> Htt
 
 
 def time_element(at: datetime) -> SafeString:
-    """A time that queue.js puts on the person's own clock."""
+    """A time that queue.js converts to the time zone of the browser."""
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), date_format(at, "DATETIME_FORMAT"))
 
 

@@ -15,7 +15,7 @@ from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.overview.selectors import overviews
 from annotation.tasks.models.rounds import Batch, Round, RoundState
-from frontend.pages.labelling.workbench import submitted_by
+from frontend.pages.labelling.workbench import count_submitted
 from projects.models import Project
 from tests.annotation.batch_review.conftest import (
     cut_one_batch,
@@ -216,9 +216,9 @@ def test_batches_are_listed_by_state(client: Client, returned: Round, carla: Use
 
 
 def test_withdrawn_work_does_not_count_as_done(client: Client, returned: Round, anna: User) -> None:
-    assert submitted_by(anna, returned.project) == 0
+    assert count_submitted(anna, returned.project) == 0
     label_next(returned.project, anna, [1, 1])
-    assert submitted_by(anna, returned.project) == 2
+    assert count_submitted(anna, returned.project) == 2
 
 
 def test_only_accepted_dialogues_count_as_labelled(quality: Project, anna: User, mara: User) -> None:

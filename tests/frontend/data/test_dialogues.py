@@ -11,7 +11,7 @@ from accounts.models import User
 from annotation.expert_review.services import submit_verdict
 from dialogues import selectors
 from dialogues.models import Action, Dialogue, ReviewState, Utterance
-from frontend.ui.differences import Piece, differences
+from frontend.ui.differences import Piece, diff_texts
 from projects.models import Project, Role
 from projects.transitions import record
 from tests.conftest import Joins

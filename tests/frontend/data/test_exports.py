@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from accounts.models import User
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, ReviewState, Split
-from frontend.pages.data.exports import Wanted, command_for
+from frontend.pages.data.exports import ExportOptions, command_for
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.models.exports import Export
@@ -185,13 +185,17 @@ def test_the_list_costs_the_same_however_long_it_is(
 
 
 def test_the_command_is_the_same_export() -> None:
-    assert command_for("chit-chat", Wanted("sft", Filters(("train", "test"), True, True))) == (
+    assert command_for("chit-chat", ExportOptions("sft", Filters(("train", "test"), True, True))) == (
         "python manage.py export_dataset chit-chat \\\n  --format sft \\\n  --split train \\\n  --split test \\\n"
         "  --include-unreviewed \\\n  --output chit-chat-sft.jsonl"
     )
-    assert "--split" not in command_for("chit-chat", Wanted("sft", Filters()))
-    assert "--include-withheld" in command_for("quality", Wanted("diqad", Filters(include_withheld=True)))
-    assert command_for("chit-chat", Wanted("kto", Filters(), "parquet", None, DrawSettings(7, 2, False))) == (
+    assert "--split" not in command_for("chit-chat", ExportOptions("sft", Filters()))
+    assert "--include-withheld" in command_for(
+        "quality", ExportOptions("diqad", Filters(include_withheld=True))
+    )
+    assert command_for(
+        "chit-chat", ExportOptions("kto", Filters(), "parquet", None, DrawSettings(7, 2, False))
+    ) == (
         "python manage.py export_dataset chit-chat \\\n  --format kto \\\n  --file-type parquet \\\n  --seed 7 \\\n"
         "  --epoch 2 \\\n  --no-random \\\n  --output chit-chat-kto.parquet"
     )
