@@ -286,15 +286,15 @@ def test_while_a_verdict_is_open_reviewers_do_not_see_those_of_others(
 def test_words_are_compared_whole_and_chinese_by_characters(
     before: str, after: str, pieces: list[tuple[str, str]]
 ) -> None:
-    assert differences(before, after) == [Piece(*piece) for piece in pieces]
+    assert diff_texts(before, after) == [Piece(*piece) for piece in pieces]
 
 
 def test_the_pieces_hold_both_texts() -> None:
     before, after = "a b\nc 你好，world 12", "a c\nc 你不好 word 13!"
-    pieces = differences(before, after)
+    pieces = diff_texts(before, after)
     assert "".join(piece.text for piece in pieces if piece.kind != "added") == before
     assert "".join(piece.text for piece in pieces if piece.kind != "removed") == after
 
 
 def test_enormous_texts_are_not_compared() -> None:
-    assert [piece.kind for piece in differences("我" * 20_000, "你" * 20_000)] == ["removed", "added"]
+    assert [piece.kind for piece in diff_texts("我" * 20_000, "你" * 20_000)] == ["removed", "added"]
