@@ -61,7 +61,9 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
     return render(request, "authoring/workbench/workbench.html", context)
 
 
-def _workbench_data(user: User, assignment: Assignment, shown: dict[str, Any], today: Today) -> dict[str, Any]:
+def _workbench_data(
+    user: User, assignment: Assignment, shown: dict[str, Any], today: Today
+) -> dict[str, Any]:
     """The initial data of static/js/authoring/workbench.js."""
     slug = assignment.project.slug
     return {
