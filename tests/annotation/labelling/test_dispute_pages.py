@@ -411,7 +411,7 @@ def nuggets(utterances: int, turn: int) -> dict[str, Any]:
 def test_nuggets_have_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
     task = helpdesk(mara, utterances=8, people=3)
     page = signed(joins("tina", task.project, Role.TRAINER)).get(f"/p/helpdesk/dialogues/{task.dialogue_id}/")
-    beside = page.context["beside"]
+    beside = page.context["utterance_labels"]
     assert [beside[at].piece for at in range(4)] == ["first", "last", "first", "last"]
     assert [at for at in range(8) if beside[at].differs] == [1, 5]
     assert [n for n, _from in page.context["differing"]] == [2, 6]
@@ -425,6 +425,6 @@ def test_the_queries_do_not_grow_with_the_utterances(
     client = signed(joins("tina", task.project, Role.TRAINER))
     with django_assert_max_num_queries(18):
         page = client.get(f"/p/helpdesk/dialogues/{task.dialogue_id}/?from=1800")
-    assert len(page.context["beside"]) == 200
+    assert len(page.context["utterance_labels"]) == 200
     assert page.context["more_differing"] == 450
     assert len(page.content) < 600_000
