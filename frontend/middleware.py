@@ -1,4 +1,4 @@
-"""What every page needs: the person's language, and refusals shown as pages or messages."""
+"""Middleware of the pages: the person's language, and refusals as pages or messages."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 @sync_only_middleware
 class LanguageMiddleware:
-    """The language that the person chose wins over the browser's; the 中/EN switch of guests is Django's cookie."""
+    """Use the language that the person chose instead of the browser's. The choice of a guest is in Django's cookie."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -33,9 +33,9 @@ class LanguageMiddleware:
 
 @sync_only_middleware
 class SignedOutMiddleware:
-    """A part of a page that asks after its person has signed out has the whole page loaded anew.
+    """Reload the whole page if htmx asks for a part of it after the person has signed out.
 
-    The form to sign in has no place in the middle of it, and would lead back to that part alone.
+    Otherwise the sign-in form would appear inside the page and return to the part alone.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -43,15 +43,15 @@ class SignedOutMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        to = response.headers.get("Location", "").partition("?")[0]
-        if "HX-Request" in request.headers and to == resolve_url(settings.LOGIN_URL):
+        target = response.headers.get("Location", "").partition("?")[0]
+        if "HX-Request" in request.headers and target == resolve_url(settings.LOGIN_URL):
             return HttpResponseClientRefresh()
         return response
 
 
 @sync_only_middleware
 class RefusalMiddleware:
-    """A service's refusal: JSON for scripts, a note for htmx, a message for a sent form, else a page."""
+    """Turn a refusal into JSON for scripts, a toast for htmx, a message after a form, or a page."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

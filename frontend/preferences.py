@@ -1,4 +1,4 @@
-"""The theme of a request: the signed-in person's own, else the guest's cookie."""
+"""The theme of a request: the signed-in person's choice, or the cookie of a guest."""
 
 from django.http import HttpRequest
 

@@ -1,4 +1,4 @@
-"""Static files in production: named by their content, so that browsers may keep them for ever."""
+"""Static files in production. Their names contain a hash, so browsers may cache them forever."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is shown when a page cannot be: why, and the next step."""
+"""Error pages: the reason and the next step."""
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -15,13 +15,13 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """The text of the PermissionDenied, where it has one, names the role that is needed."""
+    """The text of PermissionDenied, if any, names the required role."""
     reason = str(exception) if isinstance(exception, PermissionDenied) else ""
     return render(request, "errors/403.html", {"reason": reason}, status=403)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """CSRF_FAILURE_VIEW: a form without its token. Nothing was stored; the words are still in the browser."""
+    """CSRF_FAILURE_VIEW: a form without its token. Nothing was stored; the browser still has the text."""
     return HttpResponse(render_to_string("errors/csrf.html", plain_context(request)), status=403)
 
 
@@ -30,7 +30,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Rendered without the database, the session or the person: any of them may be what is broken."""
+    """Rendered without database, session or user, because any of them may be broken."""
     page = HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
     return problem_for_uncaught_error(request, 500) or page
 

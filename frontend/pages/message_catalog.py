@@ -1,7 +1,7 @@
-"""What scripts say: Django's JavaScript catalog of the `djangojs` messages, one file per language.
+"""The messages of scripts: Django's JavaScript catalog of the `djangojs` domain, one file per language.
 
-The address holds a hash of the content, so browsers keep the file for a year and a new translation has a new address.
-static/js/shared/messages.js hands its functions to the modules.
+The URL contains a hash of the content, so browsers cache the file for a year and a new translation has a new URL.
+static/js/shared/messages.js gives its functions to the modules.
 """
 
 from functools import cache
@@ -51,7 +51,7 @@ def message_catalog_json(request: HttpRequest, language: str, version: str) -> H
 
 
 def _respond(request: HttpRequest, content: bytes, version: str, content_type: str) -> HttpResponse:
-    """The catalog of today also under an older address: a page that is still open can load it, but does not keep it."""
+    """An older URL gives the current catalog, uncached, to pages that are still open."""
     newest = _version(content)
     fresh = f"public, max-age={YEAR}, immutable" if version == newest else "no-cache"
     response = HttpResponse(content, content_type=content_type, headers={"Cache-Control": fresh})

@@ -1,4 +1,4 @@
-"""The service worker, at an address whose scope is the whole site."""
+"""The service worker, at a URL whose scope is the whole site."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).resolve().parent.parent / "static" / "js" / "service_wor
 
 @require_safe
 def service_worker(request: HttpRequest) -> HttpResponse:
-    # Never from a cache: browsers compare it byte by byte to find a new version.
+    # Not cached: browsers compare it byte by byte to detect a new version.
     headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/"}
     return HttpResponse(SCRIPT.read_bytes(), content_type="text/javascript; charset=utf-8", headers=headers)
 

@@ -1,4 +1,4 @@
-"""The start page: my projects, my roles in them, and the next step of each role."""
+"""The start page: the person's projects and roles, with the next step of each role."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.overview.selectors import overviews
-from frontend.pages.projects.next_steps import Shown, next_steps
+from frontend.pages.projects.next_steps import NextStep, next_steps
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
@@ -28,7 +28,7 @@ from projects.selectors import (
 class Card:
     project: Project
     roles: list[str]
-    steps: list[Shown]
+    steps: list[NextStep]
 
 
 @login_required
@@ -37,11 +37,11 @@ def home(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user), request.GET.get("before"))
     new_project = reverse("new_project") if may_create_projects(user) else ""
-    context = {"cards": cards(user, page.rows), "page": page, "new_project": new_project}
+    context = {"cards": build_cards(user, page.rows), "page": page, "new_project": new_project}
     return render(request, "projects/home.html", context | {"title": _("Your projects")})
 
 
-def cards(user: User, projects: Sequence[Project]) -> list[Card]:
+def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
     roles = memberships_by_project(user, projects)
     seen = overviews(user, projects)
     return [

@@ -1,4 +1,4 @@
-"""Who takes part in a project: add, invite, change roles, remove, undo."""
+"""The members of a project: add, invite, change roles, remove, undo."""
 
 from typing import Any
 from uuid import uuid4
@@ -107,7 +107,7 @@ def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse
 
 
 def _columns(project: Project) -> dict[str, Any]:
-    """What members/row.html shows beside the person. Groups are given dialogues to label (plan_labelling)."""
+    """The context of members/row.html. Only labelling projects plan dialogues for groups."""
     has_groups = project.protocol == Protocol.LABELLING
     return {"roles": Role.choices, "has_groups": has_groups, "longest_group": LONGEST_GROUP}
 
@@ -128,12 +128,12 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
         except Refusal as refusal:
             form.add_error("who", str(refusal))
         else:
-            messages.success(request, _told(change))
+            messages.success(request, _describe_change(change))
             return redirect("members", slug)
     return _render(request, project, add_form=form, status=422)
 
 
-def _told(change: RolesChange) -> str:
+def _describe_change(change: RolesChange) -> str:
     roles = pgettext("list", ", ").join(str(Role(role).label) for role in change.after or ())
     words = (
         _("%(name)s takes part as: %(roles)s.") if change.is_new else _("%(name)s has the roles: %(roles)s.")
@@ -146,7 +146,7 @@ def _told(change: RolesChange) -> str:
 @never_cache
 @sensitive_variables("plain")
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make an account. Its one-time password is in this answer only; sending the form again makes a new one."""
+    """Create an account. Only this response has its one-time password; sending the form again creates a new one."""
     project = _project(request, slug)
     form = InviteForm(request.POST, auto_id="invite_%s")
     if not form.is_valid():
@@ -164,7 +164,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @sensitive_variables("plain")
 def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    """Another one-time password for somebody who has not chosen a password yet."""
+    """A new one-time password for a person who has not chosen a password yet."""
     project = _project(request, slug)
     user = find_member(project, username)
     plain = renew_invitation(project=project, actor=signed_in(request), user=user)
@@ -174,9 +174,9 @@ def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    """Exactly the roles that are ticked, or, to undo, those of `before`, with commas between them.
+    """Set exactly the ticked roles or, to undo, the comma-separated roles in `before`.
 
-    A refusal is told, and the line shows what is true.
+    After a refusal the row shows the current roles.
     """
     project = _project(request, slug)
     before = request.POST.get("before")
@@ -206,9 +206,9 @@ def remove(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 
 
 def _changed(request: HttpRequest, project: Project, change: RolesChange) -> HttpResponse:
-    """The line as it is now, with the way back in it."""
+    """The row after the change, with an undo button."""
     if "HX-Request" not in request.headers:
-        messages.success(request, _told(change) if change.after else _removed(change))
+        messages.success(request, _describe_change(change) if change.after else _removed(change))
         return redirect("members", project.slug)
     row = members_of(project).filter(user=change.user).first()
     context = {"project": project, "row": row, "change": change, **_columns(project)}
@@ -218,7 +218,7 @@ def _changed(request: HttpRequest, project: Project, change: RolesChange) -> Htt
 @require_POST
 @login_required
 def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse:
-    """Put a member into a group; empty: into none."""
+    """Put a member into a group; an empty name removes them from it."""
     project = _project(request, slug)
     try:
         set_group(

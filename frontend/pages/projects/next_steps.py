@@ -1,4 +1,4 @@
-"""What is to be done in a project, by role; and what a new project still lacks."""
+"""The next steps of a person in a project, by role, and what a new project still lacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +19,8 @@ GPU = "gpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A step in words. label: the button; why: a sentence beside it, with the number that makes it urgent; note: the
-    same in a word or two."""
+class NextStep:
+    """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two."""
 
     title: str
     why: str
@@ -33,8 +32,8 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """Something without which the work cannot begin or ends badly."""
+class MissingSetup:
+    """Something that the project needs before people can work well."""
 
     text: str
     label: str
@@ -42,8 +41,8 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What depends on the numbers of a project: the sentence, its number in a word or two, the button."""
+class StepText:
+    """The texts of a step, which depend on the numbers of the project."""
 
     why: str
     label: str
@@ -51,34 +50,34 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """What a step is called and looks like. place: of the page, after #."""
+class StepStyle:
+    """The title, icon and key of a step. fragment: of the URL, after #."""
 
     title: Promise
     icon: str
     key: str
-    words: Callable[[Overview], Words]
-    place: str = ""
+    words: Callable[[Overview], StepText]
+    fragment: str = ""
 
 
-def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Shown]:
-    """In the order of urgency; the first is the next action. Pages that this installation lacks are left out."""
+def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[NextStep]:
+    """In order of urgency; the first one is the next action."""
     urls = [(step, url_of(step, project.slug)) for step in steps_for(project, granted, seen)]
-    return [_shown(SIGNS[step], url, seen) for step, url in urls if url]
+    return [_describe_step(STEP_STYLES[step], url, seen) for step, url in urls if url]
 
 
-def _shown(sign: Sign, url: str, seen: Overview) -> Shown:
-    words = sign.words(seen)
-    url = f"{url}#{sign.place}" if sign.place else url
-    return Shown(str(sign.title), words.why, words.label, url, sign.icon, sign.key, words.note)
+def _describe_step(style: StepStyle, url: str, seen: Overview) -> NextStep:
+    words = style.words(seen)
+    url = f"{url}#{style.fragment}" if style.fragment else url
+    return NextStep(str(style.title), words.why, words.label, url, style.icon, style.key, words.note)
 
 
-def steps_in(user: User, project: Project) -> list[Shown]:
-    """The steps of a person in one project."""
+def steps_in(user: User, project: Project) -> list[NextStep]:
+    """The next steps of a person in one project."""
     return next_steps(project, capabilities_of(user, project), overviews(user, [project])[project.pk])
 
 
-def _held(n: int) -> str:
+def _describe_open(n: int) -> str:
     return ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", n) % {"n": n}
 
 
@@ -86,10 +85,10 @@ def _waiting(n: int) -> str:
     return ngettext("%(n)d waits", "%(n)d wait", n) % {"n": n}
 
 
-def _write(seen: Overview) -> Words:
+def _write(seen: Overview) -> StepText:
     notes = []
     if seen.open:
-        why, label = _held(seen.open), _("Go on writing")
+        why, label = _describe_open(seen.open), _("Go on writing")
         notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
     else:
         why, label = _("You hold no dialogue at the moment."), _("Write")
@@ -98,10 +97,10 @@ def _write(seen: Overview) -> Words:
             "n": back
         }
         notes.append(ngettext("%(n)d came back", "%(n)d came back", back) % {"n": back})
-    return Words(why, label, " · ".join(notes))
+    return StepText(why, label, " · ".join(notes))
 
 
-def _confirm(seen: Overview) -> Words:
+def _confirm(seen: Overview) -> StepText:
     n = seen.to_confirm
     why = ngettext(
         "Somebody else answered differently for %(n)d dialogue: look at it once more.",
@@ -109,69 +108,71 @@ def _confirm(seen: Overview) -> Words:
         n,
     )
     note = ngettext("%(n)d to confirm", "%(n)d to confirm", n)
-    return Words(why % {"n": n}, _("Confirm"), note % {"n": n})
+    return StepText(why % {"n": n}, _("Confirm"), note % {"n": n})
 
 
-def _test(_seen: Overview) -> Words:
-    return Words(_("This project has an admission test, and you have not passed it yet."), _("To the test"))
+def _test(_seen: Overview) -> StepText:
+    return StepText(
+        _("This project has an admission test, and you have not passed it yet."), _("To the test")
+    )
 
 
-def _label(seen: Overview) -> Words:
+def _label(seen: Overview) -> StepText:
     if seen.open:
-        return Words(_held(seen.open), _("Go on labelling"))
+        return StepText(_describe_open(seen.open), _("Go on labelling"))
     if not seen.free:
-        return Words(_("No dialogue waits for anybody at the moment."), _("Label"))
+        return StepText(_("No dialogue waits for anybody at the moment."), _("Label"))
     n = seen.free
     why = ngettext("%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", n)
-    return Words(why % {"n": n}, _("Label"))
+    return StepText(why % {"n": n}, _("Label"))
 
 
-def _decide(seen: Overview) -> Words:
+def _decide(seen: Overview) -> StepText:
     n = seen.disputed
     if not n:
         why, note = _("People agree about every dialogue that they finished."), _("nothing waits")
-        return Words(why, _("Decide"), note)
+        return StepText(why, _("Decide"), note)
     why = ngettext(
         "People still disagree about %(n)d dialogue.", "People still disagree about %(n)d dialogues.", n
     )
     note = ngettext("%(n)d disputed", "%(n)d disputed", n)
-    return Words(why % {"n": n}, _("Decide"), note % {"n": n})
+    return StepText(why % {"n": n}, _("Decide"), note % {"n": n})
 
 
-def _answer(seen: Overview) -> Words:
+def _answer(seen: Overview) -> StepText:
     why = ngettext(
         "%(n)d question about a dialogue has no answer.",
         "%(n)d questions about dialogues have no answer.",
         seen.asked,
     )
-    return Words(why % {"n": seen.asked}, _("Answer"))
+    return StepText(why % {"n": seen.asked}, _("Answer"))
 
 
-def _review(seen: Overview) -> Words:
+def _review(seen: Overview) -> StepText:
     n, label = seen.unreviewed, _("Review")
     if n:
         why = ngettext(
             "%(n)d finished dialogue waits for an expert.", "%(n)d finished dialogues wait for an expert.", n
         )
-        return Words(why % {"n": n}, label, _waiting(n))
+        return StepText(why % {"n": n}, label, _waiting(n))
     if seen.reviewed:
-        return Words(_("Everything that waited for an expert is reviewed."), label, _("nothing waits"))
-    return Words(_("There is nothing to review yet: no dialogue is finished."), label, _("nothing waits"))
+        return StepText(_("Everything that waited for an expert is reviewed."), label, _("nothing waits"))
+    return StepText(_("There is nothing to review yet: no dialogue is finished."), label, _("nothing waits"))
 
 
-def _judge(seen: Overview) -> Words:
+def _judge(seen: Overview) -> StepText:
     n, label = seen.to_judge, _("Judge")
     if not n:
-        return Words(_("No batch waits for a controller."), label, _("nothing waits"))
+        return StepText(_("No batch waits for a controller."), label, _("nothing waits"))
     why = ngettext(
         "%(n)d batch waits for its sample to be judged.",
         "%(n)d batches wait for their samples to be judged.",
         n,
     )
-    return Words(why % {"n": n}, label, _waiting(n))
+    return StepText(why % {"n": n}, label, _waiting(n))
 
 
-def _export(seen: Overview) -> Words:
+def _export(seen: Overview) -> StepText:
     n, why = 0, _("Take the dialogues and every judgement on them out as a file.")
     if n := seen.labelled:
         why = ngettext(
@@ -185,63 +186,63 @@ def _export(seen: Overview) -> Words:
             "Experts passed %(n)d dialogues: take them out as a file.",
             n,
         )
-    return Words(why % {"n": n}, _("Export"))
+    return StepText(why % {"n": n}, _("Export"))
 
 
-def _train(_seen: Overview) -> Words:
+def _train(_seen: Overview) -> StepText:
     why = _("Train a model on what people chose, compare it, and put it to use.")
-    return Words(why, _("Train"))
+    return StepText(why, _("Train"))
 
 
-def _plan(seen: Overview) -> Words:
+def _plan(seen: Overview) -> StepText:
     n = seen.unplanned
     if not n:
-        return Words(_("No dialogue is left to be written."), _("Plan more"))
+        return StepText(_("No dialogue is left to be written."), _("Plan more"))
     why = ngettext("%(n)d dialogue is given to nobody yet.", "%(n)d dialogues are given to nobody yet.", n)
-    return Words(why % {"n": n}, _("Plan them"))
+    return StepText(why % {"n": n}, _("Plan them"))
 
 
-def _import(_seen: Overview) -> Words:
-    return Words(_("Bring in a file; broken lines are named with their number."), _("Import"))
+def _import(_seen: Overview) -> StepText:
+    return StepText(_("Bring in a file; broken lines are named with their number."), _("Import"))
 
 
-def _statistics(_seen: Overview) -> Words:
+def _statistics(_seen: Overview) -> StepText:
     why = _("What people do, how long it takes them, and how far it can be relied on.")
-    return Words(why, _("Statistics"))
+    return StepText(why, _("Statistics"))
 
 
-def _people(seen: Overview) -> Words:
+def _people(seen: Overview) -> StepText:
     if seen.annotators:
-        return Words(_("Add people, make accounts, give and take roles."), _("Members"))
-    return Words(_("Nobody has the role “Annotator”."), _("Add people"))
+        return StepText(_("Add people, make accounts, give and take roles."), _("Members"))
+    return StepText(_("Nobody has the role “Annotator”."), _("Add people"))
 
 
-SIGNS = {
-    Step.WRITE: Sign(gettext_lazy("Writing"), "pencil", "w", _write),
-    Step.CONFIRM: Sign(gettext_lazy("Confirming"), "check", "c", _confirm),
-    Step.TEST: Sign(gettext_lazy("Admission test"), "book", "t", _test),
-    Step.LABEL: Sign(gettext_lazy("Labelling"), "pencil", "l", _label),
-    Step.DECIDE: Sign(gettext_lazy("Disputes"), "shield", "d", _decide),
-    Step.ANSWER: Sign(gettext_lazy("Questions"), "info", "a", _answer),
-    Step.REVIEW: Sign(gettext_lazy("Expert review"), "eye", "r", _review),
-    Step.JUDGE: Sign(gettext_lazy("Batch review"), "eye", "r", _judge),
-    Step.EXPORT: Sign(gettext_lazy("Data"), "download", "e", _export),
-    Step.TRAIN: Sign(gettext_lazy("Models that learn"), "chip", "t", _train),
-    Step.PLAN: Sign(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, place="plan"),
-    Step.PEOPLE: Sign(gettext_lazy("People"), "users", "m", _people),
-    Step.STATISTICS: Sign(gettext_lazy("How it goes"), "chart", "s", _statistics),
-    Step.IMPORT: Sign(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
+STEP_STYLES = {
+    Step.WRITE: StepStyle(gettext_lazy("Writing"), "pencil", "w", _write),
+    Step.CONFIRM: StepStyle(gettext_lazy("Confirming"), "check", "c", _confirm),
+    Step.TEST: StepStyle(gettext_lazy("Admission test"), "book", "t", _test),
+    Step.LABEL: StepStyle(gettext_lazy("Labelling"), "pencil", "l", _label),
+    Step.DECIDE: StepStyle(gettext_lazy("Disputes"), "shield", "d", _decide),
+    Step.ANSWER: StepStyle(gettext_lazy("Questions"), "info", "a", _answer),
+    Step.REVIEW: StepStyle(gettext_lazy("Expert review"), "eye", "r", _review),
+    Step.JUDGE: StepStyle(gettext_lazy("Batch review"), "eye", "r", _judge),
+    Step.EXPORT: StepStyle(gettext_lazy("Data"), "download", "e", _export),
+    Step.TRAIN: StepStyle(gettext_lazy("Models that learn"), "chip", "t", _train),
+    Step.PLAN: StepStyle(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, fragment="plan"),
+    Step.PEOPLE: StepStyle(gettext_lazy("People"), "users", "m", _people),
+    Step.STATISTICS: StepStyle(gettext_lazy("How it goes"), "chart", "s", _statistics),
+    Step.IMPORT: StepStyle(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
 }
 
 
 def missing_steps(
-    project: Project, granted: frozenset[Capability], seen: Overview, shown: list[Shown]
-) -> list[Missing]:
-    """What somebody who configures the project should do before people can work well, but for what is the next step."""
+    project: Project, granted: frozenset[Capability], seen: Overview, shown: list[NextStep]
+) -> list[MissingSetup]:
+    """What a member who configures the project should set up, without what is already the next step."""
     settings = url_of("project_settings", project.slug)
     found = []
     if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
-        found.append(Missing(_("There are no guidelines."), _("Write them"), settings))
+        found.append(MissingSetup(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
         found += _missing_in_authoring(settings, url_of("members", project.slug), granted, seen)
     else:
@@ -249,37 +250,45 @@ def missing_steps(
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
 
 
-def _missing_in_labelling(project: Project, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+def _missing_in_labelling(
+    project: Project, granted: frozenset[Capability], seen: Overview
+) -> list[MissingSetup]:
     found = _missing_people(url_of("members", project.slug), granted, seen)
     if not seen.dialogues:
         url = url_of("imports", project.slug) if Capability.IMPORT in granted else ""
-        found.append(Missing(_("There is no dialogue to be labelled."), _("Import"), url))
+        found.append(MissingSetup(_("There is no dialogue to be labelled."), _("Import"), url))
     elif seen.unplanned:
         url = url_of("project_settings", project.slug)
-        found.append(Missing(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan"))
+        found.append(
+            MissingSetup(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan")
+        )
     if project.labelling.schema_id is None:
-        found.append(Missing(_("There are no questions."), _("Write them"), url_of("schema", project.slug)))
+        found.append(
+            MissingSetup(_("There are no questions."), _("Write them"), url_of("schema", project.slug))
+        )
     return found
 
 
-def _missing_people(members: str, granted: frozenset[Capability], seen: Overview) -> list[Missing]:
+def _missing_people(members: str, granted: frozenset[Capability], seen: Overview) -> list[MissingSetup]:
     if seen.annotators:
         return []
     url = members if Capability.MANAGE_MEMBERS in granted else ""
-    return [Missing(_("Nobody has the role “Annotator”."), _("Add people"), url)]
+    return [MissingSetup(_("Nobody has the role “Annotator”."), _("Add people"), url)]
 
 
 def _missing_in_authoring(
     settings: str, members: str, granted: frozenset[Capability], seen: Overview
-) -> list[Missing]:
+) -> list[MissingSetup]:
     found = _missing_people(members, granted, seen)
     if not seen.free:
-        found.append(Missing(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan"))
+        found.append(
+            MissingSetup(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan")
+        )
     if not live_workers(GPU).exists():
         text = _(
             "No worker for candidates is running: people write without them. Whoever runs this server starts one."
         )
-        found.append(Missing(text, "", ""))
+        found.append(MissingSetup(text, "", ""))
     return found
 
 

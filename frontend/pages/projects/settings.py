@@ -1,4 +1,4 @@
-"""Settings of a project: its name, its guidelines with a preview, how dialogues are written or labelled."""
+"""Settings of a project: its title, its guidelines with a preview, how dialogues are written or labelled."""
 
 from typing import Any
 from uuid import uuid4
@@ -82,7 +82,7 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
             if isinstance(field, forms.ModelChoiceField):
                 field.empty_label = nothing
                 field.queryset = servable_generators()
-                # A promotion changes it elsewhere: a page that was open meanwhile must not take that back.
+                # A promotion elsewhere changes the model; a form opened before must not undo it.
                 field.show_hidden_initial = True
 
 
@@ -135,7 +135,7 @@ def settings_page(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.CONFIGURE)
     form = ProjectForm(request.POST or None, initial=_values(project))
-    if request.method == "POST" and form.is_valid() and _stored(request, form, project):
+    if request.method == "POST" and form.is_valid() and _save_project(request, form, project):
         return redirect("project_settings", slug)
     return _render(request, user, project, form=form)
 
@@ -145,27 +145,27 @@ def _values(project: Project) -> dict[str, str]:
     return {name: getattr(project, name) for name in names} | {"version": project_version(project)}
 
 
-def _stored(request: HttpRequest, form: ProjectForm, project: Project) -> bool:
-    changes = {name: _one_kind_of_line_end(value) for name, value in form.cleaned_data.items()}
+def _save_project(request: HttpRequest, form: ProjectForm, project: Project) -> bool:
+    changes = {name: _normalize_line_ends(value) for name, value in form.cleaned_data.items()}
     version = changes.pop("version") or None
     try:
         update_project(project=project, actor=signed_in(request), changes=changes, version=version)
     except Refusal as refusal:
         form.add_error(refusal.details.get("field"), str(refusal))
         if "version" in refusal.details:
-            # The words stay in the form; sending them again now is a decision, made with the other's in sight.
+            # The texts stay in the form with the new version: sending it again overwrites the other change on purpose.
             form.data = {**form.data.dict(), "version": refusal.details["version"]}  # type: ignore[attr-defined]
         return False
     messages.success(request, _("Saved."))
     return True
 
 
-def _one_kind_of_line_end(text: str) -> str:
+def _normalize_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n")  # what browsers send from a textarea
 
 
 def order_note(project: Project) -> str:
-    """Why candidates are in random order although the settings ask for the best first; "" where they do not."""
+    """Why candidates are in random order although the settings ask for the best first; "" if they are not."""
     settings = authoring_settings_of(project)
     if settings.candidate_order != CandidateOrder.BEST:
         return ""
@@ -228,7 +228,7 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
-    """More dialogues to be written; in a labelling project, those that have no task yet."""
+    """Plan more dialogues to write; in a labelling project, tasks for the dialogues that have none."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.CONFIGURE)
     if project.protocol == Protocol.LABELLING:
@@ -259,7 +259,7 @@ def _plan_labelling(request: HttpRequest, user: User, project: Project) -> HttpR
 @require_POST
 @login_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """The guidelines as they would look; htmx puts them beside the input."""
+    """The guidelines as HTML; htmx shows them beside the input."""
     project_for(signed_in(request), slug, Capability.CONFIGURE)
     text = request.POST.get("guidelines_en") or request.POST.get("guidelines_zh") or ""
     return HttpResponse(to_html(text))
