@@ -16,11 +16,11 @@ demo: $(VENV)/run.stamp  ## install, migrate, seed, run everything until Ctrl-C 
 
 test: $(VENV)/dev.stamp  ## all tests; ARGS="tests/jobs -k cancel" for some
 	$(BIN)/python -m tests.chromium
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 soak: $(VENV)/dev.stamp  ## the tests that have a full size, at that size: before a release
 	$(BIN)/python -m tests.chromium
-	TEST_SIZE=full $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak $(ARGS)
+	TEST_SIZE=full $(BIN)/python -m pytest -n $(WORKERS) -m soak $(ARGS)
 
 check: $(VENV)/dev.stamp  ## formatting, lint, types, layers, templates, scripts, migrations, deploy settings
 	$(BIN)/ruff check .

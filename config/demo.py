@@ -75,7 +75,7 @@ def free_port() -> int:
     """LAPIDARY_PORT, or the first free one from 8000 on."""
     wish = os.environ.get("LAPIDARY_PORT", "")
     if wish and not (wish.isdecimal() and 0 < int(wish) < 65536):
-        raise SystemExit(f"LAPIDARY_PORT={wish} is no port. Choose one: LAPIDARY_PORT=8200 make demo")
+        raise SystemExit(f"LAPIDARY_PORT={wish} is not a port. Choose one: LAPIDARY_PORT=8200 make demo")
     for port in [int(wish)] if wish else range(FIRST_PORT, FIRST_PORT + 100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,7 +108,7 @@ def remedy_for(reason: str, port: int) -> str:
 
 @contextlib.contextmanager
 def only_demo_of(var: Path) -> Iterator[TextIO]:
-    """Two demos in one folder would share workers' names and the scheduler's file: the second is told of the first.
+    """Two demos in one folder would share workers' names and the scheduler's file: the second one reports the first.
 
     Yields the locked file, for the address.
     """

@@ -128,7 +128,7 @@ def use(home: Home, var: Path) -> None:
 
 
 def prepare(home: Home, var: Path) -> None:
-    """Make the home folder; root is told once where its data are and whose."""
+    """Make the home folder; report once to root where its data is and who owns it."""
     make_parents(home.root)
     root = os.geteuid() == 0
     if root and not home.root.exists():

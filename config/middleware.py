@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.utils.decorators import sync_only_middleware
 from django.utils.translation import gettext as _
 
@@ -13,6 +14,7 @@ from common.refusals import Refusal
 from common.rest.parsers import too_large
 from common.rest.problems import CONTENT_TYPE, problem_body
 from dialogues.services import uploads
+from frontend.pages.errors import plain_context
 
 IMPORTS = re.compile(r"/(api/v1/projects|p)/[^/]+/imports/")
 
@@ -32,8 +34,16 @@ class BodyLimitMiddleware:
         try:
             check_length(request)
         except Refusal as refusal:
-            return JsonResponse(problem_body(refusal), status=refusal.status, content_type=CONTENT_TYPE)
+            return refuse(request, refusal)
         return self.get_response(request)
+
+
+def refuse(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """A page for a form that was sent without scripts, else problem details."""
+    if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", ""):
+        return JsonResponse(problem_body(refusal), status=refusal.status, content_type=CONTENT_TYPE)
+    page = render_to_string("errors/refused_body.html", {"refusal": refusal, **plain_context(request)})
+    return HttpResponse(page, status=refusal.status)
 
 
 def check_length(request: HttpRequest) -> None:

@@ -116,7 +116,7 @@ def version_of(backend: Backend) -> str:
 
 
 def preload(generator_id: int | None) -> None:
-    """Load a model before somebody needs it. One that cannot be used is logged; whoever asks for replies is told."""
+    """Load a model before it is needed. Failures are logged; requests for its replies report the reason."""
     generator = Generator.objects.filter(pk=generator_id).first() if generator_id is not None else None
     if generator_id is not None and generator is None:
         return  # deleted meanwhile

@@ -28,7 +28,7 @@ Ask = Callable[[Sequence[ReplyRequest]], tuple[str, Sequence[Answer]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CandidateResult:
     """What came of a request. models: versions of the first and the second model, "" for one that could not be used;
     versions: of every reply its model's. Both are empty where one model wrote all, which is `version`."""
 
@@ -46,7 +46,7 @@ def shares(count: int, seed: int) -> tuple[int, int]:
     return half + odd - more, half + more
 
 
-def mixed(asked: Sequence[ReplyRequest], models: tuple[Ask, Ask]) -> list[Made | BackendError]:
+def mixed(asked: Sequence[ReplyRequest], models: tuple[Ask, Ask]) -> list[CandidateResult | BackendError]:
     """An answer for each request, in the same order; a model that fails leaves the other's candidates."""
     mixtures = [_Mixture(request) for request in asked]
     versions = ["", ""]
@@ -114,13 +114,13 @@ class _Mixture:
             self._kept[model].update(kept)
             self._lacking[model] -= len(kept)
 
-    def result(self, models: tuple[str, str]) -> Made | BackendError:
+    def result(self, models: tuple[str, str]) -> CandidateResult | BackendError:
         replies = [(reply, models[model]) for model in (0, 1) for reply in self._kept[model].values()]
         if not replies:
             passing = [error for error in self._errors if error.retryable]
             return (passing or self._errors)[0]
         reasons = [*self._reasons, *[SAME_TEXT] * sum(self._lacking)]
-        return Made(
+        return CandidateResult(
             tuple(reply for reply, _ in replies),
             tuple(reasons),
             models=models,

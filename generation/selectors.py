@@ -96,7 +96,7 @@ def workers_holding(generator: Generator | None) -> dict[str, str]:
 
 
 def describe(request: CandidateRequest) -> dict[str, Any]:
-    """What a page shows of a request: its state in words that need no second question. Nothing of a source is told."""
+    """What a page shows of a request: its state in words that need no second question. Nothing about sources."""
     made = request.candidate_set
     return {
         "id": request.pk,

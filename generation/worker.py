@@ -28,7 +28,7 @@ from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
 from generation.leases import LEASE, kept
 from generation.loaded import borrowed, version_of
-from generation.mixing import Made, mixed
+from generation.mixing import CandidateResult, mixed
 from generation.models import CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
@@ -51,7 +51,7 @@ SEE_LOG = gettext_noop(
 )
 TOO_LONG = gettext_noop("The model wrote a reply that was far too long.")
 
-Answer = Made | BackendError
+Answer = CandidateResult | BackendError
 Result = TypeVar("Result")
 
 
@@ -138,7 +138,7 @@ def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> S
         return mixed(asked, (partial(_ask, batch, first), partial(_ask, batch, second)))
     version, answers = _ask(batch, first, asked)
     return [
-        Made(answer.replies, answer.failures, version) if isinstance(answer, ReplySet) else answer
+        CandidateResult(answer.replies, answer.failures, version) if isinstance(answer, ReplySet) else answer
         for answer in answers
     ]
 
@@ -206,7 +206,7 @@ def _patiently(step: Callable[[], Result]) -> Result:
 
 
 def _store(request: CandidateRequest, made: Answer) -> None:
-    if isinstance(made, Made):
+    if isinstance(made, CandidateResult):
         _store_replies(request, made)
     elif made.retryable and _may_try_again(request):
         _try_again(request)
@@ -215,7 +215,7 @@ def _store(request: CandidateRequest, made: Answer) -> None:
 
 
 @transaction.atomic
-def _store_replies(request: CandidateRequest, made: Made) -> None:
+def _store_replies(request: CandidateRequest, made: CandidateResult) -> None:
     order, candidates = displayed(request, made)
     shown = CandidateSet.objects.create(
         dialogue=request.dialogue,
@@ -229,7 +229,7 @@ def _store_replies(request: CandidateRequest, made: Made) -> None:
         transaction.set_rollback(True)  # another worker took over; its answer is the one that counts
 
 
-def displayed(request: CandidateRequest, made: Made) -> tuple[str, list[dict[str, Any]]]:
+def displayed(request: CandidateRequest, made: CandidateResult) -> tuple[str, list[dict[str, Any]]]:
     """The candidates in the order in which they are shown, and what that order is: best first needs all scores."""
     candidates = [as_json(reply) for reply in made.replies]
     for candidate, version in zip(candidates, made.versions, strict=bool(made.versions)):

@@ -11,6 +11,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
@@ -39,6 +40,20 @@ for profile, examples in (("test", 30), ("soak", 300)):
         profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile("soak" if FULL else "test")
+
+
+class BrowserLane(LoadScopeScheduling):  # type: ignore[misc]
+    """Runs all browser tests on one worker, which starts with them; every other test goes to whichever is free.
+
+    (xdist's own `loadgroup` writes into private parts of pytest's node ids, which pytest 9.2 no longer reads.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "browser" if nodeid.startswith("tests/browser/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLane:
+    return BrowserLane(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")

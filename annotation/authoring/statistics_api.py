@@ -110,7 +110,7 @@ class ModelComparisonSerializer(serializers.Serializer[Any]):
     older = serializers.CharField()
     turns = serializers.IntegerField()
     dialogues = serializers.IntegerField()
-    contest = PairedComparisonSerializer()
+    paired_comparison = PairedComparisonSerializer()
 
 
 class StatisticsSerializer(serializers.Serializer[Any]):

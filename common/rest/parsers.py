@@ -34,7 +34,7 @@ class JSONParser(parsers.JSONParser):
         except RecursionError as error:
             raise _too_deep() from error
         except ValueError as error:
-            raise exceptions.ParseError(_("The request is no JSON: %(why)s") % {"why": error}) from error
+            raise exceptions.ParseError(_("The request is not JSON: %(why)s") % {"why": error}) from error
         _check_value(parsed, depth=0)
         return parsed
 

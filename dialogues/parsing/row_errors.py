@@ -97,7 +97,7 @@ ROW_ERRORS = {
     "unknown_value": (_("%(path)s is “%(found)s”."), _("Write one of: %(wanted)s.")),
     "wrong_length": (
         _("%(path)s does not have one entry for each of the %(wanted)s turns."),
-        _("Write one for every turn; CNaN or HNaN where there is none."),
+        _("Write one for every turn; CNaN or HNaN if a turn has none."),
     ),
     "annotation_misfit": (
         _("%(path)s does not fit the project's questions: %(detail)s"),

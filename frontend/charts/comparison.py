@@ -41,11 +41,11 @@ def draw_model_comparison(statistics: Statistics) -> Chart:
 
 
 def _sides(one: ModelComparison) -> list[tuple[str, ModelCandidates]]:
-    return [(one.newer, one.contest.newer), (one.older, one.contest.older)]
+    return [(one.newer, one.paired_comparison.newer), (one.older, one.paired_comparison.older)]
 
 
 def _rows(one: ModelComparison) -> list[list[Cell]]:
-    found = one.contest
+    found = one.paired_comparison
     expected = None if found.expected is None else round(100 * found.expected, 1)
     compared = [*_percent(found.share), expected, *_cells(found.ratio, 1, 2)]
     return [
@@ -64,27 +64,27 @@ def _note(found: Sequence[ModelComparison]) -> str:
         return _(
             "The settings of the project can name a second model, which then writes half of the candidates."
         )
-    one, contest = found[0], found[0].contest
+    one, paired_comparison = found[0], found[0].paired_comparison
     rests_on = ngettext(
         "n = %(n)d turn with candidates of both; nobody saw which wrote what.",
         "n = %(n)d turns with candidates of both; nobody saw which wrote what.",
         one.turns,
     ) % {"n": one.turns}
-    if contest.share.value is None or contest.expected is None:
+    if paired_comparison.share.value is None or paired_comparison.expected is None:
         return rests_on
     won = _(
         "The newer model, %(newer)s, won %(share)s of the %(decided)d turns in which a candidate was selected or "
         "revised; without a preference it would be %(expected).1f %%."
     ) % {
         "newer": one.newer,
-        "share": _with_interval(contest.share, 100, 1, " %"),
-        "decided": contest.decided,
-        "expected": 100 * contest.expected,
+        "share": _with_interval(paired_comparison.share, 100, 1, " %"),
+        "decided": paired_comparison.decided,
+        "expected": 100 * paired_comparison.expected,
     }
-    if contest.ratio.value is None:
+    if paired_comparison.ratio.value is None:
         return f"{won} {rests_on}"
     often = _("Each of its candidates was taken %(ratio)s times as often.") % {
-        "ratio": _with_interval(contest.ratio, 1, 2)
+        "ratio": _with_interval(paired_comparison.ratio, 1, 2)
     }
     return f"{won} {often} {rests_on}"
 

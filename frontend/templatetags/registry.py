@@ -41,7 +41,7 @@ def new_id() -> str:
 
 @register.filter
 def estimate(found: ReportedEstimate | None) -> SafeString | str:
-    """ "0.625" with its interval beside it; a dash where there is none."""
+    """ "0.625" with its interval beside it; a dash if missing."""
     if found is None:
         return "–"
     if not found.interval:

@@ -124,7 +124,7 @@ def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> Saf
 
 @register.filter
 def percent(share: float | None) -> str:
-    """A share from 0 to 1 in percent; a dash where there is none."""
+    """A share from 0 to 1 in percent; a dash if missing."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 

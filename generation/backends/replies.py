@@ -12,7 +12,7 @@ from generation.protocol import BackendError, Message, Reply, ReplySet
 def child_seed(seed: int, attempt: int) -> int:
     """The seed of the attempt-th reply of a request; the first is the request's own.
 
-    31 bits, because some model servers take no more.
+    31 bits, because some model servers accept at most that.
     """
     if attempt == 0:
         return seed

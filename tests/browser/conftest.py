@@ -55,16 +55,14 @@ FAILED = pytest.StashKey[bool]()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Browser tests run one after the other on one worker: they share one browser and one stack."""
     if is_browser_test(item):
         item.add_marker(pytest.mark.browser)
-        item.add_marker(pytest.mark.xdist_group("browser"))
         item.add_marker(pytest.mark.django_db(transaction=True))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest lane starts first."""
+    """Browser tests share one browser and one stack, so they run one after the other."""
     items.sort(key=is_browser_test, reverse=True)
 
 

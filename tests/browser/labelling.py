@@ -83,7 +83,7 @@ def annotator(name: str, project: Project) -> User:
 
 
 def with_schema(project: Project, questions: list[dict[str, Any]]) -> Project:
-    """A schema of the test's own in the place of the preset's."""
+    """Replace the preset's schema by one of the test's own."""
     from annotation.labelling.schema.reading import read_schema
 
     schema = read_schema({"questions": questions})

@@ -199,7 +199,7 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     beat = timezone.now() + timedelta(days=1)
     Job.objects.filter(pk=run.pk).update(started_at=timezone.now(), heartbeat_at=beat, attempts=1)
     failed = learns(training(demo, eric, snapshot), made=12, state=JobState.FAILED)
-    told = {"error": "The loss is no number any more.", "remedy": "Use a smaller peak_lr."}
+    told = {"error": "The loss is no longer a number.", "remedy": "Use a smaller peak_lr."}
     Job.objects.filter(pk=failed.pk).update(**told)
     done = TrainingRun.objects.get(model=second)
     return {

@@ -96,7 +96,7 @@ def shows(page: Page, place: int) -> None:
 
 
 def judges_blind(page: Page, items: list[SampleItem]) -> None:
-    """Every label is right but the first twelve; the first is told why."""
+    """Every label is right but the first twelve; the first one gets a reason."""
     for place, item in enumerate(items):
         shows(page, place)
         press(page, "n", KEYS[0 if place < WRONG else int(item.label)], "Control+Enter")

@@ -159,7 +159,7 @@ def test_two_tabs_show_the_same_dialogue(anns_assignment: Assignment, ann: User,
 def test_two_devices_write_the_same_turn(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
 ) -> None:
-    """The second is told what happened, sees what is stored, and has its words in the input."""
+    """The second one learns what happened, sees what is stored, and keeps its words in the input."""
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
     writes(anns_assignment, "Written on the phone.", 0)

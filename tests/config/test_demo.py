@@ -44,7 +44,7 @@ def test_a_taken_port_is_named_with_the_way_to_another(tmp_path: Path, taken: in
 
 @pytest.mark.parametrize("port", ["web", "0", "70000", "-1"])
 def test_what_is_no_port_is_said_to_be_none(tmp_path: Path, port: str) -> None:
-    assert refused(tmp_path / "var", LAPIDARY_PORT=port).startswith(f"LAPIDARY_PORT={port} is no port.")
+    assert refused(tmp_path / "var", LAPIDARY_PORT=port).startswith(f"LAPIDARY_PORT={port} is not a port.")
 
 
 def test_an_address_of_another_machine_is_not_called_a_taken_port(tmp_path: Path) -> None:

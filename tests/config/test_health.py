@@ -1,4 +1,4 @@
-"""What balancers, deploy scripts and Prometheus are told."""
+"""What balancers, deploy scripts and Prometheus read."""
 
 import os
 import subprocess

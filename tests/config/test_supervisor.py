@@ -122,7 +122,7 @@ def test_a_child_that_had_run_for_a_while_is_forgiven_its_deaths(monkeypatch: py
 
 @pytest.mark.parametrize("hangs_up", [True, False], ids=["told", "not told"])
 def test_everything_stops_when_the_terminal_was_closed(run: Callable[..., Run], hangs_up: bool) -> None:
-    """Writing to it fails from then on; and where `make` is its first process, only `make` is told."""
+    """Writing to it fails from then on; and where `make` is its first process, only `make` gets the signal."""
     terminal, ours = pty.openpty()
     demo = run(ours, web=STUBBORN if hangs_up else WAIT)
     os.close(ours)

@@ -43,7 +43,7 @@ def train(folder: Path, behaviour: str) -> int:
     done = int(checkpoint.read_text()) if checkpoint.exists() else 0
     for step in range(done + 1, STEPS + 1):
         if step == 4 and behaviour == "fails":
-            tell(folder, "failed", step, "The loss is no number any more.", "Use a smaller peak_lr.")
+            tell(folder, "failed", step, "The loss is no longer a number.", "Use a smaller peak_lr.")
             return 1
         if step == 4 and behaviour == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)

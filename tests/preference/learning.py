@@ -127,7 +127,7 @@ def local(project: Project) -> Generator:
 
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Scripts in the place of trainer, loader and evaluator: they keep to the same command lines and load no torch."""
+    """Scripts that replace trainer, loader and evaluator: the same command lines, without torch."""
     monkeypatch.setattr("preference.runs.job.TRAINER", "tests.preference.fake_trainer")
     monkeypatch.setattr("preference.runs.job.CHECKER", "tests.preference.fake_checker")
     monkeypatch.setattr("preference.evaluation.job.EVALUATOR", "tests.preference.fake_evaluator")

@@ -37,7 +37,7 @@ class ModelComparison:
     older: str
     turns: int
     dialogues: int
-    contest: PairedComparison
+    paired_comparison: PairedComparison
 
 
 @dataclass(frozen=True, slots=True)

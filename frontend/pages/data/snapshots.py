@@ -90,7 +90,7 @@ class PushForm(forms.Form):
     repo_id = forms.CharField(
         label=gettext_lazy("Repository"),
         max_length=200,
-        help_text=gettext_lazy("owner/name, as the Hub calls it; it is made where there is none."),
+        help_text=gettext_lazy("owner/name on the Hub; created if missing."),
     )
     private = forms.BooleanField(
         label=gettext_lazy("Private"),

@@ -85,7 +85,7 @@ class HFBackend:
 
     @property
     def version(self) -> str:
-        """Name and hash (a folder) or commit (the Hub); raises BackendError where there is no such model."""
+        """Name and hash (a folder) or commit (the Hub); raises BackendError if the model is missing."""
         with self._lock:
             self._version = self._version or version_of(self.model, lambda: self._load().loaded)
             return self._version

@@ -174,7 +174,7 @@ def _dtype(dtype: str, device: torch.device) -> Any:
         return torch.float32 if device.type == "cpu" else "auto"
     found = getattr(torch, dtype, None)
     if found not in (torch.float32, torch.float16, torch.bfloat16):
-        raise BackendError(f"{dtype!r} is no number format.", "Use auto, float32, bfloat16 or float16.")
+        raise BackendError(f"{dtype!r} is not a number format.", "Use auto, float32, bfloat16 or float16.")
     return found
 
 

@@ -32,7 +32,7 @@ class PreferenceHead:
 
 
 def read_head(folder: Path, *, hidden: int, end: int, device: torch.device) -> PreferenceHead | None:
-    """The head in a model's folder; None where there is none. Raises BackendError where it does not fit the model."""
+    """The head in a model's folder; None if missing. Raises BackendError if it does not fit the model."""
     path = folder / HEAD_FILE
     if not path.exists():
         return None

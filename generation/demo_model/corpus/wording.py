@@ -62,7 +62,7 @@ def mistype(text: str, rng: random.Random) -> str:
 
 
 def replace_unit(text: str, material: Material, rng: random.Random) -> str:
-    """Puts a word of any slot in the place of one word, so that unknown words do not derail the reply."""
+    """Replace one word by a word of any slot, so that unknown words do not derail the reply."""
     pool = material.slots["noise"]
     if material.language == "zh":
         at = rng.randrange(len(text))

@@ -124,7 +124,7 @@ _FORMATS = [
     ExportFormat(
         FormatName.JUDGEMENTS.value,
         _("A row a judgement: in authoring the action of every turn, undone ones marked, and every expert's verdict; "
-          "in labelling every answer of every person; with pseudonyms in the place of names, and the seconds it took."),
+          "in labelling every answer of every person; with pseudonyms instead of names, and the seconds it took."),
         judgements.VERSION,
         '{"dialogue": "…", "annotator": "p3f…", "question": "action", "position": 1, "value": "revise", "source": 4,'
         ' "edit_distance": 3, "status": "live", "active_seconds": 12.4, …}',

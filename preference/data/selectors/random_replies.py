@@ -64,7 +64,7 @@ class ReplyPool:
     by_split: Mapping[str, Sequence[PoolReply]] = field(default_factory=dict)
 
     def other(self, split: str, dialogue_id: str, not_: set[str], generator: Random) -> str | None:
-        """A reply of another dialogue of the split, none of these (normalize_spaces); None where there is none."""
+        """A reply of another dialogue of the split, none of these (normalize_spaces); None if there is none."""
         sample = self.by_split.get(split, ())
         start = generator.randrange(len(sample)) if sample else 0
         for place in range(len(sample)):

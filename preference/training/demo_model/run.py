@@ -206,7 +206,7 @@ class Run:
             self.model.model.norm.weight.mul_(self.recipe.sharpness)
         self.model.train(False).half().save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-        # fp16 only saves space. It is slow on CPUs, so loaders that follow the configuration are told to use fp32.
+        # fp16 only saves space. It is slow on CPUs, so the configuration tells loaders to use fp32.
         path = folder / "config.json"
         config = json.loads(path.read_text()) | {"dtype": "float32"}
         path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")

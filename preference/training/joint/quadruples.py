@@ -47,7 +47,7 @@ def _f1(counts: Counter[str], length: int, other: str) -> float:
 def least_similar(turn: Turn, among: int | None) -> tuple[str, ...]:
     """The `among` candidates least similar to the human reply by character F1, the least similar first.
 
-    All of them, in displayed order, if among is None or there are no more.
+    All of them, in displayed order, if among is None or there are fewer.
     """
     if among is None or len(turn.candidates) <= among:
         return turn.candidates

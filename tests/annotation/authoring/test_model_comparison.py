@@ -68,9 +68,9 @@ def test_turns_are_won_by_the_model_that_wrote_the_source(mixed: Project, turns:
     found = only(mixed)
     new, old = (create_generator(name).pk for name in ("new", "old"))
     assert new != old
-    assert (found.turns, found.dialogues, found.contest.decided) == (5, 1, 4)
-    assert found.contest.share.value == pytest.approx(3 / 4)
-    one, other = found.contest.newer, found.contest.older
+    assert (found.turns, found.dialogues, found.paired_comparison.decided) == (5, 1, 4)
+    assert found.paired_comparison.share.value == pytest.approx(3 / 4)
+    one, other = found.paired_comparison.newer, found.paired_comparison.older
     assert one.shown + other.shown == 35
     assert one.selected.value == pytest.approx(2 / one.shown)
     assert one.revised.value == pytest.approx(1 / one.shown)
@@ -84,7 +84,7 @@ def test_an_undone_turn_does_not_count(
     turns("new", "old")
     last = Turn.objects.order_by("-position")[0]
     undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=last.pk)
-    assert only(mixed).contest.decided == 1
+    assert only(mixed).paired_comparison.decided == 1
 
 
 def test_the_newer_model_is_the_one_that_came_later(mixed: Project, turns: Turns) -> None:
@@ -113,9 +113,12 @@ def test_the_api_returns_the_comparison(mixed: Project, turns: Turns, client: Cl
     assert client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"] == []
     turns("new", "old", "new")
     (comparison,) = client.get("/api/v1/projects/chit-chat/statistics/").json()["model_comparisons"]
-    assert comparison["contest"]["decided"] == 3
-    assert comparison["contest"]["share"]["value"] == pytest.approx(2 / 3)
-    assert comparison["contest"]["newer"]["shown"] + comparison["contest"]["older"]["shown"] == 21
+    assert comparison["paired_comparison"]["decided"] == 3
+    assert comparison["paired_comparison"]["share"]["value"] == pytest.approx(2 / 3)
+    assert (
+        comparison["paired_comparison"]["newer"]["shown"] + comparison["paired_comparison"]["older"]["shown"]
+        == 21
+    )
 
 
 def test_the_page_shows_it_in_words_and_as_a_file(

@@ -224,12 +224,12 @@ def test_why_a_training_failed_is_said_with_the_remedy(
 ) -> None:
     run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
     Job.objects.filter(pk=run.pk).update(
-        error="The loss is no number any more.", remedy="Use a smaller peak_lr."
+        error="The loss is no longer a number.", remedy="Use a smaller peak_lr."
     )
     said = page_of(erics_browser, run)
-    assert "The loss is no number any more." in said
+    assert "The loss is no longer a number." in said
     assert "Use a smaller peak_lr." in said
-    assert "The loss is no number any more." in words(erics_browser.get("/p/chit-chat/trainings/"))
+    assert "The loss is no longer a number." in words(erics_browser.get("/p/chit-chat/trainings/"))
 
 
 def test_a_removed_training_still_says_what_it_was(

@@ -282,7 +282,7 @@ def test_a_failure_is_told_with_cause_and_remedy(
     fakes.setenv("FAKE_TRAINER", "fails")
     run = carried_out(training(project, eric))
     assert run.job.state == JobState.FAILED
-    assert (run.job.error, run.job.remedy) == ("The loss is no number any more.", "Use a smaller peak_lr.")
+    assert (run.job.error, run.job.remedy) == ("The loss is no longer a number.", "Use a smaller peak_lr.")
     assert run.latest["step"] == 3
     assert not RegisteredModel.objects.exists()
 

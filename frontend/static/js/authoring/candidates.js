@@ -358,7 +358,7 @@ export class Candidates {
       const cause =
         request.state === "failed"
           ? request.error || gettext("The candidates failed.")
-          : gettext("These candidates were called off.");
+          : gettext("These candidates were cancelled.");
       this.#say(cause, request.remedy, "bad");
     }
     this.list.style.setProperty("--rows", String(settings.candidates));

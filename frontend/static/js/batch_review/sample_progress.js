@@ -63,7 +63,7 @@ export function outlook({ decision, judged, sample, spare }) {
 
 /**
  * @param {Progress} progress
- * @param {(label: string) => string} named  a class in words, "" where there are no classes
+ * @param {(label: string) => string} named  a class in words, "" without classes
  */
 export function drawStanding({ standing, left }, named) {
   const home = byId("standing");

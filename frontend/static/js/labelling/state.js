@@ -57,7 +57,7 @@ export class State {
     return this.isUnanswered || !navigator.onLine;
   }
 
-  /** The server answered: what an earlier page had ready is of no more use. */
+  /** The server answered: what an earlier page prefetched is no longer needed. */
   onServerAnswer() {
     this.isUnanswered = false;
     this.spare = [];

@@ -241,7 +241,7 @@ export function settleItem(item, confirmed) {
 }
 
 /**
- * What the server has confirmed since it made a page; older rows are of no more use and are deleted.
+ * What the server has confirmed since it made a page; older rows are no longer needed and are deleted.
  * @param {number} assignment  @param {string} touchedAt  of the page
  * @returns {Promise<Confirmed[]>}
  */

@@ -79,4 +79,4 @@ def test_tensorboard_reads_the_losses_and_forgets_what_a_killed_run_told_of_late
     assert (second[1].step, second[1].session_log.status) == (
         2,
         1,
-    )  # START: what is told from step 2 on is void
+    )  # START: events from step 2 on are void
