@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from generation.backends.replies import reply_key
-from generation.mixing import SAME_TEXT, Answer, Made, mixed, shares
+from generation.mixing import SAME_TEXT, Answer, CandidateResult, mixed, shares
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet
 from generation.selectors import describe, latest_request
@@ -62,8 +62,8 @@ def texts(prefix: str, count: int) -> list[str]:
     return [f"{prefix}{number}" for number in range(count)]
 
 
-def made_by(one: Made | BackendError) -> Counter[str]:
-    assert isinstance(one, Made)
+def made_by(one: CandidateResult | BackendError) -> Counter[str]:
+    assert isinstance(one, CandidateResult)
     return Counter(one.versions)
 
 
@@ -78,7 +78,7 @@ def test_both_write_their_share() -> None:
     answers = mixed([request(seed) for seed in range(4)], (old, new))
     assert [made_by(one) for one in answers] == [{"old": 4, "new": 3}, {"old": 3, "new": 4}] * 2
     for one in answers:
-        assert isinstance(one, Made)
+        assert isinstance(one, CandidateResult)
         assert one.models == ("old", "new")
         assert all(
             reply.text[0] == version[0] for reply, version in zip(one.replies, one.versions, strict=True)
@@ -93,14 +93,14 @@ def test_what_both_write_is_shown_once_and_favours_neither() -> None:
         (one,) = mixed(
             [request(seed)], (Writer("old", texts("x", 40)), Writer("new", ["x0", *texts("n", 40)]))
         )
-        assert isinstance(one, Made)
+        assert isinstance(one, CandidateResult)
         assert len({reply_key(reply.text) for reply in one.replies}) == 7
         assert sorted(made_by(one).values()) == [3, 4]
         owners.update(v for reply, v in zip(one.replies, one.versions, strict=True) if reply.text == "x0")
     same = [Writer("old", texts("x", 20)), Writer("new", texts("x", 20))]
     for seed in range(A_FEW):
         (one,) = mixed([request(seed)], (same[0], same[1]))
-        assert isinstance(one, Made)
+        assert isinstance(one, CandidateResult)
         assert len({reply.text for reply in one.replies}) == len(one.replies) == 7 - len(one.failures)
 
 
@@ -124,13 +124,13 @@ def test_the_coin_is_fair(count: int) -> None:
     owners = Counter(
         version
         for one in answers
-        if isinstance(one, Made)
+        if isinstance(one, CandidateResult)
         for reply, version in zip(one.replies, one.versions, strict=True)
         if reply.text == "same"
     )
     assert owners.total() == 400
     assert 160 <= owners["old"] <= 240  # five standard deviations are 50
-    assert all(isinstance(one, Made) and len(one.replies) == count for one in answers)
+    assert all(isinstance(one, CandidateResult) and len(one.replies) == count for one in answers)
 
 
 def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None:
@@ -138,7 +138,7 @@ def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None
     kept, first = Counter[str](), Counter[str]()
     for seed in range(0, 4000, 2):  # the first model writes four
         (one,) = mixed([request(seed)], (Opener("old", texts("o", 20)), Opener("new", texts("n", 20))))
-        assert isinstance(one, Made)
+        assert isinstance(one, CandidateResult)
         _order, shown = displayed(CandidateRequest(seed=seed), one)
         (place,) = (place for place, row in enumerate(shown) if row["text"] == "same")
         kept[shown[place]["model_version"]] += 1
@@ -148,7 +148,7 @@ def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None
 
 def test_two_models_that_know_but_one_text_say_so() -> None:
     (one,) = mixed([request(3)], (Writer("old", ["Yes."]), Writer("new", ["yes. "])))
-    assert isinstance(one, Made)
+    assert isinstance(one, CandidateResult)
     assert len(one.replies) == 1
     assert SAME_TEXT in one.failures
 
@@ -157,7 +157,7 @@ def test_two_models_that_know_but_one_text_say_so() -> None:
 def test_a_model_that_fails_leaves_the_others_candidates(first: bool, second: bool) -> None:
     models = [Writer(f"m{n}", texts("t", 9)) if works else failing for n, works in enumerate((first, second))]
     (one,) = mixed([request(2)], (models[0], models[1]))
-    assert isinstance(one, Made)
+    assert isinstance(one, CandidateResult)
     assert len(one.replies) == shares(7, 2)[0 if first else 1]
     assert one.failures == ("No disk.",) * (7 - len(one.replies))
     assert "" in one.models
