@@ -200,7 +200,7 @@ def test_a_database_that_does_not_answer_is_a_503(
     def fails(user: User) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr("accounts.api.tokens_of", fails)
+    monkeypatch.setattr("accounts.api.tokens_for", fails)
     response = program(ann).get("/api/v1/tokens/")
     assert problem_of(response, 503)["code"] == "unavailable"
     assert response.headers["Retry-After"]
@@ -212,7 +212,7 @@ def test_an_error_of_ours_is_a_problem_without_its_traceback(
     def fails(user: User) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("accounts.api.tokens_of", fails)
+    monkeypatch.setattr("accounts.api.tokens_for", fails)
     client = APIClient(raise_request_exception=False)
     client.force_authenticate(ann)
     response = client.get("/api/v1/tokens/")
@@ -226,7 +226,7 @@ def test_a_refusal_of_a_service_keeps_its_code_facts_and_language(
     def refuses(user: User) -> None:
         raise Refusal("too_late", "Too late.", "Come earlier.", details={"by": 3, "status": "no"})
 
-    monkeypatch.setattr("accounts.api.tokens_of", refuses)
+    monkeypatch.setattr("accounts.api.tokens_for", refuses)
     client = APIClient()
     client.force_authenticate(ann)
     said = problem_of(client.get("/api/v1/tokens/"), 409)

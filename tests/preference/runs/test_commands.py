@@ -35,7 +35,7 @@ def test_a_failed_training_says_why_and_goes_on_later(project: Project, fakes: p
     snapshot_of(project)
     fakes.setenv("FAKE_TRAINER", "fails")
     asked = ["--snapshot", "First snapshot", "--model", "/models/base", "--recipe", "quick"]
-    with pytest.raises(CommandError, match="no number any more") as failed:
+    with pytest.raises(CommandError, match="no longer a number") as failed:
         said("train", "chit-chat", *asked)
     assert "train.log" in str(failed.value)
     fakes.setenv("FAKE_TRAINER", "learns")
