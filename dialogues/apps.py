@@ -13,5 +13,5 @@ class DialoguesConfig(AppConfig):
         from jobs.registry import register
         from projects.roles import Capability
 
-        register("import", "dialogues.services.imports.carry_out_import", needs=Capability.IMPORT)
+        register("import", "dialogues.services.imports.run_import_job", needs=Capability.IMPORT)
         Field.register_lookup(AnyOf)

@@ -119,7 +119,7 @@ class _PositionReader:
         return chunk
 
 
-def carry_out_import(job: Job, progress: Progress) -> dict[str, Any]:
+def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Run an import job. Returns a Report as a dict; a Refusal has one in its details.
 
     Safe to run again after a kill: stored dialogues are found by their external ids.

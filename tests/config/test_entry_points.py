@@ -1,6 +1,7 @@
 """What servers and workers import first, each in an interpreter of its own: pytest has imported everything already."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,4 +48,4 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     assert known.splitlines() == ["agreement evaluation export import push snapshot training", "set()"]
     found = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
     assert len(found.split()) == 7
-    assert all(name.startswith("carry_out_") for name in found.split())
+    assert all(re.fullmatch(r"run_[a-z]+_job", name) for name in found.split())

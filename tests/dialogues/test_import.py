@@ -14,7 +14,7 @@ from dialogues.parsing.formats import FORMATS
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from dialogues.selectors import import_errors, utterances_of
 from dialogues.services import uploads
-from dialogues.services.imports import MAX_REPORTED_ERRORS, carry_out_import, start_import
+from dialogues.services.imports import MAX_REPORTED_ERRORS, run_import_job, start_import
 from dialogues.services.storing import store_batch
 from jobs.models import Job, JobState
 from jobs.progress import Progress
@@ -310,7 +310,7 @@ def test_an_import_killed_when_all_is_stored_is_done(start: Import, files_root: 
     job = start(chats("a", "b") + BROKEN)
     Job.objects.update(state=JobState.RUNNING)
     job.refresh_from_db()
-    said = carry_out_import(job, Progress(job))  # and then the worker dies
+    said = run_import_job(job, Progress(job))  # and then the worker dies
     assert files(files_root) == []
     Job.objects.update(state=JobState.QUEUED)
     done = run_job(job_id=job.pk)
@@ -328,7 +328,7 @@ def test_a_worker_that_was_taken_for_dead_leaves_the_file_to_the_next(
     def is_taken_over(job: Job) -> None:
         Job.objects.update(attempts=2)
 
-    carry_out_import(job, Progress(job, watch=is_taken_over))
+    run_import_job(job, Progress(job, watch=is_taken_over))
     assert len(files(files_root)) == 1
 
 
