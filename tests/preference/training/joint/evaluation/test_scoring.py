@@ -106,7 +106,7 @@ def test_one_dialogue_has_no_random_reply(model: JointModel, dialogues: list[Tra
 
 def test_a_score_that_is_no_number_is_named(model: JointModel, dialogues: list[TrainingDialogue]) -> None:
     torch.nn.init.constant_(model.head.bias, float("nan"))
-    with pytest.raises(TrainingError, match="no number as a score") as refused:
+    with pytest.raises(TrainingError, match="is not a number") as refused:
         score_turns(model, dialogues, Encoder(model.tokenizer))
     assert "checkpoint" in refused.value.remedy
 
