@@ -203,7 +203,7 @@ def test_trees_are_chosen_where_a_model_can_share_contexts(shape: str) -> None:
     [
         ("sliding", "its attention sees 16 tokens only, and a context with a reply has 64"),
         ("alibi", "trying it failed"),
-        ("mamba", "it has layers that are no attention over all tokens"),
+        ("mamba", "it has layers that do not attend to all tokens (LinearAttentionLayer)"),
     ],
 )
 def test_other_models_get_plain_rows_and_a_reason(shape: str, reason: str) -> None:
