@@ -7,11 +7,7 @@ class DialoguesConfig(AppConfig):
     verbose_name = _("Dialogues")
 
     def ready(self) -> None:
-        from django.db.models import Field
-
-        from common.lookups import AnyOf
         from jobs.registry import register
         from projects.roles import Capability
 
         register("import", "dialogues.services.imports.run_import_job", needs=Capability.IMPORT)
-        Field.register_lookup(AnyOf)

@@ -8,21 +8,22 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import DatabaseError, DataError, IntegrityError, close_old_connections, transaction
+from django.db import DataError, IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 from redis.exceptions import RedisError
 
+from common.database import retry_on_lost_connection
 from dialogues.models import CandidateSet
 from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
@@ -43,7 +44,6 @@ LOADING_LIMIT = 1800.0  # seconds; a large model from a slow disk
 # What may pass is tried again this long after the request was made; longer, nobody believes in it.
 RETRY_FOR = timedelta(seconds=30)
 MAX_REPLY = 10_000  # characters
-DATABASE_AGAIN_AFTER = (0.2, 1.0, 3.0)  # seconds; a database that restarts is back by then
 ODD_ANSWER = gettext_noop("The model's program answered in a shape that it must not have.")
 BROKE = gettext_noop("The model's program broke off.")
 SEE_LOG = gettext_noop(
@@ -52,7 +52,6 @@ SEE_LOG = gettext_noop(
 TOO_LONG = gettext_noop("The model wrote a reply that was far too long.")
 
 Answer = CandidateResult | BackendError
-Result = TypeVar("Result")
 
 
 def drain(worker: str) -> int:
@@ -63,7 +62,7 @@ def drain(worker: str) -> int:
         logger.warning("cache away; a wake-up may be missed and will be repeated by the scheduler")
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker):
-        if _patiently(CandidateRequest.objects.filter(_ready()).exists):
+        if retry_on_lost_connection(CandidateRequest.objects.filter(_ready()).exists):
             wake()  # for another worker, if there is one
         answer(batch)
         taken += len(batch)
@@ -110,7 +109,11 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
 
 def answer(batch: Sequence[CandidateRequest]) -> None:
     """Decode a claimed batch and store what came of each request."""
-    asked = [(request, wanted) for request in batch if (wanted := _patiently(partial(_asked, request)))]
+    asked = [
+        (request, wanted)
+        for request in batch
+        if (wanted := retry_on_lost_connection(partial(_asked, request)))
+    ]
     if not asked:
         return
     answers = _generate(batch, [wanted for _request, wanted in asked])
@@ -184,25 +187,10 @@ def _checked(wanted: ReplyRequest, made: ReplySet | BackendError) -> ReplySet | 
 def _persist(request: CandidateRequest, made: Answer) -> None:
     """Store one answer; what goes wrong with one touches no other."""
     try:
-        _patiently(partial(_store, request, made))
+        retry_on_lost_connection(partial(_store, request, made))
     except (DataError, IntegrityError):  # the dialogue was deleted, or the answer holds what no column takes
         logger.exception("an answer cannot be stored", extra={"request": str(request.pk)})
         _end(request, state=RequestState.FAILED, error=ODD_ANSWER, remedy=SEE_LOG)
-
-
-def _patiently(step: Callable[[], Result]) -> Result:
-    """A step on the database for requests that this worker holds: a database that restarts is waited for. Left there,
-    they would stay with a worker that lives and does nothing for them until their lease ends."""
-    for pause in DATABASE_AGAIN_AFTER:
-        try:
-            return step()
-        except (DataError, IntegrityError):
-            raise
-        except DatabaseError:
-            logger.warning("the database is away; trying again in %s s", pause, exc_info=True)
-            time.sleep(pause)
-            close_old_connections()
-    return step()
 
 
 def _store(request: CandidateRequest, made: Answer) -> None:

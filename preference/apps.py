@@ -8,10 +8,14 @@ class PreferenceConfig(AppConfig):
     verbose_name = _("Preference")
 
     def ready(self) -> None:
+        from django.db.models import Field
+
         from jobs.registry import register
+        from preference.lookups import AnyOf
         from preference.training.common import messages
         from projects.roles import Capability
 
+        Field.register_lookup(AnyOf)
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request
         register("export", "preference.data.formats.job.run_export_job", needs=Capability.EXPORT)
         register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import psutil
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db import close_old_connections
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from common.database import CONNECTION_ERRORS
 from common.refusals import Refusal
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from preference.training.common.messages import LANGUAGE
@@ -105,16 +106,22 @@ def follow(
 
 
 def _report(progress: Progress, done: Callable[[], int]) -> Exception | None:
-    """The exception that asks the job to stop, if there is one. A restarting database stops nothing."""
+    """The exception that asks the job to stop, or None."""
     try:
-        progress.report(done())
+        report_if_connected(progress, done)
         progress.stop_if_worker_ends()
     except (JobCancelled, JobInterrupted, JobLost) as stop:
         return stop
-    except (DatabaseError, InterfaceError):
-        logger.warning("the database is away; the process goes on")
-        close_old_connections()
     return None
+
+
+def report_if_connected(progress: Progress, done: Callable[[], int]) -> None:
+    """Report `done()`; a restarting database stops nothing. Raises JobCancelled or JobLost."""
+    try:
+        progress.report(done())
+    except CONNECTION_ERRORS:
+        logger.warning("the database cannot be reached; the process continues")
+        close_old_connections()
 
 
 def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:

@@ -1,10 +1,12 @@
 """A training as a job: start the trainer, follow it, register the model."""
 
 import json
+import logging
 import os
 import shutil
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid5
@@ -12,6 +14,7 @@ from uuid import uuid5
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from common.database import CONNECTION_ERRORS, retry_on_lost_connection
 from common.refusals import Refusal
 from generation.models import BackendKind
 from jobs.models import Job
@@ -20,14 +23,19 @@ from preference import child_process
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.services import evaluate_trained
 from preference.registry.files import files_in, folder_of_model, read_json, sha256_of
+from preference.registry.models import RegisteredModel
 from preference.runs.files import CHECKPOINTS, CURVE, LOG, MODEL, folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.progress_tail import ProgressTail
 from preference.runs.services.registration import TrainingResult, generator_options, register_model
 from preference.runs.services.trainings import setting_arguments
 
+logger = logging.getLogger(__name__)
+
 TRAINER = "preference.training.joint"
 STORE_EVERY = 2.0  # seconds
+# Longer than for other writes: hours of training depend on the last ones.
+STORE_AGAIN_AFTER = (0.5, 2.0, 5.0, 10.0)  # seconds
 CHECKER, CHECK_LOG = "config.model_check", "check.log"
 CHECK_STOP_SECONDS = 5.0
 LOCK = ".lock"  # the trainer's own; the system frees it with the process
@@ -46,22 +54,30 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
     child_process.wait_for_orphan(folder, progress, LOCK)
     if not (folder / MODEL).is_dir():
         _train(run, folder, job, progress)
-    model = register_model(run=run, trained=_training_result(folder, job, progress))
+    result = _training_result(folder, job, progress)
+    model = retry_on_lost_connection(partial(_register, run, result), STORE_AGAIN_AFTER)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
     return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
 
 
+def _register(run: TrainingRun, result: TrainingResult) -> RegisteredModel:
+    model = register_model(run=run, trained=result)
+    evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
+    return model
+
+
 def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None:
-    """Run the trainer. Raises Refusal with its cause and remedy if it ends without a model."""
+    """Run the trainer. Raises Refusal with its cause and remedy if it ends without a model.
+
+    The exit status and the model's folder decide, not the database: a failed write must not fail a finished training.
+    """
     (folder / "state.json").unlink(missing_ok=True)  # of an earlier attempt
     process = child_process.start(TRAINER, arguments_of(run, folder), folder, LOG)
     watch = TrainerWatch(run, job, folder)
     try:
         status = child_process.follow(process, progress, watch.step)
     finally:
-        job.done = watch.step()  # including steps since the last read
-        watch.store()
+        watch.store_last()
         child_process.keep_tail(folder / LOG)
     if status or not (folder / MODEL).is_dir():
         raise failure(folder, status)
@@ -70,15 +86,15 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
 def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
     """Arguments of the trainer. It always gets --resume, which starts from the beginning if there is no checkpoint."""
     model = str(folder_of_model(run.parent)) if run.parent else run.base
-    made = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
-    made += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
+    arguments = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
+    arguments += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
     for setting in setting_arguments(run.changes):
-        made += ["--set", setting]
+        arguments += ["--set", setting]
     if run.is_lora:
-        made.append("--lora")
+        arguments.append("--lora")
     if settings.TRAINING_THREADS:
-        made += ["--threads", str(settings.TRAINING_THREADS)]
-    return made
+        arguments += ["--threads", str(settings.TRAINING_THREADS)]
+    return arguments
 
 
 @dataclass(slots=True)
@@ -95,44 +111,57 @@ class TrainerWatch:
         self.tail = ProgressTail(self.folder / CURVE)
 
     def step(self) -> int:
-        line = self.tail.read()
-        self.job.total = line.get("steps", self.job.total)
+        """Read the newest report, store it every STORE_EVERY seconds, and return the steps done."""
+        done = self._read()
         if time.monotonic() - self.stored > STORE_EVERY:
             self.store()
+        return done
+
+    def _read(self) -> int:
+        line = self.tail.read()
+        self.job.total = line.get("steps", self.job.total)
         return int(line.get("step", self.job.done))
 
     def store(self) -> None:
         self.stored = time.monotonic()
         layout = read_json(self.folder / "training.json").get("layout", {})
-        told = read_json(self.folder / "state.json").get("message", "")
-        notes = [*([told] if told else []), *layout.get("notes", [])]
+        message = read_json(self.folder / "state.json").get("message", "")
+        notes = [*([message] if message else []), *layout.get("notes", [])]
         TrainingRun.objects.filter(pk=self.run.pk).update(
             latest=self.tail.read() or self.run.latest,
             layout=layout.get("name", ""),
             message="\n".join(notes),
         )
 
+    def store_last(self) -> None:
+        """Store the steps since the last read. Never raises for the database, so that it hides no other outcome."""
+        self.job.done = self._read()
+        try:
+            retry_on_lost_connection(self.store, STORE_AGAIN_AFTER)
+        except CONNECTION_ERRORS:
+            logger.exception("the last step of a training is not stored", extra={"run": str(self.run.pk)})
+
 
 def failure(folder: Path, status: int) -> Refusal:
     """Why a training ended without a model, and what to do."""
-    told = read_json(folder / "state.json")
+    state = read_json(folder / "state.json")
     if status in child_process.KILLED:
         return Refusal(
             "killed",
             _("The operating system killed the training, probably because memory ran out."),
             _("Set a smaller token_budget, use LoRA or a smaller model, or free memory; then go on."),
         )
-    if told.get("state") == "failed" and told.get("message"):
-        return Refusal("training_failed", told["message"], told.get("remedy", ""))
-    if told.get("state") == "stopped":
+    if state.get("state") == "failed" and state.get("message"):
+        return Refusal("training_failed", state["message"], state.get("remedy", ""))
+    if state.get("state") == "stopped":
         return Refusal(
             "stopped",
-            _("The training was stopped from outside: %(why)s") % {"why": told.get("message", "")},
+            _("The training was stopped from outside: %(why)s") % {"why": state.get("message", "")},
             _("Go on with it; it begins at its last checkpoint."),
         )
-    said = _("The training ended with status %(status)d: %(words)s")
+    template = _("The training ended with status %(status)d: %(words)s")
     words = child_process.last_line(folder / LOG) or _("it said nothing")
-    return Refusal("training_failed", said % {"status": status, "words": words}, _("Read its log."))
+    return Refusal("training_failed", template % {"status": status, "words": words}, _("Read its log."))
 
 
 def _training_result(folder: Path, job: Job, progress: Progress) -> TrainingResult:
@@ -142,7 +171,7 @@ def _training_result(folder: Path, job: Job, progress: Progress) -> TrainingResu
         config=config,
         metrics=ProgressTail(folder / CURVE).read(),
         files=files_in(model),
-        sha256=sha256_of(model, lambda: progress.report(job.done)),
+        sha256=sha256_of(model, lambda: child_process.report_if_connected(progress, lambda: job.done)),
         **_check_model(folder, job, progress),
     )
 

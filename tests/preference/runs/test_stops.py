@@ -6,7 +6,7 @@ from typing import Any
 
 import psutil
 import pytest
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
 from accounts.models import User
 from generation.models import Generator
@@ -16,8 +16,10 @@ from jobs.services import cancel_job, run_job
 from preference import child_process
 from preference.evaluation.models import Evaluation
 from preference.runs.files import folder_of_run
+from preference.runs.job import TrainerWatch
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import curve_of
+from preference.runs.services import registration
 from preference.runs.services.trainings import resume_training
 from projects.models import Project
 from tests.faults.test_generation import break_connections
@@ -120,6 +122,62 @@ def test_a_database_that_breaks_off_stops_no_training(
     (folder_of_run(under_way.run) / "go").touch()
     job = under_way.ended()
     assert (job.state, job.attempts, job.done) == (JobState.DONE, 1, STEPS), job.error
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_finished_training_is_stored_when_the_database_fails_at_its_end(
+    project: Project, eric: User, local: Generator, fakes: Fakes
+) -> None:
+    store, register = TrainerWatch.store, registration.register_model
+    failing = {"store": 2, "register": 1}
+
+    def fail_first(name: str) -> None:
+        if failing[name]:
+            failing[name] -= 1
+            raise OperationalError("the connection is closed")
+
+    def unsteady_store(watch: TrainerWatch) -> None:
+        if watch.tail.read().get("step") == STEPS:
+            fail_first("store")
+        store(watch)
+
+    def unsteady_register(**values: Any) -> Any:
+        fail_first("register")
+        return register(**values)
+
+    fakes.setattr(TrainerWatch, "store", unsteady_store)
+    fakes.setattr("preference.runs.job.register_model", unsteady_register)
+    fakes.setattr("preference.runs.job.STORE_AGAIN_AFTER", (0.01, 0.01))
+    run = carried_out(training(project, eric))
+    assert (run.job.state, run.latest["step"], failing) == (JobState.DONE, STEPS, {"store": 0, "register": 0})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_finished_training_is_registered_though_its_last_step_cannot_be_stored(
+    project: Project, eric: User, local: Generator, fakes: Fakes
+) -> None:
+    def failing_store(_watch: TrainerWatch) -> None:
+        raise InterfaceError("connection already closed")
+
+    fakes.setattr(TrainerWatch, "store", failing_store)
+    fakes.setattr("preference.runs.job.STORE_AGAIN_AFTER", ())
+    run = carried_out(training(project, eric))
+    assert (run.job.state, run.job.done) == (JobState.DONE, STEPS), run.job.error
+    assert run.model.version
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_failed_training_says_why_though_its_last_step_cannot_be_stored(
+    project: Project, eric: User, local: Generator, fakes: Fakes
+) -> None:
+    def failing_store(_watch: TrainerWatch) -> None:
+        raise OperationalError("the connection is closed")
+
+    fakes.setenv("FAKE_TRAINER", "fails")
+    fakes.setattr(TrainerWatch, "store", failing_store)
+    fakes.setattr("preference.runs.job.STORE_AGAIN_AFTER", ())
+    run = carried_out(training(project, eric))
+    assert (run.job.state, run.job.error) == (JobState.FAILED, "The loss is no longer a number.")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""A lookup of our own."""
+"""The lookup any_of."""
 
 import pytest
 from django.db import connection

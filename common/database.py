@@ -1,0 +1,33 @@
+"""Waiting for a database that restarts."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, close_old_connections
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+# What Django raises for a lost connection; a connection that is already closed is an InterfaceError.
+CONNECTION_ERRORS = (DatabaseError, InterfaceError)
+RETRY_AFTER = (0.2, 1.0, 3.0)  # seconds; a restarting database is back by then
+
+
+def retry_on_lost_connection(step: Callable[[], Result], pauses: Sequence[float] = RETRY_AFTER) -> Result:
+    """Run a step that is safe to repeat; after a lost connection run it again, `pauses` seconds apart.
+
+    Not inside a transaction, which a lost connection ends. Raises the error of the last attempt; DataError and
+    IntegrityError at once, because the same values fail again.
+    """
+    for pause in pauses:
+        try:
+            return step()
+        except (DataError, IntegrityError):
+            raise
+        except CONNECTION_ERRORS:
+            logger.warning("the database cannot be reached; trying again in %s s", pause, exc_info=True)
+            time.sleep(pause)
+            close_old_connections()
+    return step()
