@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PO: Final = ROOT / "frontend" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 SCRIPTS_PO: Final = PO.with_name("djangojs.po")
 APPS: Final = (
-    *("accounts", "annotation", "common", "config", "dialogues", "frontend", "generation"),
+    *("accounts", "annotation", "assessment", "common", "config", "dialogues", "frontend", "generation"),
     *("jobs", "measures", "preference", "projects"),
 )
 # Argument positions of message, plural and context, as in Babel's keywords.

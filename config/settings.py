@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "dialogues",
     "generation",
     "annotation",
+    "assessment",
     "preference",
     "frontend",
     "django.contrib.admin",

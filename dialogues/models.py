@@ -20,6 +20,8 @@ class Split(models.TextChoices):
 class Origin(models.TextChoices):
     IMPORTED = "imported", _("Imported")
     AUTHORED = "authored", _("Authored")
+    CHATTED = "chatted", _("Chat with a system")
+    COLLECTED = "collected", _("Collected from systems")
 
 
 class DialogueState(models.TextChoices):
@@ -72,7 +74,7 @@ class Dialogue(models.Model):
         default=new_external_id,
         help_text=_("Its name outside of this installation: the imported file's, else made here once."),
     )
-    origin = models.CharField(max_length=8, choices=Origin)
+    origin = models.CharField(max_length=9, choices=Origin)
     state = models.CharField(max_length=9, choices=DialogueState)
     review_state = models.CharField(max_length=10, choices=ReviewState, default=ReviewState.UNREVIEWED)
     split = models.CharField(max_length=5, choices=Split, help_text=_("Assigned once, by a hash"))

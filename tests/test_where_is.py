@@ -21,7 +21,7 @@ def test_every_app_is_a_floor() -> None:
 
 
 def test_every_room_of_annotation_and_preference_is_named() -> None:
-    for floor in ("annotation", "preference"):
+    for floor in ("annotation", "assessment", "preference"):
         folders = {path.parent.name for path in (ROOT / floor).glob("*/__init__.py")} - NOT_ROOMS
         named = set(re.findall(r"`(\w+)/`", FLOORS[floor]))
         assert folders - named == set(), floor

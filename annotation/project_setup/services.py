@@ -1,5 +1,6 @@
 """Creating projects from presets."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from uuid import UUID, uuid4
 
@@ -17,6 +18,9 @@ from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role
 from projects.transitions import record
+
+# By protocol; higher apps add theirs when they are ready.
+SETTINGS_CREATORS: dict[str, Callable[[Project], None]] = {}
 
 
 @transaction.atomic
@@ -71,6 +75,9 @@ def _create_settings(project: Project, chosen: Preset, actor: User | None) -> No
         if chosen.schema is not None:
             save_schema(project=project, actor=actor, content=chosen.schema, save_id=uuid4())
             settings.refresh_from_db()
+        return
+    if create_settings := SETTINGS_CREATORS.get(chosen.protocol):
+        create_settings(project)
         return
     AuthoringSettings.objects.create(project=project)
     Topic.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""All presets by name."""
+"""All presets by name; higher apps add theirs when they are ready."""
 
 from annotation.project_setup.presets import diamante
 from annotation.project_setup.presets.labelling import LABELLING

@@ -1,0 +1,29 @@
+from typing import TYPE_CHECKING
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from projects.models import Project
+
+
+class AssessmentConfig(AppConfig):
+    name = "assessment"
+    verbose_name = _("Assessment")
+
+    def ready(self) -> None:
+        """Connect the rooms: a lower one asks, a higher one answers."""
+        from annotation.project_setup.presets.registry import PRESETS
+        from annotation.project_setup.services import SETTINGS_CREATORS
+        from assessment.setup.preset import LIVE_ASSESSMENT
+        from projects.models import Protocol
+
+        PRESETS["live-assessment"] = LIVE_ASSESSMENT
+        SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
+
+
+def create_settings(project: "Project") -> None:
+    """Create the settings of a new assessment project."""
+    from assessment.setup import services
+
+    services.create_settings(project)
