@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-# With the arguments of a quick run, which shows that it works but whose figures say little.
+# Arguments of a quick run: it shows that the benchmark works, but its figures say little.
 BENCHMARKS: dict[str, list[str]] = {
     "candidates": ["--rounds", "2"],
     "joint_training": ["--model-size", "5m", "--rounds", "1"],

@@ -17,14 +17,14 @@ import numpy as np
 from statsmodels.stats import inter_rater  # type: ignore[import-untyped]
 
 from benchmarks.reporting import command_line
-from benchmarks.timing import Case, interleaved
+from benchmarks.timing import Case, time_in_turn
 from measures.agreement import fleiss_kappa, krippendorff_alpha, randolph_kappa
 from measures.bootstrap import Ints
 
 CATEGORIES = 5
 
 
-def counts_of(items: int, raters: int) -> Ints:
+def draw_counts(items: int, raters: int) -> Ints:
     """Ratings that agree somewhat, as counts of shape (items, categories)."""
     dice = np.random.default_rng(1)
     true = dice.integers(0, CATEGORIES, items)
@@ -35,7 +35,7 @@ def counts_of(items: int, raters: int) -> Ints:
     return counts
 
 
-def cases_of(counts: Ints, bootstraps: int) -> dict[str, Case]:
+def build_cases(counts: Ints, bootstraps: int) -> dict[str, Case]:
     def alpha(level: Any) -> Any:
         return krippendorff.alpha(
             value_counts=counts, value_domain=list(range(CATEGORIES)), level_of_measurement=level
@@ -70,7 +70,7 @@ PAIRS = {
 
 
 def largest_difference(counts: Ints) -> float:
-    """Between our values and the libraries'."""
+    """The largest difference between our values and the libraries'."""
     domain = list(range(CATEGORIES))
     pairs = [
         (fleiss_kappa(counts).value, inter_rater.fleiss_kappa(counts, method="fleiss")),
@@ -93,8 +93,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--bootstraps", type=int, default=1000)
     options = parser.parse_args()
-    counts = counts_of(options.items, options.raters)
-    timed = interleaved(cases_of(counts, options.bootstraps), options.rounds)
+    counts = draw_counts(options.items, options.raters)
+    timed = time_in_turn(build_cases(counts, options.bootstraps), options.rounds)
     seconds = {name: timing.median for name, timing in timed.items()}
     ratios, extrapolated, with_bootstraps = {}, {}, {}
     for name, library in PAIRS.items():
@@ -112,7 +112,7 @@ def main() -> None:
         )
     print(f"largest difference of a value: {difference:.1e}")
     if options.json:
-        told = {
+        figures = {
             "items": options.items,
             "raters": options.raters,
             "bootstraps": options.bootstraps,
@@ -122,7 +122,7 @@ def main() -> None:
             "library_bootstrap_seconds_extrapolated": extrapolated,
             "largest_difference": difference,
         }
-        print(json.dumps(told))
+        print(json.dumps(figures))
 
 
 if __name__ == "__main__":

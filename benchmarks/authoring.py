@@ -20,8 +20,8 @@ from uuid import uuid4
 import httpx
 
 from benchmarks.database import scratch_database, set_up
-from benchmarks.people import clients_of, tokens_of_annotators
-from benchmarks.reporting import command_line, tell
+from benchmarks.people import create_annotators, open_clients
+from benchmarks.reporting import command_line, print_figures
 
 WEB = "bench-web"
 OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()"
@@ -66,10 +66,12 @@ async def annotate(
         (await client.post(f"{address}/release/", json={})).raise_for_status()
 
 
-async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], list[float], float]:
+async def annotate_together(
+    url: str, tokens: list[str], seconds: float
+) -> tuple[list[float], list[float], float]:
     claims: list[float] = []
     submits: list[float] = []
-    async with clients_of(url, tokens) as clients:
+    async with open_clients(url, tokens) as clients:
         started = time.perf_counter()
         await asyncio.gather(*(annotate(client, started + seconds, claims, submits) for client in clients))
         return claims, submits, time.perf_counter() - started
@@ -100,7 +102,7 @@ class Connections:
 
 def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
     with Connections() as connections:
-        claims, submits, took = asyncio.run(crowd(url, tokens, seconds))
+        claims, submits, took = asyncio.run(annotate_together(url, tokens, seconds))
     return Load(
         size,
         len(tokens),
@@ -111,7 +113,7 @@ def measure(url: str, tokens: list[str], size: int, seconds: float) -> Load:
     )
 
 
-def bound(url: str, requests: int = 300) -> float:
+def measure_healthz(url: str, requests: int = 300) -> float:
     """Median milliseconds of /healthz, one request after the other."""
     with httpx.Client(base_url=url) as client:
         seconds = []
@@ -122,14 +124,14 @@ def bound(url: str, requests: int = 300) -> float:
     return statistics.median(seconds) * 1000
 
 
-def people(count: int) -> list[str]:
+def create_project_with_people(count: int) -> list[str]:
     from annotation.project_setup.services import create_project
     from generation.models import BackendKind, Generator
 
     project = create_project(slug="bench", preset="diamante", actor=None)
     project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
     project.authoring.save()
-    return tokens_of_annotators(project, count)
+    return create_annotators(project, count)
 
 
 def grow_to(size: int) -> None:
@@ -147,7 +149,7 @@ def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, ob
 
     loads: list[Load] = []
     with scratch_database(), tempfile.TemporaryDirectory() as folder:
-        tokens = people(max(annotators))
+        tokens = create_project_with_people(max(annotators))
         with Stack.on_this_database(Path(folder)) as stack:
             stack.worker()
             stack.environment = {"PGAPPNAME": WEB}
@@ -155,19 +157,19 @@ def run(sizes: list[int], annotators: list[int], seconds: float) -> dict[str, ob
                 grow_to(size)
                 web = stack.web(workers=2)
                 loads += [measure(stack.url, tokens[:count], size, seconds) for count in annotators]
-                floor = bound(stack.url)
+                healthz_ms = measure_healthz(stack.url)
                 web.stop()
-    return summary(loads, floor)
+    return summarize(loads, healthz_ms)
 
 
-def summary(loads: list[Load], floor: float) -> dict[str, object]:
+def summarize(loads: list[Load], healthz_ms: float) -> dict[str, object]:
     small, large = loads[0].size, loads[-1].size
     p95 = {(load.size, load.annotators): load.claim_p95 for load in loads}
     ratios = {
         f"claim_p95_ratio_{count}": round(p95[large, count] / p95[small, count], 2)
         for count in {load.annotators for load in loads}
     }
-    return {"loads": [asdict(load) for load in loads], "healthz_ms": round(floor, 2), **ratios}
+    return {"loads": [asdict(load) for load in loads], "healthz_ms": round(healthz_ms, 2), **ratios}
 
 
 def show(figures: dict[str, object]) -> None:
@@ -197,7 +199,7 @@ def main() -> None:
     options = parser.parse_args()
     set_up()
     figures = run(options.sizes, options.annotators, options.seconds)
-    tell(figures, as_json=options.json, show=show)
+    print_figures(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

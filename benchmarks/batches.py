@@ -25,7 +25,7 @@ from benchmarks.database import scratch_database, set_up
 
 ANNOTATORS, SAMPLE, GROUPS = 20, 100, ("east", "west", "north", "south")
 
-# In the place of a thousand people's work. Every third batch is returned once; the last ones are in work.
+# Stands for a thousand people's work. Every third batch is returned once; the last ones are in review.
 ROUNDS = """
 WITH made AS (
   INSERT INTO annotation_batch (project_id, number, size, created_at)
@@ -103,7 +103,7 @@ CROSS JOIN LATERAL (
   ORDER BY t.id LIMIT %(sample)s
 ) t JOIN annotation_finallabel f ON f.task_id = t.task
 """
-# Of a sample in review, half.
+# A sample in review is half judged.
 JUDGEMENTS = """
 INSERT INTO annotation_judgement (id, item_id, controller_id, number, is_right, answers, reason, active_ms, judged_at)
 SELECT gen_random_uuid(), i.id, (%(controllers)s::bigint[])[(1 + s.round_id %% 3)::int], 1, i.place %% 20 > 0,
@@ -150,8 +150,8 @@ def fill(batches: int, labels: int) -> None:
     Membership.objects.create(project=project, user=tina, roles=[Role.TRAINER])
     values: dict[str, Any] = {
         "project": project.pk, "batches": batches, "labels": labels, "size": labels // batches, "sample": SAMPLE,
-        "groups": list(GROUPS), "controller": controllers[0].pk, "controllers": [one.pk for one in controllers],
-        "people": [one.pk for one in people], "count": ANNOTATORS,
+        "groups": list(GROUPS), "controller": controllers[0].pk, "controllers": [person.pk for person in controllers],
+        "people": [person.pk for person in people], "count": ANNOTATORS,
         "schema": project.labelling.schema_id,
     }  # fmt: skip
     with connection.cursor() as cursor:
@@ -163,8 +163,8 @@ def fill(batches: int, labels: int) -> None:
 # ---- one batch through its review ------------------------------------------------------------------------------------
 
 
-def labelled_batch(size: int) -> int:
-    """An open round of as many dialogues, all of them labelled: its id."""
+def create_labelled_batch(size: int) -> int:
+    """Create an open round with this many dialogues, all labelled; returns its id."""
     from django.db import connection
     from django.utils import timezone
 
@@ -175,14 +175,14 @@ def labelled_batch(size: int) -> int:
     project = Project.objects.get(slug="bench")
     number = Batch.objects.filter(project=project).count() + 1
     batch = Batch.objects.create(project=project, number=number, size=size)
-    made = Round.objects.create(batch=batch, project=project, opened_at=timezone.now())
+    round = Round.objects.create(batch=batch, project=project, opened_at=timezone.now())
     values: dict[str, Any] = {
-        "project": project.pk, "round": made.pk, "size": size, "number": f"extra-{number}",
+        "project": project.pk, "round": round.pk, "size": size, "number": f"extra-{number}",
         "person": User.objects.get(username="person1").pk, "schema": project.labelling.schema_id,
     }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(ONE_BATCH, values)
-    return made.pk
+    return round.pk
 
 
 ONE_BATCH = f"""
@@ -213,8 +213,8 @@ SELECT id, %(project)s, dialogue_id, %(schema)s, {ANSWERS.format(2)}, 'agreement
 """
 
 
-def steps(size: int) -> list[Step]:
-    """A batch is sealed, drawn, judged wrong and returned; another one's labels are only withdrawn."""
+def run_steps(size: int) -> list[Step]:
+    """Seal a batch, draw its sample, judge it wrong and return it; withdraw the labels of another."""
     from django.db import transaction
 
     from accounts.models import User
@@ -226,58 +226,60 @@ def steps(size: int) -> list[Step]:
     from annotation.batch_review.services.sealing import seal_round
     from annotation.batch_review.services.verdicts import return_round
 
-    carla, pk, sample = User.objects.get(username="carla"), labelled_batch(size), uuid4()
+    carla, pk, sample = User.objects.get(username="carla"), create_labelled_batch(size), uuid4()
     BatchPlan.objects.update(is_blind=False, sample_size=min(SAMPLE, size // 2))
     wrong = {"dialogue": {"verify": 0, "quality": 0, "reasons_0": ["none"]}, "utterances": {}}
-    found = [
-        timed("seal", size, lambda: seal_round(actor=None, round_id=pk)),
-        timed("draw", size, lambda: draw_sample(controller=carla, round_id=pk, sample_id=sample)),
+    timed = [
+        time_step("seal", size, lambda: seal_round(actor=None, round_id=pk)),
+        time_step("draw", size, lambda: draw_sample(controller=carla, round_id=pk, sample_id=sample)),
     ]
-    first, *others = SampleItem.objects.filter(sample=sample).order_by("place").values_list("pk", flat=True)
-    found.append(
-        timed(
+    first_item, *later_items = (
+        SampleItem.objects.filter(sample=sample).order_by("place").values_list("pk", flat=True)
+    )
+    timed.append(
+        time_step(
             "judge",
             size,
-            lambda: judge(controller=carla, item_id=first, sent=SentJudgement(uuid4(), wrong, "No.")),
+            lambda: judge(controller=carla, item_id=first_item, sent=SentJudgement(uuid4(), wrong, "No.")),
         )
     )
-    for item in others:
+    for item in later_items:
         judge(controller=carla, item_id=item, sent=SentJudgement(uuid4(), wrong, "No."))
-    found.append(
-        timed(
+    timed.append(
+        time_step(
             "return",
             size,
             lambda: return_round(controller=carla, round_id=pk, decision_id=uuid4(), reason="Read twice."),
         )
     )
-    another = labelled_batch(size)
+    another = create_labelled_batch(size)
     with transaction.atomic():
         row = lock_round(another)
-        found.append(timed("withdraw", size, lambda: withdraw_labels(row)))
+        timed.append(time_step("withdraw", size, lambda: withdraw_labels(row)))
     BatchPlan.objects.update(is_blind=True, sample_size=SAMPLE)
-    return found
+    return timed
 
 
-def timed(name: str, size: int, act: Callable[[], object]) -> Step:
+def time_step(name: str, size: int, act: Callable[[], object]) -> Step:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
     started = time.perf_counter()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         act()
-    return Step(name, size, round(time.perf_counter() - started, 3), len(asked))
+    return Step(name, size, round(time.perf_counter() - started, 3), len(queries))
 
 
 # ---- pages and the API -----------------------------------------------------------------------------------------------
 
 
-def boards(repeats: int) -> list[Board]:
+def measure_boards(repeats: int) -> list[Board]:
     from annotation.tasks.models.rounds import Round
 
     row = Round.objects.filter(state="in_review").select_related("batch").latest("pk")
     done = Round.objects.filter(state="accepted", number=2).select_related("batch").latest("pk")
     page, api = "/p/bench", "/api/v1"
-    asked = [
+    addresses = [
         ("batches", "mara", f"{page}/batches/"),
         ("batch in review", "carla", f"{page}/batches/{row.batch.number}/"),
         ("batch accepted", "mara", f"{page}/batches/{done.batch.number}/"),
@@ -296,7 +298,7 @@ def boards(repeats: int) -> list[Board]:
         ("REST appeals", "tina", f"{api}/projects/bench/appeals/"),
         ("REST judged", "person1", f"{api}/projects/bench/judged/"),
     ]
-    return [measure(name, who, address, repeats) for name, who, address in asked]
+    return [measure(name, person, address, repeats) for name, person, address in addresses]
 
 
 def run(batches: int, labels: int, size: int, repeats: int) -> dict[str, Any]:
@@ -304,16 +306,16 @@ def run(batches: int, labels: int, size: int, repeats: int) -> dict[str, Any]:
         started = time.perf_counter()
         fill(batches, labels)
         filled = round(time.perf_counter() - started, 1)
-        steps(size // 10)  # warm
-        small, large = steps(size // 10), steps(size)
-        shown = boards(repeats)
-    return summary(batches, labels, filled, small, large, shown)
+        run_steps(size // 10)  # warm
+        small, large = run_steps(size // 10), run_steps(size)
+        boards = measure_boards(repeats)
+    return summarize(batches, labels, filled, small, large, boards)
 
 
-def summary(
-    batches: int, labels: int, filled: float, small: list[Step], large: list[Step], shown: list[Board]
+def summarize(
+    batches: int, labels: int, filled: float, small: list[Step], large: list[Step], boards: list[Board]
 ) -> dict[str, Any]:
-    """extra_queries: of the larger batch, beyond the smaller one's; 0: they do not grow with the batch."""
+    """extra_queries: how many more the larger batch takes; 0 if they do not grow with the batch."""
     extra = max(big.queries - little.queries for little, big in zip(small, large, strict=True))
     return {
         "batches": batches,
@@ -322,10 +324,10 @@ def summary(
         **{f"{step.name}_seconds": step.seconds for step in large},
         **{f"{step.name}_queries": step.queries for step in large},
         "extra_queries": extra,
-        "boards": [asdict(board) for board in shown],
-        "board_median_ms": round(statistics.median(board.median for board in shown), 1),
-        "slowest_board_ms": max(board.median for board in shown),
-        "slowest_board_busy_ms": max(board.busy for board in shown),
+        "boards": [asdict(board) for board in boards],
+        "board_median_ms": round(statistics.median(board.median for board in boards), 1),
+        "slowest_board_ms": max(board.median for board in boards),
+        "slowest_board_busy_ms": max(board.busy for board in boards),
     }
 
 

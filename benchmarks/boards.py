@@ -20,17 +20,18 @@ from uuid import uuid4
 import psutil
 
 from benchmarks.database import scratch_database, set_up
-from benchmarks.reporting import command_line, tell
+from benchmarks.reporting import command_line, print_figures
 
 ROUNDS = 7
 ANNOTATORS = 20
 AT_ONCE = 5000
+OPENING = "My cat sheds everywhere in spring."
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Milliseconds until the whole page is rendered. busy: of them, those in which this process or its database
-    session worked; the others were spent waiting for a processor, on a machine on which others work too."""
+    """Milliseconds until the whole page is rendered. busy: the part in which this process or its database
+    session used a processor; the rest is waiting for a processor on a shared machine."""
 
     name: str
     median: float
@@ -91,7 +92,7 @@ def fill(turns: int) -> None:
     )
     for first in range(0, len(assignments), AT_ONCE // ROUNDS):
         _write_turns(assignments[first : first + AT_ONCE // ROUNDS], dice)
-    _analyse()
+    _vacuum()
 
 
 def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignore[type-arg]
@@ -99,35 +100,43 @@ def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignor
     from dialogues.models import CandidateSet, Utterance
     from generation.models import CandidateRequest, RequestState
 
-    places = [(one, position) for one in assignments for position in range(2 * ROUNDS)]
+    places = [(assignment, position) for assignment in assignments for position in range(2 * ROUNDS)]
     sets = CandidateSet.objects.bulk_create(
-        CandidateSet(dialogue=one.dialogue, position=position, candidates=[{"text": "Yes."}] * 7)
-        for one, position in places
+        CandidateSet(dialogue=assignment.dialogue, position=position, candidates=[{"text": "Yes."}] * 7)
+        for assignment, position in places
         if position
     )
-    shown = {(made.dialogue_id, made.position): made for made in sets}
+    sets_by_place = {
+        (candidate_set.dialogue_id, candidate_set.position): candidate_set for candidate_set in sets
+    }
     utterances, turns, requests = [], [], []
-    for one, position in places:
-        made = shown.get((one.dialogue_id, position))
-        action = dice.choices(["select", "revise", "rewrite"], (18, 41, 41))[0] if made else "rewrite"
-        how = {
+    for assignment, position in places:
+        candidate_set = sets_by_place.get((assignment.dialogue_id, position))
+        action = (
+            dice.choices(["select", "revise", "rewrite"], (18, 41, 41))[0] if candidate_set else "rewrite"
+        )
+        provenance = {
             "action": action,
-            "candidate_set": made,
+            "candidate_set": candidate_set,
             "source": dice.randrange(7) if action != "rewrite" else None,
             "edit_distance": {"select": 0, "revise": dice.randint(1, 60)}.get(action),
         }
-        said = {"dialogue": one.dialogue, "position": position, "text": "My cat sheds everywhere in spring."}
-        at = one.submitted_at
-        utterance = Utterance(speaker="AB"[position % 2], **said, **how)
+        place_and_text = {
+            "dialogue": assignment.dialogue,
+            "position": position,
+            "text": "My cat sheds everywhere in spring.",
+        }
+        sent_at = assignment.submitted_at
+        utterance = Utterance(speaker="AB"[position % 2], **place_and_text, **provenance)
         utterances.append(utterance)
-        timed = {"active_ms": dice.randint(3000, 60_000), "idle_ms": 0, "stored_at": at}
-        turns.append(Turn(assignment=one, utterance=utterance, **timed, **said))
-        if made:
+        timed = {"active_ms": dice.randint(3000, 60_000), "idle_ms": 0, "stored_at": sent_at}
+        turns.append(Turn(assignment=assignment, utterance=utterance, **timed, **place_and_text))
+        if candidate_set:
             requests.append(
                 CandidateRequest(
-                    dialogue=one.dialogue, position=position, context_hash=str(position), seed=1,
-                    state=RequestState.DONE, candidate_set=made, created_at=at, wanted_at=at,
-                    ended_at=at + timedelta(milliseconds=dice.randint(0, 900)),
+                    dialogue=assignment.dialogue, position=position, context_hash=str(position), seed=1,
+                    state=RequestState.DONE, candidate_set=candidate_set, created_at=sent_at, wanted_at=sent_at,
+                    ended_at=sent_at + timedelta(milliseconds=dice.randint(0, 900)),
                 )
             )  # fmt: skip
     Utterance.objects.bulk_create(utterances)
@@ -135,7 +144,7 @@ def _write_turns(assignments: list, dice: random.Random) -> None:  # type: ignor
     CandidateRequest.objects.bulk_create(requests)
 
 
-def _analyse() -> None:
+def _vacuum() -> None:
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -151,21 +160,27 @@ def measure(name: str, person: str, address: str, repeats: int, method: str = "g
 
     client = Client(headers={"host": "localhost"})
     client.force_login(User.objects.get(username=person))
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         answer = getattr(client, method)(address)
     assert answer.status_code in (200, 302), answer.status_code
-    queries = len(asked)  # now: the next request forgets them
-    taken, worked = [], work_of(connection)
+    query_count = len(queries)  # the next request resets them
+    milliseconds, busy_before = [], processor_seconds(connection)
     for _repeat in range(repeats):
         started = time.perf_counter()
         getattr(client, method)(address)
-        taken.append((time.perf_counter() - started) * 1000)
-    busy = (work_of(connection) - worked) * 1000 / repeats
-    return Board(name, round(statistics.median(taken), 1), round(max(taken), 1), round(busy, 1), queries)
+        milliseconds.append((time.perf_counter() - started) * 1000)
+    busy = (processor_seconds(connection) - busy_before) * 1000 / repeats
+    return Board(
+        name,
+        round(statistics.median(milliseconds), 1),
+        round(max(milliseconds), 1),
+        round(busy, 1),
+        query_count,
+    )
 
 
-def work_of(connection: Any) -> float:
-    """Seconds of processor time so far, of this process and of its database session where that runs here."""
+def processor_seconds(connection: Any) -> float:
+    """Seconds of processor time so far, of this process and of its database session if that runs on this machine."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         session = cursor.fetchone()[0]
@@ -200,7 +215,7 @@ def main() -> None:
             measure("project", "mara", "/p/bench/", options.repeats),
         ]
     about = {"turns": options.turns, "repeats": options.repeats}
-    tell({**about, "boards": [asdict(board) for board in boards]}, as_json=options.json, show=show)
+    print_figures({**about, "boards": [asdict(board) for board in boards]}, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

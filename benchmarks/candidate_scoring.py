@@ -1,10 +1,10 @@
-"""What it costs to score seven candidates, on the cache that they were decoded with and by encoding them again.
+"""The cost of scoring seven candidates: on the cache that they were decoded with, and by encoding them again.
 
 `python -m benchmarks.candidate_scoring`. A model of 28 M random parameters with a random preference head, one thread.
 All cases run in one process, in turn, and every round gives one share: (with scores - without) / without. Replies end
 where the model ends them, here after about 15 tokens as people's utterances do; `--cut` lets all be cut at the same
-length, where the last token of each has to be read as well as its end. Encoding again means what one writes without a
-cache at hand: contexts and replies in one padded batch of seven rows.
+length, where the last token of each has to be read as well as its end. "Encoding again" scores without a cache: contexts
+and replies in one padded batch of seven rows.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Setting:
         return SharedContextEngine(feeder, sampler, ConversationCache(0, 0), self.head if scored else None)
 
 
-def decoded(engine: SharedContextEngine, setting: Setting, round: int) -> list[Draw]:
-    """The seven candidates of a first turn; a round's own dialogue and lengths."""
+def decode_round(engine: SharedContextEngine, setting: Setting, round: int) -> list[Draw]:
+    """The seven candidates of a first turn. Each round has its own dialogue and lengths."""
     prompt = setting.dialogues[round % len(setting.dialogues)]
     seeds = range(round * COUNT, (round + 1) * COUNT)
     contexts = engine.encode([prompt])
@@ -78,63 +78,71 @@ def decoded(engine: SharedContextEngine, setting: Setting, round: int) -> list[D
 
 
 @torch.inference_mode()
-def encoded_again(setting: Setting, prompt: Prompt, draws: Sequence[Draw]) -> list[float]:
+def score_again(setting: Setting, prompt: Prompt, draws: Sequence[Draw]) -> list[float]:
     rows = [[*prompt.tokens, *draw.tokens, END] for draw in draws]
     longest = max(map(len, rows))
     model = setting.model
     tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=model.device)
     ends = torch.tensor([len(row) - 1 for row in rows], device=model.device)
-    # Padding stands behind the end, where causal attention does not look.
+    # Padding comes after the end, which causal attention does not see.
     states = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
     return setting.head.scores(states[torch.arange(len(rows), device=states.device), ends])
 
 
 def measure(setting: Setting, rounds: int, clock: Callable[[], float]) -> dict[str, float]:
-    """Medians over rounds. A round decodes without, with, with and without scores, so that what a busy machine takes
-    more of at its end than at its beginning is taken from both."""
+    """Medians over rounds. A round decodes without, with, with and without scores, so that a machine that
+    becomes busier during the round slows both alike."""
     engines = {scored: setting.engine(scored=scored) for scored in (False, True)}
-    shares, again, plain, tokens, worst = [], [], [], [], 0.0
+    shares, repeated_shares, plain, tokens, worst = [], [], [], [], 0.0
     for round in range(-1, rounds):
         took = {False: 0.0, True: 0.0}
         for scored in (False, True, True, False):
             started = clock()
-            draws = decoded(engines[scored], setting, round % rounds)
+            draws = decode_round(engines[scored], setting, round % rounds)
             took[scored] += clock() - started
             if scored:
-                found = [draw.score or 0.0 for draw in draws]
+                cached_scores = [draw.score or 0.0 for draw in draws]
         started = clock()
-        anew = encoded_again(setting, setting.dialogues[round % rounds % len(setting.dialogues)], draws)
-        took_again = clock() - started
+        repeated_scores = score_again(
+            setting, setting.dialogues[round % rounds % len(setting.dialogues)], draws
+        )
+        repeat_seconds = clock() - started
         if round < 0:
             continue  # warm-up
         shares.append(took[True] / took[False] - 1)
-        again.append(2 * took_again / took[False])
+        repeated_shares.append(2 * repeat_seconds / took[False])
         plain.append(took[False] / 2)
         tokens.append(statistics.mean(len(draw.tokens) for draw in draws))
-        worst = max(worst, *(abs(one - other) for one, other in zip(found, anew, strict=True)))
+        worst = max(
+            worst,
+            *(
+                abs(cached - repeated)
+                for cached, repeated in zip(cached_scores, repeated_scores, strict=True)
+            ),
+        )
     low, median, high = statistics.quantiles(shares, n=4, method="inclusive") if rounds > 1 else shares * 3
     return {
         "scoring_share": median,
         "scoring_share_low": low,
         "scoring_share_high": high,
-        "reencoding_share": statistics.median(again),
+        "reencoding_share": statistics.median(repeated_shares),
         "generation_ms": 1e3 * statistics.median(plain),
         "tokens": statistics.mean(tokens),
         "max_difference": worst,
     }
 
 
-def setting_of(context: int, *, cut: bool, device: str) -> Setting:
+def build_setting(context: int, *, cut: bool, device: str) -> Setting:
     model = random_model(torch.float32).to(device)
     group_queries(model)
     pack(model)
-    hidden, seeded, drawn = model.config.hidden_size, torch.Generator().manual_seed(2), Random(2)
+    hidden, seeded, random = model.config.hidden_size, torch.Generator().manual_seed(2), Random(2)
     head = PreferenceHead(
         (torch.randn(1, hidden, generator=seeded) / hidden**0.5).to(device), torch.zeros(1).to(device), END
     )
     rows = torch.randint(2, 8192, (16, context), generator=seeded).tolist()
     lengths = [
-        max(1, min(LONGEST - 1, round(drawn.gammavariate(2.5, AVERAGE / 2.5)))) for _ in range(7 * 401)
+        max(1, min(LONGEST - 1, round(random.gammavariate(2.5, AVERAGE / 2.5)))) for _ in range(7 * 401)
     ]
     return Setting(
         model=model,
@@ -145,7 +153,7 @@ def setting_of(context: int, *, cut: bool, device: str) -> Setting:
     )
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -161,7 +169,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = parse(arguments)
+    options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     clock = time.process_time if options.cpu_time else time.perf_counter
@@ -173,14 +181,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     everything: dict[str, float] = {}
     for context in options.contexts:
-        found = measure(setting_of(context, cut=options.cut, device=device), options.rounds, clock)
+        figures = measure(build_setting(context, cut=options.cut, device=device), options.rounds, clock)
         print(
-            f"context of {context} tokens, {found['tokens']:.1f} a reply: generation {found['generation_ms']:.1f} ms, "
-            f"scoring + {found['scoring_share']:.1%} (middle half {found['scoring_share_low']:.1%} to "
-            f"{found['scoring_share_high']:.1%}), encoding again + {found['reencoding_share']:.0%}; "
-            f"scores differ by {found['max_difference']:.1e} at most"
+            f"context of {context} tokens, {figures['tokens']:.1f} a reply: "
+            f"generation {figures['generation_ms']:.1f} ms, "
+            f"scoring + {figures['scoring_share']:.1%} (middle half {figures['scoring_share_low']:.1%} to "
+            f"{figures['scoring_share_high']:.1%}), encoding again + {figures['reencoding_share']:.0%}; "
+            f"scores differ by {figures['max_difference']:.1e} at most"
         )
-        everything |= {f"{name}_{context}": value for name, value in found.items()}
+        everything |= {f"{name}_{context}": value for name, value in figures.items()}
     for name, join in (
         ("scoring_share", statistics.median),
         ("reencoding_share", statistics.median),

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, Qwen3Config
 from transformers.pytorch_utils import Conv1D
 
 from benchmarks.reporting import command_line
-from benchmarks.timing import Case, Timing, interleaved
+from benchmarks.timing import Case, Timing, time_in_turn
 from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import ConversationCache, Feeder, Prompt
 from generation.backends.hf.engines import SharedContextEngine, Task, why_not_shared
@@ -87,23 +87,23 @@ class Engine:
         self.engine.encode(earlier)
 
 
-def cases(plain: Any, packed: Any, length: int, new_tokens: int) -> dict[str, Case]:
+def build_cases(plain: Any, packed: Any, length: int, new_tokens: int) -> dict[str, Case]:
     vocabulary = plain.get_input_embeddings().weight.shape[0]
     seeded = torch.Generator().manual_seed(1)
     tokens = torch.randint(vocabulary, (max(ANNOTATORS), length), generator=seeded)
     dialogues = [Prompt(str(number), tuple(row)) for number, row in enumerate(tokens.tolist())]
     ours = Engine(packed, dialogues, new_tokens)
-    found = {
+    cases = {
         "generate": Case(lambda: generate(plain, tokens[:1].to(plain.device), new_tokens)),
         "first_turn_plain": Engine(plain, dialogues, new_tokens).first_turn(),
         "first_turn": ours.first_turn(),
         "next_turn": ours.next_turn(),
-        "products": Case(lambda: products(packed, length, new_tokens)),
+        "products": Case(lambda: multiply_matrices(packed, length, new_tokens)),
     }
     for annotators in ANNOTATORS:
-        found[f"first_turn_{annotators}"] = ours.first_turn(annotators)
-        found[f"next_turn_{annotators}"] = ours.next_turn(annotators)
-    return found
+        cases[f"first_turn_{annotators}"] = ours.first_turn(annotators)
+        cases[f"next_turn_{annotators}"] = ours.next_turn(annotators)
+    return cases
 
 
 def generate(model: Any, prompt: torch.Tensor, new_tokens: int) -> None:
@@ -116,15 +116,15 @@ def generate(model: Any, prompt: torch.Tensor, new_tokens: int) -> None:
         num_return_sequences=COUNT,
         pad_token_id=0,
     )
-    made = model.generate(prompt, attention_mask=torch.ones_like(prompt), generation_config=config)
-    assert made.shape == (COUNT, prompt.shape[1] + new_tokens)
+    replies = model.generate(prompt, attention_mask=torch.ones_like(prompt), generation_config=config)
+    assert replies.shape == (COUNT, prompt.shape[1] + new_tokens)
 
 
 @torch.inference_mode()
-def products(model: Any, length: int, new_tokens: int) -> None:
-    """The matrix products alone of a first turn: what no engine on this model and device can go below."""
+def multiply_matrices(model: Any, length: int, new_tokens: int) -> None:
+    """Only the matrix products of a first turn: no engine on this model and device can be faster."""
     for rows, steps in ((length, 1), (COUNT, new_tokens - 1)):
-        given: dict[int, torch.Tensor] = {}
+        inputs: dict[int, torch.Tensor] = {}
         for _ in range(steps):
             for module in model.modules():
                 if isinstance(module, nn.Linear | Conv1D | PackedLinear):
@@ -132,26 +132,26 @@ def products(model: Any, length: int, new_tokens: int) -> None:
                     ones = torch.ones(rows, width, dtype=model.dtype, device=model.device)
                     # Of a context only the last token's vocabulary scores are needed.
                     only_last = steps == 1 and module is model.get_output_embeddings()
-                    module(given.setdefault(width, ones)[: 1 if only_last else rows])
+                    module(inputs.setdefault(width, ones)[: 1 if only_last else rows])
 
 
-def figures(length: int, timings: dict[str, Timing]) -> dict[str, float]:
+def compute_figures(length: int, timings: dict[str, Timing]) -> dict[str, float]:
     """Milliseconds for seven candidates, and ratios; per request where several annotators are served."""
     took = {name: timing.median for name, timing in timings.items()}
-    found = {f"{name}_{length}_ms": 1e3 * seconds for name, seconds in took.items()}
+    figures = {f"{name}_{length}_ms": 1e3 * seconds for name, seconds in took.items()}
     for name in ("first_turn_plain", "first_turn", "next_turn"):
-        found[f"{name}_{length}_times_generate"] = took["generate"] / took[name]
-    found[f"first_turn_{length}_share_of_bound"] = took["products"] / took["first_turn"]
+        figures[f"{name}_{length}_times_generate"] = took["generate"] / took[name]
+    figures[f"first_turn_{length}_share_of_bound"] = took["products"] / took["first_turn"]
     for turn in ("first_turn", "next_turn"):
         for annotators in ANNOTATORS:
             name = f"{turn}_{annotators}"
             each = took[name] / annotators
-            found[f"{name}_{length}_times_one_by_one"] = took[turn] / each
-            found[f"{name}_{length}_times_generate"] = took["generate"] / each
-    return {name: round(value, 2) for name, value in found.items()}
+            figures[f"{name}_{length}_times_one_by_one"] = took[turn] / each
+            figures[f"{name}_{length}_times_generate"] = took["generate"] / each
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
-WORDS = {
+LABELS = {
     "generate": "generate(num_return_sequences=7)",
     "first_turn_plain": "ours, first turn, plain weights",
     "first_turn": "ours, first turn",
@@ -162,18 +162,18 @@ WORDS = {
 }
 
 
-def table(length: int, timings: dict[str, Timing], found: dict[str, float]) -> str:
+def format_table(length: int, timings: dict[str, Timing], figures: dict[str, float]) -> str:
     lines = [f"{f'context of {length} tokens':40} median ms (middle half)       x generate  x one by one"]
     for name, timing in timings.items():
         spread = f"{1e3 * timing.median:8.1f} ({1e3 * timing.low:.1f} - {1e3 * timing.high:.1f})"
-        over = found.get(f"{name}_{length}_times_generate", "")
-        alone = found.get(f"{name}_{length}_times_one_by_one", "")
-        lines.append(f"  {WORDS[name]:38} {spread:29} {over:>10} {alone:>13}")
-    share = found[f"first_turn_{length}_share_of_bound"]
+        over = figures.get(f"{name}_{length}_times_generate", "")
+        alone = figures.get(f"{name}_{length}_times_one_by_one", "")
+        lines.append(f"  {LABELS[name]:38} {spread:29} {over:>10} {alone:>13}")
+    share = figures[f"first_turn_{length}_share_of_bound"]
     return "\n".join([*lines, f"  the bound is {share:.0%} of what a first turn takes", ""])
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--model", help="a model folder or hub id; default: 28 M random parameters")
     parser.add_argument("--device", default="auto")
@@ -196,7 +196,7 @@ def open_model(options: argparse.Namespace) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = parse(arguments)
+    options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     model, packed = open_model(options), open_model(options)
     group_queries(packed)
@@ -213,10 +213,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     everything: dict[str, float] = {"parameters": parameters, "threads": options.threads}
     clock = time.process_time if options.cpu_time else time.perf_counter
     for length in options.contexts:
-        timings = interleaved(cases(model, packed, length, options.new_tokens), options.rounds, clock=clock)
-        found = figures(length, timings)
-        print(table(length, timings, found))
-        everything |= found
+        timings = time_in_turn(
+            build_cases(model, packed, length, options.new_tokens), options.rounds, clock=clock
+        )
+        figures = compute_figures(length, timings)
+        print(format_table(length, timings, figures))
+        everything |= figures
     if options.json:
         print(json.dumps(everything))
 

@@ -1,4 +1,4 @@
-"""A database of its own for benchmarks, made and dropped in one run; nobody's work is touched."""
+"""A database for benchmarks, created and dropped in one run; other databases are not touched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def set_up(var: Path | None = None) -> None:
 def scratch_database(name: str = "") -> Iterator[None]:
     """Django's connection points to a fresh, migrated database inside the block. Call `set_up` first.
 
-    name: another one for each of several that are there at once.
+    name: distinguishes several that exist at the same time.
     """
     from django.core.cache import cache
     from django.db import connection

@@ -1,4 +1,4 @@
-"""Killing things while people write: is any acknowledged turn lost or doubled, is any request left unanswered?
+"""Kill processes while people write: is an acknowledged turn lost or doubled, is a request left unanswered?
 
     python -m benchmarks.faults [--kills 100] [--annotators 6] [--seed 1] [--json]
 
@@ -52,7 +52,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """lost, doubled, changed: acknowledged turns that the database does not have, has twice, or has otherwise.
+    """lost, doubled, changed: acknowledged turns that the database lacks, has twice, or has with other content.
 
     stuck: requests for candidates neither answered nor failed nor cancelled in the end.
     """
@@ -106,27 +106,27 @@ class Annotator:
             await self.write_dialogue(claimed.json()["id"])
 
     async def write_dialogue(self, assignment: int) -> None:
-        shown: dict[str, Any] | None = None
+        offered: dict[str, Any] | None = None
         for position in range(2 * ROUNDS):
             if self.log.stop:
                 return
-            turn = self.turn(assignment, position, shown)
+            turn = self.turn(assignment, position, offered)
             stored = await self.send("POST", f"/api/v1/assignments/{assignment}/turns/", turn)
             if stored.status_code not in (200, 201):
                 self.log.refused[stored.json()["code"]] += 1
                 return
             self.log.acknowledged[UUID(turn["id"])] = (assignment, position, turn["text"])
-            shown = await self.candidates(stored.json()["request"])
+            offered = await self.candidates(stored.json()["request"])
         await self.send("POST", f"/api/v1/assignments/{assignment}/finish/")
         self.log.finished.add(assignment)
 
-    def turn(self, assignment: int, position: int, shown: dict[str, Any] | None) -> dict[str, Any]:
-        made = {"id": str(uuid4()), "position": position, "text": f"turn {position} of {assignment}"}
-        if shown and shown["candidates"] and self.random.random() < 0.6:
-            source = self.random.randrange(len(shown["candidates"]))
-            made |= {"candidate_set": shown["candidate_set"], "source": source}
-            made["text"] = shown["candidates"][source]["text"] + self.random.choice(["", " indeed"])
-        return made
+    def turn(self, assignment: int, position: int, offered: dict[str, Any] | None) -> dict[str, Any]:
+        turn = {"id": str(uuid4()), "position": position, "text": f"turn {position} of {assignment}"}
+        if offered and offered["candidates"] and self.random.random() < 0.6:
+            source = self.random.randrange(len(offered["candidates"]))
+            turn |= {"candidate_set": offered["candidate_set"], "source": source}
+            turn["text"] = offered["candidates"][source]["text"] + self.random.choice(["", " indeed"])
+        return turn
 
     async def candidates(self, request: dict[str, Any] | None) -> dict[str, Any] | None:
         if request is None:
@@ -141,7 +141,7 @@ class Annotator:
 
 
 def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[float, float]) -> Counter[str]:
-    """kill -9 one thing after the other and start it again; PostgreSQL and Redis come back by their guard."""
+    """kill -9 one process after the other and start it again; the guard restarts PostgreSQL and Redis."""
     from config import embedded
     from embedded.servers import configure_servers
 
@@ -151,8 +151,8 @@ def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[f
         time.sleep(chance.uniform(*pause))
         name = chance.choice([*stack.running, *owned])
         if name in owned:
-            if found := owned[name].find_running():
-                found.kill()
+            if process := owned[name].find_running():
+                process.kill()
                 killed[name] += 1
         else:
             stack.running[name].kill()
@@ -161,7 +161,9 @@ def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[f
     return killed
 
 
-async def scene(stack: Stack, var: Path, tokens: list[str], kills: int, seed: int, log: Log) -> Counter[str]:
+async def annotate_and_kill(
+    stack: Stack, var: Path, tokens: list[str], kills: int, seed: int, log: Log
+) -> Counter[str]:
     async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
         people = [Annotator(client, token, log, seed + n).work() for n, token in enumerate(tokens)]
         working = asyncio.gather(*people)
@@ -171,8 +173,8 @@ async def scene(stack: Stack, var: Path, tokens: list[str], kills: int, seed: in
         return killed
 
 
-def settle() -> None:
-    """Wait until no request is queued or running, as the scheduler takes over what was lost."""
+def wait_for_requests() -> None:
+    """Wait until no request is queued or running: the scheduler requeues those of killed workers."""
     from django.db import Error, connection
 
     from generation.models import CandidateRequest
@@ -198,8 +200,9 @@ def compare(log: Log, killed: Counter[str], seconds: float) -> Findings:
     lost = [turn for turn in log.acknowledged if turn not in stored]
     changed = [
         turn
-        for turn, sent in log.acknowledged.items()
-        if turn in stored and (stored[turn].assignment_id, stored[turn].position, stored[turn].text) != sent
+        for turn, acknowledged in log.acknowledged.items()
+        if turn in stored
+        and (stored[turn].assignment_id, stored[turn].position, stored[turn].text) != acknowledged
     ]
     doubled = Turn.objects.values("dialogue", "position").annotate(n=Count("id")).filter(n__gt=1).count()
     counts = Dialogue.objects.annotate(n=Count("utterances")).values_list("utterance_count", "n")
@@ -221,7 +224,7 @@ def compare(log: Log, killed: Counter[str], seconds: float) -> Findings:
     )
 
 
-def people(count: int) -> list[str]:
+def create_project_with_people(count: int) -> list[str]:
     from accounts.models import Scope, User
     from accounts.services import create_token
     from annotation.authoring.services.planning import plan_dialogues
@@ -245,7 +248,7 @@ def people(count: int) -> list[str]:
 
 
 def run(kills: int, annotators: int, seed: int, folder: Path) -> Findings:
-    """Needs a process of its own: Django is set up on servers that get killed."""
+    """Run in a process of its own, because Django is set up on servers that get killed."""
     from django.core.management import call_command
 
     var = folder / "var"
@@ -253,21 +256,21 @@ def run(kills: int, annotators: int, seed: int, folder: Path) -> Findings:
     from tests.processes import Stack
 
     call_command("migrate", verbosity=0)
-    tokens = people(annotators)
+    tokens = create_project_with_people(annotators)
     log, started = Log(), time.monotonic()
     with Stack.on_this_database(folder / "stack", LAPIDARY_VAR=str(var)) as stack:
         stack.web(workers=1)
         stack.worker("gpu")
         stack.worker("default", "default", "--beat", "--schedule", str(folder / "beat"))
-        killed = asyncio.run(scene(stack, var, tokens, kills, seed, log))
-        settle()
+        killed = asyncio.run(annotate_and_kill(stack, var, tokens, kills, seed, log))
+        wait_for_requests()
         return compare(log, killed, time.monotonic() - started)
 
 
-def show(found: Findings) -> None:
-    for name, value in asdict(found).items():
+def show(findings: Findings) -> None:
+    for name, value in asdict(findings).items():
         print(f"{name:22} {value}")
-    print("clean" if found.clean else "NOT CLEAN")
+    print("clean" if findings.clean else "NOT CLEAN")
 
 
 def main() -> int:
@@ -282,17 +285,17 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     folder.chmod(0o711)  # as root, PostgreSQL runs as another user, who must be able to pass
     try:
-        found = run(options.kills, options.annotators, options.seed, folder)
+        findings = run(options.kills, options.annotators, options.seed, folder)
     finally:
         if options.keep:
             print(f"logs: {folder}", file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)
     if options.json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(asdict(findings)))
     else:
-        show(found)
-    return 0 if found.clean else 1
+        show(findings)
+    return 0 if findings.clean else 1
 
 
 if __name__ == "__main__":

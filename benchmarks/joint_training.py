@@ -47,7 +47,7 @@ from transformers import (
 )
 from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer  # type: ignore[attr-defined]
 
-from benchmarks.timing import Case, Timing, interleaved
+from benchmarks.timing import Case, Timing, time_in_turn
 from preference.training.joint.data import TrainingDialogue, Turn
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
@@ -77,7 +77,7 @@ SIZES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def config_of(size: str) -> Qwen3Config:
+def build_config(size: str) -> Qwen3Config:
     """Qwen3's shape; what a model has learned does not change its speed."""
     return Qwen3Config(
         head_dim=SIZES[size]["hidden_size"] // SIZES[size]["num_attention_heads"],
@@ -90,30 +90,36 @@ def config_of(size: str) -> Qwen3Config:
     )
 
 
-def tokenizer_of(words: int) -> Any:
+def build_tokenizer(vocabulary: int) -> Any:
     """One token a word."""
-    names = [*SPECIAL, *(f"w{number}" for number in range(words - len(SPECIAL)))]
+    names = [*SPECIAL, *(f"w{number}" for number in range(vocabulary - len(SPECIAL)))]
     core = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="<pad>"))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     build: Any = PreTrainedTokenizerFast
     return build(tokenizer_object=core, pad_token="<pad>", bos_token="<bos>", eos_token="<eou>")
 
 
-def made_up(count: int, words: int) -> list[TrainingDialogue]:
+def make_dialogues(count: int, vocabulary: int) -> list[TrainingDialogue]:
     rng = random.Random(1)
 
-    def said() -> str:
-        return " ".join(f"w{rng.randrange(words - len(SPECIAL))}" for _ in range(rng.randint(*WORDS)))
+    def random_utterance() -> str:
+        return " ".join(f"w{rng.randrange(vocabulary - len(SPECIAL))}" for _ in range(rng.randint(*WORDS)))
 
-    found = []
+    dialogues = []
     for number in range(count):
-        utterances = tuple(said() for _ in range(UTTERANCES))
+        utterances = tuple(random_utterance() for _ in range(UTTERANCES))
         turns = tuple(
-            Turn(position, utterances[position], tuple(said() for _ in range(CANDIDATES)), "select", "")
+            Turn(
+                position,
+                utterances[position],
+                tuple(random_utterance() for _ in range(CANDIDATES)),
+                "select",
+                "",
+            )
             for position in range(1, UTTERANCES)
         )
-        found.append(TrainingDialogue(str(number), "", "", "", utterances, turns))
-    return found
+        dialogues.append(TrainingDialogue(str(number), "", "", "", utterances, turns))
+    return dialogues
 
 
 @dataclass(slots=True)
@@ -129,19 +135,21 @@ class Setting:
     def backbone(self) -> Any:
         torch.manual_seed(0)
         build: Any = AutoModelForCausalLM.from_config
-        return build(config_of(self.size)).to(self.device)
+        return build(build_config(self.size)).to(self.device)
 
     def texts(self) -> list[tuple[str, str, str, str]]:
         """Context, and the three replies, best first; every utterance with its end, as our own encoding has it."""
-        found = []
-        for drawn in self.step:
-            dialogue = self.dialogues[drawn.dialogue]
-            turn = dialogue.turns[drawn.turn]
-            said = dialogue.utterances[: turn.position]
-            context = "<bos> " + "".join(f"{text} <eou> " for text in said)
-            human, model, other = (f"{text} <eou>" for text in (turn.human, drawn.model, drawn.random))
-            found.append((context, human, model, other))
-        return found
+        texts = []
+        for quadruple in self.step:
+            dialogue = self.dialogues[quadruple.dialogue]
+            turn = dialogue.turns[quadruple.turn]
+            earlier = dialogue.utterances[: turn.position]
+            context = "<bos> " + "".join(f"{text} <eou> " for text in earlier)
+            human, model, negative = (
+                f"{text} <eou>" for text in (turn.human, quadruple.model, quadruple.random)
+            )
+            texts.append((context, human, model, negative))
+        return texts
 
 
 class Ours:
@@ -155,48 +163,52 @@ class Ours:
         self.fed: dict[str, int] = {}
 
     def layout(self, name: str, *, budget: int | None = None) -> Layout:
-        made = choose_layout(self.model, self.setting.dialogues, self.encoder, name=name, token_budget=budget)
-        assert made.name == name, made.notes
-        return made
+        layout = choose_layout(
+            self.model, self.setting.dialogues, self.encoder, name=name, token_budget=budget
+        )
+        assert layout.name == name, layout.notes
+        return layout
 
     def case(self, name: str, make: Callable[[], list[MicroBatch]]) -> Case:
         return Case(lambda: self.learn(name, make), self.forget)
 
     def forget(self) -> None:
-        """A run of training meets each utterance in its encoder for the first time."""
+        """Clear the encoder's cache: a training run encodes each utterance for the first time."""
         self.encoder.utterance.cache_clear()
 
     def learn(self, name: str, make: Callable[[], list[MicroBatch]]) -> None:
         micro_batches = make()
         for micro in micro_batches:
-            given = {key: tensor.to(self.setting.device) for key, tensor in micro.items()}
-            torch.autograd.backward(self.model(**given).loss)
+            inputs = {key: tensor.to(self.setting.device) for key, tensor in micro.items()}
+            torch.autograd.backward(self.model(**inputs).loss)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        finish(self.setting.device)
+        wait_for_device(self.setting.device)
         self.fed[name] = sum(micro["input_ids"].numel() for micro in micro_batches)
 
     def cases(self) -> dict[str, Case]:
         step = self.setting.step
         shuffled = random.Random(2).sample(step, len(step))
         batches = [shuffled[start : start + BATCH] for start in range(0, len(shuffled), BATCH)]
-        single, whole = self.layout("naive", budget=1), self.layout("naive", budget=1 << 30)
+        single, batched = self.layout("naive", budget=1), self.layout("naive", budget=1 << 30)
         packed, trees = self.layout("packed"), self.layout("trees")
         return {
-            "naive": self.case("naive", lambda: [m for batch in batches for m in whole.micro_batches(batch)]),
+            "naive": self.case(
+                "naive", lambda: [m for batch in batches for m in batched.micro_batches(batch)]
+            ),
             "naive_single": self.case("naive_single", lambda: single.micro_batches(step)),
             "packed": self.case("packed", lambda: packed.micro_batches(step)),
             "trees": self.case("trees", lambda: trees.micro_batches(step)),
         }
 
 
-def finish(device: torch.device) -> None:
+def wait_for_device(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 class Stopwatch(TrainerCallback):
-    """Seconds between the start and the end of training: without what `train()` prepares before and does after."""
+    """Seconds between the start and the end of training, without the preparation and the clean-up of `train()`."""
 
     def __init__(self, clock: Callable[[], float], device: torch.device) -> None:
         self.clock, self.device = clock, device
@@ -206,7 +218,7 @@ class Stopwatch(TrainerCallback):
         self._begun = self.clock()
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
-        finish(self.device)
+        wait_for_device(self.device)
         self.seconds = self.clock() - self._begun
 
 
@@ -224,7 +236,7 @@ class TRL:
             for better, worse in ((h, m), (h, r), (m, r))
         ]
         build: Any = AutoModelForSequenceClassification.from_config
-        config = config_of(setting.size)
+        config = build_config(setting.size)
         config.num_labels = 1
         on_cpu = setting.device.type == "cpu"
         self.trainers: dict[str, Any] = {
@@ -248,7 +260,7 @@ class TRL:
             self.count(name, trainer)
 
     def count(self, name: str, trainer: Any) -> None:
-        """Of the padded batches that the trainer's own loader makes."""
+        """Count the tokens of the padded batches that the trainer's own loader makes."""
         self.fed[name] = sum(batch["input_ids"].numel() for batch in trainer.get_train_dataloader())
 
     def train(self, name: str) -> float:
@@ -279,39 +291,40 @@ def arguments(folder: str, examples: int, on_cpu: bool) -> dict[str, Any]:
     }
 
 
-def timed(ours: Ours, theirs: TRL, rounds: int, clock: Callable[[], float]) -> dict[str, Timing]:
-    """TRL's own stopwatch leaves out what surrounds a step, so its case moves a clock by what that shows.
+def time_cases(ours: Ours, theirs: TRL, rounds: int, clock: Callable[[], float]) -> dict[str, Timing]:
+    """Time all cases in turn.
 
-    The first round is not thrown away: rounds are long, and a median of three does not see it.
+    TRL's stopwatch counts the step alone, so `offset` takes its preparation off the clock. There is no warm-up round:
+    rounds are long, and a median of three ignores a slow first one.
     """
-    told = 0.0
+    offset = 0.0
 
     def now() -> float:
-        return clock() + told
+        return clock() + offset
 
     def run(name: str) -> None:
-        nonlocal told
+        nonlocal offset
         started = clock()
-        told += theirs.train(name) - (clock() - started)
+        offset += theirs.train(name) - (clock() - started)
 
     cases = ours.cases() | {name: Case(partial(run, name)) for name in theirs.trainers}
-    return interleaved(cases, rounds, warmup=0, clock=now)
+    return time_in_turn(cases, rounds, warmup=0, clock=now)
 
 
-def figures(step: int, timings: dict[str, Timing], fed: dict[str, int]) -> dict[str, float]:
+def compute_figures(step: int, timings: dict[str, Timing], fed: dict[str, int]) -> dict[str, float]:
     took = {name: timing.median for name, timing in timings.items()}
     took["trl"] = took["trl_sft"] + took["trl_reward"]
-    found = {f"{name}_per_second": round(step / seconds, 3) for name, seconds in took.items()}
-    found |= {f"{name}_tokens": number for name, number in fed.items()}
+    figures = {f"{name}_per_second": round(step / seconds, 3) for name, seconds in took.items()}
+    figures |= {f"{name}_tokens": number for name, number in fed.items()}
     for name in ("naive", "naive_single"):
         bound, ratio = fed[name] / fed["trees"], took[name] / took["trees"]
-        found |= {f"{name}_ratio": round(ratio, 2), f"{name}_token_bound": round(bound, 2)}
-        found[f"{name}_bound_share"] = round(ratio / bound, 3)
-    found["packed_ratio"] = round(took["naive"] / took["packed"], 2)
-    found["trl_ratio"] = round(took["trl"] / took["trees"], 2)
-    # The harder of the two: single quadruples pad least, and leave padded batches no excuse.
-    found["token_bound_share"] = min(found["naive_bound_share"], found["naive_single_bound_share"])
-    return found
+        figures |= {f"{name}_ratio": round(ratio, 2), f"{name}_token_bound": round(bound, 2)}
+        figures[f"{name}_bound_share"] = round(ratio / bound, 3)
+    figures["packed_ratio"] = round(took["naive"] / took["packed"], 2)
+    figures["trl_ratio"] = round(took["trl"] / took["trees"], 2)
+    # The stricter of the two: single quadruples pad least.
+    figures["token_bound_share"] = min(figures["naive_bound_share"], figures["naive_single_bound_share"])
+    return figures
 
 
 LABELS = {
@@ -324,28 +337,28 @@ LABELS = {
 }
 
 
-def table(step: int, timings: dict[str, Timing], found: dict[str, float]) -> str:
+def format_table(step: int, timings: dict[str, Timing], figures: dict[str, float]) -> str:
     lines = [f"{'':32} seconds a step (middle half)   quadruples/s   fed tokens"]
     for name, timing in timings.items():
         spread = f"{timing.median:8.3f} ({timing.low:.3f} - {timing.high:.3f})"
         lines.append(
-            f"  {LABELS[name]:30} {spread:32} {step / timing.median:12.2f} {found[f'{name}_tokens']:12.0f}"
+            f"  {LABELS[name]:30} {spread:32} {step / timing.median:12.2f} {figures[f'{name}_tokens']:12.0f}"
         )
     return "\n".join(
         [
             *lines,
             "",
-            f"trees / naive in batches   {found['naive_ratio']:6.1f} "
-            f"(bound by fed tokens {found['naive_token_bound']})",
-            f"trees / naive one by one   {found['naive_single_ratio']:6.1f} "
-            f"(bound by fed tokens {found['naive_single_token_bound']})",
-            f"trees / TRL's two trainers {found['trl_ratio']:6.1f}",
-            f"share of the token bound   {found['token_bound_share']:6.1%}, the smaller of the two",
+            f"trees / naive in batches   {figures['naive_ratio']:6.1f} "
+            f"(bound by fed tokens {figures['naive_token_bound']})",
+            f"trees / naive one by one   {figures['naive_single_ratio']:6.1f} "
+            f"(bound by fed tokens {figures['naive_single_token_bound']})",
+            f"trees / TRL's two trainers {figures['trl_ratio']:6.1f}",
+            f"share of the token bound   {figures['token_bound_share']:6.1%}, the smaller of the two",
         ]
     )
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -361,18 +374,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    options = parse(given)
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     clock = time.process_time if options.cpu_time else time.perf_counter
-    words = SIZES[options.model_size]["vocab_size"]
-    # One more dialogue than is learned, for the random replies of a lone one.
-    dialogues = made_up(options.dialogues + 1, words)
-    step = [one for one in draw_quadruples(dialogues, seed=1, epoch=0) if one.dialogue < options.dialogues]
-    setting = Setting(options.model_size, torch.device(options.device), dialogues, step, tokenizer_of(words))
+    vocabulary = SIZES[options.model_size]["vocab_size"]
+    # One dialogue more than is learned, so that a single one has random replies to draw from.
+    dialogues = make_dialogues(options.dialogues + 1, vocabulary)
+    step = [
+        quadruple
+        for quadruple in draw_quadruples(dialogues, seed=1, epoch=0)
+        if quadruple.dialogue < options.dialogues
+    ]
+    setting = Setting(
+        options.model_size, torch.device(options.device), dialogues, step, build_tokenizer(vocabulary)
+    )
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Ours(setting), TRL(setting, folder, clock)
         parameters = sum(p.numel() for p in ours.model.parameters())
@@ -381,11 +400,11 @@ def main(given: Sequence[str] | None = None) -> None:
             f"PyTorch {torch.__version__}, TRL {trl.__version__}, {platform.machine()}; "
             f"{len(step)} quadruples a step; {options.rounds} rounds\n"
         )
-        timings = timed(ours, theirs, options.rounds, clock)
-    found = figures(len(step), timings, ours.fed | theirs.fed)
-    print(table(len(step), timings, found))
+        timings = time_cases(ours, theirs, options.rounds, clock)
+    figures = compute_figures(len(step), timings, ours.fed | theirs.fed)
+    print(format_table(len(step), timings, figures))
     if options.json:
-        print(json.dumps({"parameters": parameters, "threads": options.threads, **found}))
+        print(json.dumps({"parameters": parameters, "threads": options.threads, **figures}))
 
 
 if __name__ == "__main__":

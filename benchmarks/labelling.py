@@ -6,7 +6,8 @@
 A database and a web server with two processes for each size, client on the same machine. Each annotator sends a
 dialogue's answers and gets the next dialogue in the answer, as the workbench does; three people a dialogue, balance on.
 Sizes take turns, so that a slow spell of the machine hits all of them; medians over the rounds. Bound: /healthz.
-Processor time of the web server and of PostgreSQL a pair: on a busy machine it says more than pairs a second.
+Also the processor time of the web server and of PostgreSQL per pair, which a busy machine distorts less than pairs a
+second.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from uuid import uuid4
 
 import httpx
 
-from benchmarks.authoring import bound, quantile
+from benchmarks.authoring import measure_healthz, quantile
 from benchmarks.database import scratch_database, set_up
-from benchmarks.people import clients_of, tokens_of_annotators
-from benchmarks.processor_time import Processes, Watch, family, of_postgresql
-from benchmarks.reporting import command_line, tell
+from benchmarks.people import create_annotators, open_clients
+from benchmarks.processor_time import Processes, ProcessorMeter, postgresql_processes, process_tree
+from benchmarks.reporting import command_line, print_figures
 
 OVERLAP = 3
 ANSWERS = {
@@ -80,58 +81,61 @@ class Load:
     database_cpu: float
 
 
-async def claimed(client: httpx.AsyncClient) -> dict[str, Any]:
+async def claim(client: httpx.AsyncClient) -> dict[str, Any]:
     address = "/api/v1/projects/bench/labelling/claim/"
     answer = await client.post(address, json={"claim_id": str(uuid4())})
     assert answer.status_code == 201, answer.text
-    held: dict[str, Any] = answer.json()
-    return held
+    assignment: dict[str, Any] = answer.json()
+    return assignment
 
 
 async def annotate(
-    client: httpx.AsyncClient, held: dict[str, Any], until: float, ends: list[tuple[float, float]]
+    client: httpx.AsyncClient, assignment: dict[str, Any], until: float, ends: list[tuple[float, float]]
 ) -> None:
-    """Labels and goes on until the time is over; `ends` gets when each pair began and ended."""
+    """Label until the time is over; appends to `ends` when each pair began and ended."""
     while time.perf_counter() < until:
         labels = {"id": str(uuid4()), "schema": 1, "answers": ANSWERS, "next_claim": str(uuid4())}
-        address = f"/api/v1/labelling/{held['id']}/submissions/"
+        address = f"/api/v1/labelling/{assignment['id']}/submissions/"
         started = time.perf_counter()
-        sent = await client.post(address, json=labels)
-        assert sent.status_code == 201, sent.text
+        answer = await client.post(address, json=labels)
+        assert answer.status_code == 201, answer.text
         ends.append((started, time.perf_counter()))
-        held = sent.json()["next"]
-    address = f"/api/v1/assignments/{held['id']}/release/"
+        assignment = answer.json()["next"]
+    address = f"/api/v1/assignments/{assignment['id']}/release/"
     (await client.post(address, json={})).raise_for_status()
 
 
-async def crowd(url: str, tokens: list[str], seconds: float) -> tuple[list[float], int]:
-    """How long each pair took that began in time, and how many ended in time. Everybody holds a dialogue before the
-    clock starts."""
+async def annotate_together(url: str, tokens: list[str], seconds: float) -> tuple[list[float], int]:
+    """How long each pair took that began in time, and how many ended in time. Everybody has claimed a dialogue before
+    the clock starts."""
     ends: list[tuple[float, float]] = []
-    async with clients_of(url, tokens) as clients:
-        held = await asyncio.gather(*(claimed(client) for client in clients))
+    async with open_clients(url, tokens) as clients:
+        assignments = await asyncio.gather(*(claim(client) for client in clients))
         until = time.perf_counter() + seconds
         await asyncio.gather(
-            *(annotate(client, one, until, ends) for client, one in zip(clients, held, strict=True))
+            *(
+                annotate(client, assignment, until, ends)
+                for client, assignment in zip(clients, assignments, strict=True)
+            )
         )
     return [ended - began for began, ended in ends], sum(ended <= until for _began, ended in ends)
 
 
 def measure(site: Site, annotators: int, seconds: float) -> Load:
-    watches = [Watch(site.web), Watch(site.database)]
-    took, done = asyncio.run(crowd(site.url, site.tokens[:annotators], seconds))
+    watches = [ProcessorMeter(site.web), ProcessorMeter(site.database)]
+    took, done = asyncio.run(annotate_together(site.url, site.tokens[:annotators], seconds))
     cpu = (round(watch.seconds() * 1000 / len(took), 2) for watch in watches)
     quantiles = (round(quantile(took, share), 1) for share in (0.5, 0.95, 0.99))
     return Load(site.size, annotators, round(done / seconds, 1), *quantiles, *cpu)
 
 
-def people(count: int) -> list[str]:
+def create_project_with_people(count: int) -> list[str]:
     from annotation.project_setup.services import create_project
 
     project = create_project(slug="bench", preset="dialeval", actor=None)
     project.labelling.balance = 1000
     project.labelling.save()
-    return tokens_of_annotators(project, count)
+    return create_annotators(project, count)
 
 
 def fill(size: int) -> None:
@@ -148,33 +152,33 @@ def fill(size: int) -> None:
 
 
 @contextmanager
-def site(size: int, annotators: int) -> Iterator[Site]:
+def serve_project(size: int, annotators: int) -> Iterator[Site]:
     from tests.processes import Stack
 
     with scratch_database(f"of_{size}"), tempfile.TemporaryDirectory() as folder:
-        tokens = people(annotators)
+        tokens = create_project_with_people(annotators)
         fill(size)
         with Stack.on_this_database(Path(folder)) as stack:
             web = stack.web(workers=2).process
             assert web is not None
-            yield Site(size, stack.url, tokens, family(web.pid), of_postgresql())
+            yield Site(size, stack.url, tokens, process_tree(web.pid), postgresql_processes())
 
 
 def run(sizes: list[int], annotators: list[int], seconds: float, rounds: int) -> dict[str, object]:
     loads: list[Load] = []
     with ExitStack() as opened:
-        sites = [opened.enter_context(site(size, max(annotators))) for size in sorted(sizes)]
-        for one in sites:
-            measure(one, 2, 1)  # warm
+        sites = [opened.enter_context(serve_project(size, max(annotators))) for size in sorted(sizes)]
+        for site in sites:
+            measure(site, 2, 1)  # warm
         for _round in range(rounds):
-            loads += [measure(one, count, seconds) for count in annotators for one in sites]
-            sites.reverse()  # what one leaves the database to do falls on another
-        floor = bound(sites[0].url)
-    return summary(loads, floor)
+            loads += [measure(site, count, seconds) for count in annotators for site in sites]
+            sites.reverse()  # so that background work of one database does not always slow the same site
+        healthz_ms = measure_healthz(sites[0].url)
+    return summarize(loads, healthz_ms)
 
 
-def summary(loads: Sequence[Load], floor: float) -> dict[str, object]:
-    """p95_ratio_N: of the largest project over the smallest in the same round, with N annotators."""
+def summarize(loads: Sequence[Load], healthz_ms: float) -> dict[str, object]:
+    """p95_ratio_N: p95 of the largest project divided by that of the smallest in the same round, with N annotators."""
     by_case: dict[tuple[int, int], list[Load]] = {}
     for load in loads:
         by_case.setdefault((load.size, load.annotators), []).append(load)
@@ -189,11 +193,11 @@ def summary(loads: Sequence[Load], floor: float) -> dict[str, object]:
         )
         for count in dict.fromkeys(load.annotators for load in loads)
     }
-    middle = [asdict(typical(by_case[case])) for case in sorted(by_case)]
-    return {"loads": middle, "healthz_ms": round(floor, 2), **ratios}
+    middle = [asdict(median_load(by_case[case])) for case in sorted(by_case)]
+    return {"loads": middle, "healthz_ms": round(healthz_ms, 2), **ratios}
 
 
-def typical(loads: Sequence[Load]) -> Load:
+def median_load(loads: Sequence[Load]) -> Load:
     """The median of each figure of one case."""
     names = ("pairs_per_second", "p50", "p95", "p99", "web_cpu", "database_cpu")
     figures = {name: round(median(getattr(load, name) for load in loads), 1) for name in names}
@@ -225,7 +229,7 @@ def main() -> None:
     options = parser.parse_args()
     set_up()
     figures = run(options.sizes, options.annotators, options.seconds, options.rounds)
-    tell(figures, as_json=options.json, show=show)
+    print_figures(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m benchmarks.labelling_data [--sizes 10000 100000] [--json]
 
 Dialogues of four utterances with three annotators each, as a `dialeval` file, on a real database. Every import and
-export runs in a process of its own, whose peak memory the kernel tells. Bound of an export: a scan of its utterances.
+export runs in a process of its own, whose peak memory the kernel reports. Bound of an export: a scan of its utterances.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from benchmarks.database import scratch_database, set_up
-from benchmarks.reporting import command_line, tell
+from benchmarks.reporting import command_line, print_figures
 
 FORMATS = ("dialeval", "diqad", "judgements")
 ANNOTATORS = 3
@@ -48,33 +48,35 @@ class Run:
     file_mb: float
 
 
-class Watched:
-    """A binary stream that knows when it was first written to."""
+class TimedStream:
+    """A binary stream that notes when it was first written to."""
 
     def __init__(self, out: IO[bytes]) -> None:
-        self.out, self.begun = out, 0.0
+        self.out, self.first_write = out, 0.0
 
     def write(self, line: bytes) -> int:
-        self.begun = self.begun or time.perf_counter()
+        self.first_write = self.first_write or time.perf_counter()
         return self.out.write(line)
 
 
 def write_file(path: Path, size: int) -> None:
-    drawn = random.Random(20261)
+    random_source = random.Random(20261)
     with path.open("w", encoding="utf-8") as out:
         for number in range(size):
             out.write("[\n" if not number else ",\n")
-            out.write(json.dumps(entry(number, drawn), ensure_ascii=False))
+            out.write(json.dumps(make_entry(number, random_source), ensure_ascii=False))
         out.write("\n]\n")
 
 
-def entry(number: int, drawn: random.Random) -> dict[str, Any]:
+def make_entry(number: int, random_source: random.Random) -> dict[str, Any]:
     senders = ["customer", "helpdesk"] * 2
-    turns = [{"sender": sender, "utterances": [f"{number}: {drawn.choice(SAYINGS)}"]} for sender in senders]
+    turns = [
+        {"sender": sender, "utterances": [f"{number}: {random_source.choice(SAYINGS)}"]} for sender in senders
+    ]
     annotations = [
         {
-            "nugget": [drawn.choice(NUGGETS[sender]) for sender in senders],
-            "quality": {name: drawn.randint(-2, 2) for name in "ASE"},
+            "nugget": [random_source.choice(NUGGETS[sender]) for sender in senders],
+            "quality": {name: random_source.randint(-2, 2) for name in "ASE"},
         }
         for _person in range(ANNOTATORS)
     ]
@@ -82,15 +84,15 @@ def entry(number: int, drawn: random.Random) -> dict[str, Any]:
 
 
 def peak_mb() -> float:
-    """Of this process, as the kernel counts it; the parent's does not count."""
+    """Peak memory of this process, without its parent, as the kernel counts it."""
     status = Path("/proc/self/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found, status
-    return round(int(found[1]) / 1024, 1)
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert match, status
+    return round(int(match[1]) / 1024, 1)
 
 
-def in_a_process(what: str, slug: str, file: Path, size: int) -> Run:
-    """The same module as a child on this database."""
+def run_child(what: str, slug: str, file: Path, size: int) -> Run:
+    """Run this module as a child process on this database."""
     from tests.processes import database_url
 
     command = [sys.executable, "-m", "benchmarks.labelling_data", "--child", what, slug, str(file)]
@@ -100,12 +102,12 @@ def in_a_process(what: str, slug: str, file: Path, size: int) -> Run:
     return Run(what, size, **json.loads(done.stdout.splitlines()[-1]))
 
 
-def child(what: str, slug: str, file: Path) -> dict[str, Any]:
-    measured = imported(slug, file) if what == "import" else exported(what, slug, file)
+def measure_child(what: str, slug: str, file: Path) -> dict[str, Any]:
+    measured = run_import(slug, file) if what == "import" else run_export(what, slug, file)
     return {**measured, "peak_mb": peak_mb(), "file_mb": round(file.stat().st_size / 1e6, 1)}
 
 
-def imported(slug: str, file: Path) -> dict[str, Any]:
+def run_import(slug: str, file: Path) -> dict[str, Any]:
     from dialogues.services.imports import start_import
     from jobs.models import JobState
     from jobs.services import run_job
@@ -122,7 +124,7 @@ def imported(slug: str, file: Path) -> dict[str, Any]:
     return {"seconds": round(time.perf_counter() - started, 2), "first_byte": None}
 
 
-def exported(format: str, slug: str, file: Path) -> dict[str, Any]:
+def run_export(format: str, slug: str, file: Path) -> dict[str, Any]:
     from preference.data.formats.catalogue import FORMATS as SHAPES
     from preference.data.formats.writing import export
     from preference.data.selectors.selection import Filters, select
@@ -130,28 +132,28 @@ def exported(format: str, slug: str, file: Path) -> dict[str, Any]:
 
     project, started = Project.objects.get(slug=slug), time.perf_counter()
     with file.open("wb") as out:
-        watched = Watched(out)
-        export(SHAPES[format], select(project, Filters()), watched)  # type: ignore[arg-type]
-    first = watched.begun - started
+        stream = TimedStream(out)
+        export(SHAPES[format], select(project, Filters()), stream)  # type: ignore[arg-type]
+    first = stream.first_write - started
     return {"seconds": round(time.perf_counter() - started, 2), "first_byte": round(first, 3)}
 
 
-def bound(slug: str) -> float:
+def scan_seconds(slug: str) -> float:
     """Seconds for the database alone to send what a `dialeval` export is made of, dialogue by dialogue."""
     from django.db import connection
 
-    query = (
+    utterances_query = (
         "COPY (SELECT d.external_id, u.speaker, u.text, u.metadata FROM dialogues_dialogue d JOIN dialogues_utterance u"
         " ON u.dialogue_id = d.id JOIN projects_project p ON p.id = d.project_id WHERE p.slug = %s"
         " ORDER BY d.id, u.position) TO STDOUT"
     )
-    answered = (
+    answers_query = (
         "COPY (SELECT s.answers FROM annotation_submission s JOIN projects_project p ON p.id = s.project_id"
         " WHERE p.slug = %s) TO STDOUT"
     )
     started = time.perf_counter()
     with connection.cursor() as cursor:
-        for statement in (query, answered):
+        for statement in (utterances_query, answers_query):
             with cursor.copy(statement, [slug]) as rows:
                 for _data in rows:
                     pass
@@ -169,31 +171,31 @@ def run(sizes: list[int]) -> dict[str, Any]:
             slug, file = f"helpdesk-{size}", Path(folder) / f"{size}.json"
             create_project(slug=slug, preset="dialeval", actor=None)
             write_file(file, size)
-            runs.append(in_a_process("import", slug, file, size))
+            runs.append(run_child("import", slug, file, size))
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE")
             for format in FORMATS:
                 target = Path(folder) / f"{size}.{format}"
-                runs.append(in_a_process(format, slug, target, size))
+                runs.append(run_child(format, slug, target, size))
                 if format == "dialeval":
                     assert json.loads(target.read_bytes()) == json.loads(file.read_bytes()), (
                         "not the same file"
                     )
                 target.unlink()
             file.unlink()
-        floor = bound(slug)
-    return summary(runs, floor)
+        database_seconds = scan_seconds(slug)
+    return summarize(runs, database_seconds)
 
 
-def summary(runs: list[Run], floor: float) -> dict[str, Any]:
-    """memory_ratio_WHAT: peak memory of the largest project over the smallest."""
+def summarize(runs: list[Run], database_seconds: float) -> dict[str, Any]:
+    """memory_ratio_WHAT: peak memory of the largest project divided by that of the smallest."""
     smallest, largest = (pick(run.size for run in runs) for pick in (min, max))
     peak = {(run.what, run.size): run.peak_mb for run in runs}
     ratios = {
         f"memory_ratio_{what}": round(peak[what, largest] / peak[what, smallest], 2)
         for what in ("import", *FORMATS)
     }
-    return {"runs": [asdict(run) for run in runs], "database_alone_seconds": floor, **ratios}
+    return {"runs": [asdict(run) for run in runs], "database_alone_seconds": database_seconds, **ratios}
 
 
 def show(figures: dict[str, Any]) -> None:
@@ -217,10 +219,10 @@ def main() -> None:
     set_up()
     if options.child:
         what, slug, file = options.child
-        print(json.dumps(child(what, slug, Path(file))))
+        print(json.dumps(measure_child(what, slug, Path(file))))
         return
     figures = run(options.sizes)
-    tell(figures, as_json=options.json, show=show)
+    print_figures(figures, as_json=options.json, show=show)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.database import scratch_database, set_up
 from benchmarks.page import cold_weight
-from benchmarks.reporting import command_line, tell
+from benchmarks.reporting import command_line, print_figures
 
 KEYS = {
     "diqad": ["n", "5"],
@@ -115,14 +115,14 @@ def run(preset: str, submissions: int, utterances: int) -> dict[str, Any]:
         page = context.new_page()
         weight = cold_weight(page, f"/p/{project.slug}/label/")
         page.keyboard.press("Shift")  # work begins: the next dialogue is claimed
-        taken = [submit(page, KEYS[preset]) for _ in range(submissions)]
+        waits = [submit(page, KEYS[preset]) for _ in range(submissions)]
         answered = answer(page, f"/p/{long.slug}/label/", utterances)
         browser.close()
     return {
         **weight,
-        "next_painted_ms": round(statistics.median(taken), 1),
-        "next_painted_p95_ms": round(statistics.quantiles(taken, n=20)[18], 1),
-        "submissions": len(taken),
+        "next_painted_ms": round(statistics.median(waits), 1),
+        "next_painted_p95_ms": round(statistics.quantiles(waits, n=20)[18], 1),
+        "submissions": len(waits),
         f"answer_painted_of_{utterances}_ms": round(answered, 1),
     }
 
@@ -135,7 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     set_up()
     figures = run(options.preset, options.submissions, options.utterances)
-    tell(figures, as_json=options.json)
+    print_figures(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from uuid import uuid4
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from benchmarks.database import scratch_database, set_up
-from benchmarks.reporting import command_line, tell
+from benchmarks.reporting import command_line, print_figures
 
 # Resolves when the turn is painted and when the next turn's candidates are; times in ms since the key was pressed.
 WATCH = """
@@ -79,7 +79,7 @@ def cold_weight(page: Page, address: str) -> dict[str, int]:
     return {"cold_bytes": int(sum(received.values())), "cold_requests": len(received)}
 
 
-def write(page: Page, text: str, rest: float) -> Mapping[str, float]:
+def send_turn(page: Page, text: str, rest: float) -> Mapping[str, float]:
     page.locator("#words").fill(text)
     if rest:
         time.sleep(rest)
@@ -90,32 +90,32 @@ def write(page: Page, text: str, rest: float) -> Mapping[str, float]:
 
 
 def converse(page: Page, turns: int, rest: float) -> dict[str, list[Mapping[str, float]]]:
-    seen: dict[str, list[Mapping[str, float]]] = {"rested": [], "at_once": []}
-    write(page, OPENINGS[0], 0)
+    waits: dict[str, list[Mapping[str, float]]] = {"rested": [], "at_once": []}
+    send_turn(page, OPENINGS[0], 0)
     for turn in range(turns * 2):
         way = "rested" if turn % 2 else "at_once"
-        words = f"{WORDS[turn % len(WORDS)]} {turn + 1}"
-        seen[way].append(write(page, words, rest if way == "rested" else 0))
-    return seen
+        text = f"{WORDS[turn % len(WORDS)]} {turn + 1}"
+        waits[way].append(send_turn(page, text, rest if way == "rested" else 0))
+    return waits
 
 
-def summary(weight: dict[str, int], seen: dict[str, list[Mapping[str, float]]]) -> dict[str, Any]:
-    def median(way: str, what: str) -> float:
-        return round(statistics.median(one.get(what, 60_000.0) for one in seen[way]), 1)
+def summarize(weight: dict[str, int], waits: dict[str, list[Mapping[str, float]]]) -> dict[str, Any]:
+    def median(way: str, event: str) -> float:
+        return round(statistics.median(wait.get(event, 60_000.0) for wait in waits[way]), 1)
 
-    every = [one["turn"] for way in seen.values() for one in way]
-    waits = {way: median(way, "candidates") for way in seen}
+    every = [wait["turn"] for way in waits.values() for wait in way]
+    medians = {way: median(way, "candidates") for way in waits}
     return {
         **weight,
         "turn_painted_ms": round(statistics.median(every), 1),
-        "candidates_after_rest_ms": waits["rested"],
-        "candidates_at_once_ms": waits["at_once"],
-        "zero_wait_ratio": round(waits["at_once"] / waits["rested"], 2),
+        "candidates_after_rest_ms": medians["rested"],
+        "candidates_at_once_ms": medians["at_once"],
+        "zero_wait_ratio": round(medians["at_once"] / medians["rested"], 2),
         "turns": len(every),
     }
 
 
-def workbench_of(username: str) -> tuple[str, str]:
+def claim_workbench(username: str) -> tuple[str, str]:
     """A person with a claimed dialogue: the address of its workbench and a session key."""
     from django.test import Client
 
@@ -149,7 +149,7 @@ def run(turns: int, rest: float) -> dict[str, Any]:
         Stack.on_this_database(Path(folder)) as stack,
         sync_playwright() as playwright,
     ):
-        address, session = workbench_of("ann")
+        address, session = claim_workbench("ann")
         stack.worker("default,gpu", "worker")
         stack.web()
         wait_until(Worker.objects.exists, 60, "the worker")
@@ -158,9 +158,9 @@ def run(turns: int, rest: float) -> dict[str, Any]:
         context.add_cookies([{"name": "sessionid", "value": session, "url": stack.url}])
         page = context.new_page()
         weight = cold_weight(page, address)
-        seen = converse(page, turns, rest)
+        waits = converse(page, turns, rest)
         browser.close()
-    return summary(weight, seen)
+    return summarize(weight, waits)
 
 
 def main() -> None:
@@ -170,7 +170,7 @@ def main() -> None:
     options = parser.parse_args()
     set_up()
     figures = run(options.turns, options.rest)
-    tell(figures, as_json=options.json)
+    print_figures(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from projects.models import Project
 
 
-def tokens_of_annotators(project: Project, count: int) -> list[str]:
+def create_annotators(project: Project, count: int) -> list[str]:
     from accounts.models import Scope, User
     from accounts.services import create_token
     from projects.models import Membership, Role
@@ -26,14 +26,14 @@ def tokens_of_annotators(project: Project, count: int) -> list[str]:
 
 
 @asynccontextmanager
-async def clients_of(url: str, tokens: list[str]) -> AsyncIterator[list[httpx.AsyncClient]]:
-    """For each token a client of its own, with one connection, as browsers have it.
+async def open_clients(url: str, tokens: list[str]) -> AsyncIterator[list[httpx.AsyncClient]]:
+    """A client with one connection for each token, as browsers have.
 
-    One client for all keeps some waiting for seconds that the server does not see: its pool hands out connections to
-    whoever asks next.
+    With one shared client some requests wait for seconds before the server sees them, because its pool hands out
+    connections in no fair order.
     """
     async with AsyncExitStack() as opened:
-        made = [
+        clients = [
             httpx.AsyncClient(
                 base_url=url,
                 timeout=60,
@@ -44,4 +44,4 @@ async def clients_of(url: str, tokens: list[str]) -> AsyncIterator[list[httpx.As
             )
             for token in tokens
         ]
-        yield [await opened.enter_async_context(client) for client in made]
+        yield [await opened.enter_async_context(client) for client in clients]

@@ -10,39 +10,39 @@ import psutil
 Processes = Callable[[], Iterable[psutil.Process]]
 
 
-class Watch:
-    """Seconds of processor time since it was made, over all processes that `processes` finds then and now.
+class ProcessorMeter:
+    """Seconds of processor time since it was made, over all processes that `processes` returns.
 
-    What a process that ended meanwhile had used is not counted.
+    A process that has ended since is not counted.
     """
 
     def __init__(self, processes: Processes) -> None:
         self.processes = processes
-        self.before = used(processes())
+        self.before = processor_seconds(processes())
 
     def seconds(self) -> float:
-        now = used(self.processes())
+        now = processor_seconds(self.processes())
         return sum(seconds - self.before.get(pid, 0.0) for pid, seconds in now.items())
 
 
-def used(processes: Iterable[psutil.Process]) -> dict[int, float]:
+def processor_seconds(processes: Iterable[psutil.Process]) -> dict[int, float]:
     """User and system seconds by process id."""
-    found = {}
+    seconds = {}
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            found[process.pid] = float(times.user + times.system)
-    return found
+            seconds[process.pid] = float(times.user + times.system)
+    return seconds
 
 
-def family(pid: int) -> Processes:
-    """A process and all that it started."""
+def process_tree(pid: int) -> Processes:
+    """A process and all its descendants."""
     parent = psutil.Process(pid)
     return lambda: [parent, *parent.children(recursive=True)]
 
 
-def of_postgresql() -> Processes:
-    """All of the PostgreSQL that Django is connected to; nothing where it runs on another machine."""
+def postgresql_processes() -> Processes:
+    """All processes of the PostgreSQL that Django is connected to; none if it runs on another machine."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -51,5 +51,5 @@ def of_postgresql() -> Processes:
     with suppress(psutil.NoSuchProcess):
         backend = psutil.Process(pid)
         if backend.name().startswith("postgres") and (server := backend.parent()):
-            return family(server.pid)
+            return process_tree(server.pid)
     return list

@@ -1,4 +1,4 @@
-"""What every benchmark's command line has in common: figures for people, or one object as the last line."""
+"""The command line of every benchmark: prints figures for people, or one JSON object as the last line."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ Figures = Mapping[str, Any]
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:
-    """A parser that knows --json; add what is the benchmark's own."""
+    """A parser with --json; each benchmark adds its own options."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -17,12 +17,12 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def listed(figures: Figures) -> None:
+def print_lines(figures: Figures) -> None:
     for name, value in figures.items():
         print(f"{name:28} {value}")
 
 
-def tell(figures: Figures, *, as_json: bool, show: Callable[[Any], object] = listed) -> None:
+def print_figures(figures: Figures, *, as_json: bool, show: Callable[[Any], object] = print_lines) -> None:
     if as_json:
         print(json.dumps(figures))
     else:

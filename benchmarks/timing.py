@@ -1,4 +1,4 @@
-"""Timing that stands up on a shared machine: cases run in turn, round after round, and medians are compared."""
+"""Timing that is fair on a shared machine: cases run in turn, round after round, and medians are compared."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Timing:
     rounds: int
 
 
-def timing_of(seconds: list[float]) -> Timing:
+def summarize_timing(seconds: list[float]) -> Timing:
     if len(seconds) < 2:
         return Timing(seconds[0], seconds[0], seconds[0], len(seconds))
     low, median, high = statistics.quantiles(seconds, n=4, method="inclusive")
     return Timing(median, low, high, len(seconds))
 
 
-def interleaved(
+def time_in_turn(
     cases: Mapping[str, Case],
     rounds: int,
     warmup: int = 1,
@@ -50,4 +50,4 @@ def interleaved(
             started = clock()
             case.run()
             seconds[name].append(clock() - started)
-    return {name: timing_of(taken[warmup:]) for name, taken in seconds.items()}
+    return {name: summarize_timing(runs[warmup:]) for name, runs in seconds.items()}

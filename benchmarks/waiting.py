@@ -6,10 +6,10 @@ Simulated annotators write whole dialogues through the services of the workbench
 with the demo model. Dialogues with and without zero wait alternate; all annotators are in the same one at a time. The
 wait runs from the call that submits the turn to the poll (every 120 ms, as the page does) that brings the candidates.
 
-The simulated person (SIMULATED): 18 % of the turns select a candidate, 41 % revise one, 41 % are written anew. Somebody
-reads for a while, then picks or types, with a pause after some words, then reads the draft over and submits. Reading
-and resting take as long as people take; typing goes at 20 characters a second, about five times a good typist, so that
-a run ends in minutes. Like the page, the simulated one tells of a draft 150 ms after a pick and 600 ms after a key.
+The simulated person (SIMULATED): 18 % of the turns select a candidate, 41 % revise one, 41 % are new. The person reads
+for a while, then picks or types, with a pause after some words, then reads the draft over and submits. Reading and
+resting take as long as people take; typing goes at 20 characters a second, about five times a good typist, so that a
+run ends in minutes. Like the page, the simulated person sends a draft 150 ms after a pick and 600 ms after a key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from generation.models import CandidateRequest
 
 POLL = 0.12  # seconds
-PICKED, TYPED = 0.15, 0.6  # seconds until the page tells of a draft
+PICKED, TYPED = 0.15, 0.6  # seconds until the page sends a draft
 OPENINGS = (
     "My cat sheds everywhere this spring.",
     "I am thinking about learning to swim.",
@@ -76,7 +76,7 @@ SIMULATED = Person()
 
 @dataclass(slots=True)
 class Waits:
-    """Of one mode. Seconds; ready: shown with the answer to the submission itself."""
+    """The waits of one mode, in seconds. ready: candidates that came with the answer to the submission itself."""
 
     seconds: list[float] = field(default_factory=list)
     ready: int = 0
@@ -151,7 +151,7 @@ class Annotator:
             return text, None
         source = self.random.randrange(len(shown))
         text = shown[source]
-        self.drafted(mode, assignment, text, PICKED, self.time(SIMULATED.resting))
+        self.rest_draft(mode, assignment, text, PICKED, self.time(SIMULATED.resting))
         if action == "revise":
             revised = text + self.random.choice(REVISIONS)
             self.type(mode, assignment, text, revised)
@@ -161,20 +161,22 @@ class Annotator:
     def type(self, mode: str, assignment: Assignment, start: str, end: str) -> None:
         """Type from one text to a longer one, then read it over."""
         text = start
-        for word in words(end[len(start) :]):
+        for word in split_words(end[len(start) :]):
             time.sleep(len(word) / SIMULATED.typing)
             text += word
             if text != end and self.random.random() < SIMULATED.hesitates:
-                self.drafted(mode, assignment, text, TYPED, self.time(SIMULATED.pause))
-        self.drafted(mode, assignment, end, TYPED, self.time(SIMULATED.resting))
+                self.rest_draft(mode, assignment, text, TYPED, self.time(SIMULATED.pause))
+        self.rest_draft(mode, assignment, end, TYPED, self.time(SIMULATED.resting))
 
-    def drafted(self, mode: str, assignment: Assignment, text: str, told_after: float, rests: float) -> None:
-        """The draft rests for so long; the page tells of it if that is long enough."""
+    def rest_draft(
+        self, mode: str, assignment: Assignment, text: str, sent_after: float, rests: float
+    ) -> None:
+        """Let the draft rest for that long; the page sends it if that is long enough."""
         from annotation.authoring.services.candidates import generate_ahead
 
         started = time.perf_counter()
-        if mode == "with" and rests >= told_after:
-            time.sleep(told_after)
+        if mode == "with" and rests >= sent_after:
+            time.sleep(sent_after)
             generate_ahead(annotator=self.person, assignment_id=assignment.pk, text=text)
         time.sleep(max(0.0, rests - (time.perf_counter() - started)))
 
@@ -205,8 +207,12 @@ class Annotator:
         self.follow(request)
         waits.seconds.append(time.perf_counter() - started)
         waits.failed += request.candidate_set is None
-        made = request.candidate_set
-        return ([one["text"] for one in made.candidates], made.pk) if made else ((), None)
+        candidate_set = request.candidate_set
+        return (
+            ([candidate["text"] for candidate in candidate_set.candidates], candidate_set.pk)
+            if candidate_set
+            else ((), None)
+        )
 
     def follow(self, request: CandidateRequest) -> None:
         while request.state in ("queued", "running"):
@@ -214,8 +220,8 @@ class Annotator:
             request.refresh_from_db()
 
 
-def words(text: str) -> Iterator[str]:
-    """With the space before them; Chinese goes by four characters."""
+def split_words(text: str) -> Iterator[str]:
+    """Each word with the space before it; Chinese text in pieces of four characters."""
     if text.isascii():
         yield from (
             f" {word}" if number or text.startswith(" ") else word for number, word in enumerate(text.split())
@@ -224,7 +230,7 @@ def words(text: str) -> Iterator[str]:
         yield from (text[start : start + 4] for start in range(0, len(text), 4))
 
 
-def prepare(model: str | None, dialogues: int) -> None:
+def create_projects(model: str | None, dialogues: int) -> None:
     from annotation.authoring.services.planning import plan_dialogues
     from annotation.project_setup.services import create_project
     from generation.models import BackendKind, Generator
@@ -247,30 +253,30 @@ def measure(annotators: int, dialogues: int, rounds: int, model: str | None, see
     from jobs.selectors import live_workers
     from tests.processes import Stack, wait_until
 
-    prepare(model, annotators * dialogues)
+    create_projects(model, annotators * dialogues)
     people = [Annotator(f"annotator-{number}", seed + number, rounds) for number in range(annotators)]
     with tempfile.TemporaryDirectory() as folder, Stack.on_this_database(Path(folder)) as stack:
         stack.worker("gpu")
         wait_until(lambda: live_workers("gpu").exclude(details={}).exists(), 300, "loading the model")
         for turn in range(dialogues * 2):
             mode = "with" if turn % 2 == 0 else "without"
-            together([threading.Thread(target=person.write_dialogue, args=[mode]) for person in people])
-    return {mode: result_of(mode, [person.waits[mode] for person in people]) for mode in ("with", "without")}
+            run_threads([threading.Thread(target=person.write_dialogue, args=[mode]) for person in people])
+    return {mode: summarize(mode, [person.waits[mode] for person in people]) for mode in ("with", "without")}
 
 
-def together(threads: Sequence[threading.Thread]) -> None:
+def run_threads(threads: Sequence[threading.Thread]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
 
-def result_of(mode: str, waits: Sequence[Waits]) -> Result:
+def summarize(mode: str, waits: Sequence[Waits]) -> Result:
     from generation.models import CandidateRequest, RequestState
 
-    seconds = sorted(one for each in waits for one in each.seconds)
+    seconds = sorted(wait for each in waits for wait in each.seconds)
     turns = len(seconds)
-    made = CandidateRequest.objects.filter(dialogue__project__slug=mode, state=RequestState.DONE)
+    requests = CandidateRequest.objects.filter(dialogue__project__slug=mode, state=RequestState.DONE)
     return Result(
         turns=turns,
         failed=sum(each.failed for each in waits),
@@ -279,26 +285,26 @@ def result_of(mode: str, waits: Sequence[Waits]) -> Result:
         mean_ms=statistics.fmean(seconds) * 1000,
         ready_rate=sum(each.ready for each in waits) / turns,
         hit_rate=sum(each.ahead for each in waits) / turns,
-        generated_per_turn=made.count() / turns,
-        wasted_per_turn=made.filter(wanted_at=None).count() / turns,
+        generated_per_turn=requests.count() / turns,
+        wasted_per_turn=requests.filter(wanted_at=None).count() / turns,
     )
 
 
-def report(results: dict[str, Result], options: argparse.Namespace) -> str:
+def format_report(results: dict[str, Result], options: argparse.Namespace) -> str:
     head = f"{options.annotators} annotators, {options.rounds} rounds, 18/41/41 % select/revise/rewrite"
     lines = [
         head,
         f"{'zero wait':<10}{'turns':>6}{'p50':>9}{'p95':>9}{'ready':>8}{'hits':>7}{'sets/turn':>11}{'wasted':>8}",
     ]
-    for mode, one in results.items():
-        times = f"{one.p50_ms:>6.0f} ms{one.p95_ms:>6.0f} ms"
-        shares = f"{one.ready_rate:>7.0%}{one.hit_rate:>7.0%}"
-        work = f"{one.generated_per_turn:>11.2f}{one.wasted_per_turn:>8.2f}"
-        lines.append(f"{mode:<10}{one.turns:>6}{times}{shares:>15}{work}")
+    for mode, result in results.items():
+        times = f"{result.p50_ms:>6.0f} ms{result.p95_ms:>6.0f} ms"
+        shares = f"{result.ready_rate:>7.0%}{result.hit_rate:>7.0%}"
+        work = f"{result.generated_per_turn:>11.2f}{result.wasted_per_turn:>8.2f}"
+        lines.append(f"{mode:<10}{result.turns:>6}{times}{shares:>15}{work}")
     return "\n".join(lines)
 
 
-def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--annotators", type=int, default=4)
     parser.add_argument("--dialogues", type=int, default=1, help="of each annotator, with and without each")
@@ -309,13 +315,17 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    options = options_of(arguments)
+    options = parse_arguments(arguments)
     set_up()
     with scratch_database():
         results = measure(options.annotators, options.dialogues, options.rounds, options.model, options.seed)
-    found = {mode: asdict(one) for mode, one in results.items()}
-    print(json.dumps(found | {"person": asdict(SIMULATED)}) if options.json else report(results, options))
-    return found
+    figures = {mode: asdict(result) for mode, result in results.items()}
+    print(
+        json.dumps(figures | {"person": asdict(SIMULATED)})
+        if options.json
+        else format_report(results, options)
+    )
+    return figures
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from django.db import connection, transaction
 from accounts.models import Scope, User
 from accounts.services import create_token
 from annotation.tasks.models.work import Assignment
-from benchmarks.labelling import ANSWERS, fill, people
+from benchmarks.labelling import ANSWERS, create_project_with_people, fill
 from jobs.models import Job, JobState
 from preference.data.models.exports import Export
 from projects.models import Membership, Project, Role
@@ -88,7 +88,7 @@ class Site:
 @pytest.fixture
 def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
     """One web process, as in the demo."""
-    tokens = people(WAITING + 1)
+    tokens = create_project_with_people(WAITING + 1)
     fill(100)
     with Stack.on_this_database(tmp_path) as stack:
         stack.web()
@@ -184,7 +184,7 @@ def test_slow_clients_and_held_locks_stall_nobody_else(site: Site) -> None:
 @pytest.mark.parametrize("hangs", [False, True], ids=["refuses", "hangs"])
 def test_a_lost_redis_stalls_no_annotator(transactional_db: None, tmp_path: Path, hangs: bool) -> None:
     """hangs: it accepts connections and never answers."""
-    tokens = people(1)
+    tokens = create_project_with_people(1)
     fill(10)
     with socket.socket() as dead, Stack.on_this_database(tmp_path) as stack:
         dead.bind(("127.0.0.1", 0))
@@ -227,7 +227,7 @@ def test_open_requests_are_finished_at_the_end(site: Site) -> None:
 def test_the_next_request_finds_the_connection_of_the_one_before(
     transactional_db: None, tmp_path: Path
 ) -> None:
-    (token,) = people(1)
+    (token,) = create_project_with_people(1)
     with Stack.on_this_database(tmp_path, PGAPPNAME="kept") as stack:
         stack.web()
         with Site(stack, [token]).client(token) as client:
@@ -292,7 +292,7 @@ def has_asked(stack: Stack) -> list[psutil.Process]:
 @pytest.mark.slow
 def test_clients_that_stall_are_dropped(transactional_db: None, tmp_path: Path) -> None:
     """Each would hold a thread until the server ends."""
-    people(1)
+    create_project_with_people(1)
     with Stack.on_this_database(tmp_path, WEB_STALLED_SECONDS="2") as stack:
         stack.web()
         site = Site(stack, [])
