@@ -3,8 +3,8 @@
 `python -m benchmarks.candidate_scoring`. A model of 28 M random parameters with a random preference head, one thread.
 All cases run in one process, in turn, and every round gives one share: (with scores - without) / without. Replies end
 where the model ends them, here after about 15 tokens as people's utterances do; `--cut` lets all be cut at the same
-length, where the last token of each has to be read as well as its end. "Encoding again" scores without a cache: contexts
-and replies in one padded batch of seven rows.
+length, where the last token of each has to be read as well as its end. "Encoding again" scores without a cache:
+contexts and replies in one padded batch of seven rows.
 """
 
 from __future__ import annotations

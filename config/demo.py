@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from config import embedded
-from config.supervisor import GivenUp, Service, Supervisor, environment, tell
+from config.supervisor import GivenUp, Service, Supervisor, environment, print_line
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
@@ -48,10 +48,10 @@ class Readiness:
         state = ready_state(self.url)
         if state is None:
             self.said = True
-            tell(self.announcement(now), prefix="")
+            print_line(self.announcement(now), prefix="")
         elif now - self.begun > self.next_word:
             self.next_word += 30.0
-            tell(f"still waiting for: {state}")
+            print_line(f"still waiting for: {state}")
 
     def announcement(self, now: float) -> str:
         line = "-" * 78
@@ -134,7 +134,7 @@ def bind_address() -> str:
 
 def prepare() -> str:
     """Migrate and seed; returns what the seeding printed (the logins)."""
-    tell("preparing the database and the demo project")
+    print_line("preparing the database and the demo project")
     command = [sys.executable, "-m", "config.demo_data"]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -167,19 +167,21 @@ def run(port: int, var: Path, begun: float) -> int:
     try:
         logins = prepare()
         ready = Readiness(f"http://localhost:{port}", logins, begun)
-        tell("starting the web server and three workers")
+        print_line("starting the web server and three workers")
         Supervisor(services(port, var)).run(ready.look)
     except KeyboardInterrupt:
         pass
     except subprocess.CalledProcessError as error:
-        tell(f"{' '.join(error.cmd[1:])} failed; the lines above say why. `manage.py doctor` may know more.")
+        print_line(
+            f"{' '.join(error.cmd[1:])} failed; the lines above say why. `manage.py doctor` may know more."
+        )
         return 1
     except GivenUp as why:
-        tell(str(why))
+        print_line(str(why))
         return 1
     finally:
         embedded.stop_if_unused(var)
-    tell("stopped")
+    print_line("stopped")
     return 0
 
 

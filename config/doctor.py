@@ -169,11 +169,11 @@ def generators() -> Iterable[Finding]:
             _("Run doctor on a worker."),
         )
         return
-    chosen: dict[str, tuple[str, Mapping[str, object]]] = {
+    models: dict[str, tuple[str, Mapping[str, object]]] = {
         _("The default model (GENERATION_MODEL)"): (HF, {"model": settings.GENERATION_MODEL})
     }
     try:
-        chosen |= {
+        models |= {
             _("The model {name}").format(name=row.slug): (row.backend, row.options)
             for row in servable_generators()
         }
@@ -181,7 +181,7 @@ def generators() -> Iterable[Finding]:
         yield Finding(
             "warning", _("Only the default model is checked: the others are listed in the database.")
         )
-    for name, (backend, options) in chosen.items():
+    for name, (backend, options) in models.items():
         yield check_model(name, backend, options)
 
 

@@ -228,7 +228,7 @@ def stop_orphans(home: Home) -> bool:
     """Servers whose guard was killed."""
     if not (home.postgres / "PG_VERSION").exists():
         return False
-    left = [server for server in servers.configure_servers(home) if server.is_alive()]
-    for server in left:
+    orphans = [server for server in servers.configure_servers(home) if server.is_alive()]
+    for server in orphans:
         server.stop()
-    return bool(left)
+    return bool(orphans)

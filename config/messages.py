@@ -68,27 +68,27 @@ def collect() -> Catalog:
 
 
 def collect_from(paths: Iterable[Path], *, root: Path) -> Catalog:
-    found = Catalog(fuzzy=False)
+    messages = Catalog(fuzzy=False)
     for path in paths:
         place = path.relative_to(root).as_posix()
         source = io.BytesIO(python_of(path).encode())
-        for line, said, _comments, context in extract("python", source, KEYWORDS):
-            if said:
-                found.add(said, locations=[(place, line)], context=context)
+        for line, message, _comments, context in extract("python", source, KEYWORDS):
+            if message:
+                messages.add(message, locations=[(place, line)], context=context)
         if path.suffix == ".py":
             for line, text in said_in_f_strings(path.read_text(encoding="utf-8")):
-                found.add(text, locations=[(place, line)])
-    return found
+                messages.add(text, locations=[(place, line)])
+    return messages
 
 
 def collect_from_scripts(paths: Iterable[Path], *, root: Path) -> Catalog:
-    found = Catalog(fuzzy=False)
+    messages = Catalog(fuzzy=False)
     for path in paths:
         source = io.BytesIO(path.read_bytes())
         for line, text, _comments, context in extract("javascript", source, KEYWORDS, options=JAVASCRIPT):
             if text:
-                found.add(text, locations=[(path.relative_to(root).as_posix(), line)], context=context)
-    return found
+                messages.add(text, locations=[(path.relative_to(root).as_posix(), line)], context=context)
+    return messages
 
 
 def said_in_f_strings(source: str) -> Iterator[tuple[int, str]]:
@@ -122,22 +122,22 @@ def is_certain(message: Message) -> bool:
     return not message.fuzzy and all(texts)
 
 
-def untranslated(said: Catalog, known: Catalog) -> list[str]:
+def untranslated(wanted: Catalog, translated: Catalog) -> list[str]:
     """Messages of the sources with no certain translation, each with its first place."""
-    certain = {key(message) for message in known if is_certain(message)}
+    certain = {key(message) for message in translated if is_certain(message)}
     return [
         f"{message.locations[0][0]}:{message.locations[0][1]}: {key(message)[1]!r}"
-        for message in said
+        for message in wanted
         if message.id and key(message) not in certain
     ]
 
 
-def write(said: Catalog, known: Catalog, po: Path = PO) -> None:
-    known.update(said, no_fuzzy_matching=True, update_creation_date=False)
+def write(wanted: Catalog, catalog: Catalog, po: Path = PO) -> None:
+    catalog.update(wanted, no_fuzzy_matching=True, update_creation_date=False)
     po.parent.mkdir(parents=True, exist_ok=True)
     with po.open("wb") as file:
         # Line numbers would make every edit of a source a change here.
-        write_po(file, known, width=110, ignore_obsolete=True, sort_output=True, include_lineno=False)
+        write_po(file, catalog, width=110, ignore_obsolete=True, sort_output=True, include_lineno=False)
     po.with_suffix(".mo").write_bytes(compiled(read(po)))
 
 
@@ -147,11 +147,11 @@ def catalogs() -> list[tuple[Path, Catalog]]:
 
 
 def problems() -> list[str]:
-    return list(chain.from_iterable(problems_of(po, said) for po, said in catalogs()))
+    return list(chain.from_iterable(problems_of(po, wanted) for po, wanted in catalogs()))
 
 
-def problems_of(po: Path, said: Catalog) -> list[str]:
-    missing = [f"no translation in {po.name}: {place}" for place in untranslated(said, read(po))]
+def problems_of(po: Path, wanted: Catalog) -> list[str]:
+    missing = [f"no translation in {po.name}: {place}" for place in untranslated(wanted, read(po))]
     mo = po.with_suffix(".mo")
     if not mo.exists() or mo.read_bytes() != compiled(read(po)):
         missing.append(f"{mo.relative_to(ROOT)} is older than its .po")
@@ -161,15 +161,15 @@ def problems_of(po: Path, said: Catalog) -> list[str]:
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if "--check" not in sys.argv:
-        for po, said in catalogs():
-            write(said, read(po), po)
-    found = problems()
-    sys.stderr.writelines(f"{line}\n" for line in found)
-    if found:
+        for po, wanted in catalogs():
+            write(wanted, read(po), po)
+    missing = problems()
+    sys.stderr.writelines(f"{line}\n" for line in missing)
+    if missing:
         sys.stderr.write(
-            f"{len(found)} to fix: translate them in {PO.parent.relative_to(ROOT)}, then run: make messages\n"
+            f"{len(missing)} to fix: translate them in {PO.parent.relative_to(ROOT)}, then run: make messages\n"
         )
-    return 1 if found else 0
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ class Service:
             if self.deaths >= MOST_EARLY_DEATHS:
                 raise GivenUp(self.why(self.process.returncode))
             wait = 0.5 * 2**self.deaths
-            tell(f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s")
+            print_line(
+                f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s"
+            )
             self.process, self.retry_at = None, now + wait
         if now >= self.retry_at:
             self.start()
@@ -96,7 +98,7 @@ class Service:
             for line in lines:
                 self.said.append(line.rstrip("\n"))
                 if self.show(line):
-                    tell(line.rstrip("\n"), prefix=self.name)
+                    print_line(line.rstrip("\n"), prefix=self.name)
 
     def ask_to_stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -109,7 +111,7 @@ class Service:
         try:
             self.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            tell(f"{self.name} did not stop and is killed")
+            print_line(f"{self.name} did not stop and is killed")
         with contextlib.suppress(ProcessLookupError, PermissionError):
             # The whole session: a killed Celery parent leaves its children behind.
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -165,7 +167,7 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def tell(text: str, prefix: str = "lapidary") -> None:
+def print_line(text: str, prefix: str = "lapidary") -> None:
     # A pipe that nobody reads, a terminal that was closed: what is to be stopped must be stopped all the same.
     with contextlib.suppress(OSError):
         sys.stdout.write(f"{prefix:>8} | {text}\n" if prefix else f"{text}\n")

@@ -105,10 +105,10 @@ def make_folder(path: Path, mode: int, account: pwd.struct_passwd | None = None)
         path.mkdir()
     except FileExistsError:
         owner = account.pw_uid if account else os.geteuid()
-        found = path.lstat()
-        if path.is_symlink() or found.st_uid != owner:
+        status = path.lstat()
+        if path.is_symlink() or status.st_uid != owner:
             raise EmbeddedError(
-                f"{path} belongs to user id {found.st_uid}, not {owner}. Run as that user, "
+                f"{path} belongs to user id {status.st_uid}, not {owner}. Run as that user, "
                 f"or choose another folder with LAPIDARY_VAR."
             ) from None
         return

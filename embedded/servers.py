@@ -118,14 +118,14 @@ class Server:
 
         Another process may have the id in that file by now, and PostgreSQL would take that for itself.
         """
-        left = [process for process in psutil.process_iter() if self.owns(process)]
-        for process in left:
+        leftovers = [process for process in psutil.process_iter() if self.owns(process)]
+        for process in leftovers:
             with contextlib.suppress(psutil.Error):
                 process.terminate()
-        for process in psutil.wait_procs(left, timeout=3)[1]:
+        for process in psutil.wait_procs(leftovers, timeout=3)[1]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(left, timeout=3)
+        psutil.wait_procs(leftovers, timeout=3)
         self.pid_file.unlink(missing_ok=True)
 
     def stop(self) -> None:

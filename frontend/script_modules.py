@@ -1,7 +1,7 @@
-"""Which modules a page's script needs, read from its imports, so that the page can have them fetched at once.
+"""The modules that a page's script needs, read from its imports, so that the page can preload them.
 
-Without a build step a browser finds a module only when it has read the one that imports it; <link rel=modulepreload>
-spares the page those round trips.
+Without a build step a browser finds a module only after it has read the one that imports it. <link rel=modulepreload>
+saves those round trips.
 """
 
 import re
@@ -16,20 +16,20 @@ DYNAMIC_IMPORT = re.compile(r'\bimport\("(\.[^"]+)"\)')
 
 @cache
 def preloaded(entry: str) -> list[str]:
-    """Everything that a module imports, directly or not, under its static name ("js/shared/api.js")."""
-    found: dict[str, None] = {}
+    """Everything that a module imports, directly or indirectly, by static name ("js/shared/api.js")."""
+    modules: dict[str, None] = {}
     waiting = [entry]
     while waiting:
         for name in _imports(waiting.pop(), STATIC_IMPORT):
-            if name not in found and name != entry:
-                found[name] = None
+            if name not in modules and name != entry:
+                modules[name] = None
                 waiting.append(name)
-    return sorted(found)
+    return sorted(modules)
 
 
 @cache
 def loaded_on_need(entry: str) -> list[str]:
-    """What those modules import only when it is used; the service worker keeps it for work without a network."""
+    """What those modules import dynamically. The service worker caches it, so that it works offline."""
     at_once = [entry, *preloaded(entry)]
     dynamic = {name for module in at_once for name in _imports(module, DYNAMIC_IMPORT)}
     needed = dynamic.union(*(preloaded(name) for name in dynamic))

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from accounts.services import find_person
-from common.rest.pagination import CursorPagination, NewestFirst, paginated_response
+from common.rest.pagination import CursorPagination, NewestFirst, paginated_response, paginated_rows
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from projects import services
 from projects.models import DialogueLanguage, Event, Membership, Project, Role
@@ -163,10 +163,13 @@ class ProjectsView(APIView):
     @extend_schema(tags=TAG, operation_id="projects_list", responses=ProjectSummarySerializer(many=True))
     def get(self, request: Request) -> Response:
         """The projects that you take part in."""
-        user, pages = person(request), self.pagination_class()
-        rows = pages.paginate_queryset(projects_for(user), request, view=self) or []
-        context = {"roles": memberships_by_project(user, rows)}
-        return pages.get_paginated_response(ProjectSummarySerializer(rows, many=True, context=context).data)
+        user = person(request)
+
+        def serialize(page: list[Project]) -> object:
+            context = {"roles": memberships_by_project(user, page)}
+            return ProjectSummarySerializer(page, many=True, context=context).data
+
+        return paginated_rows(self, request, projects_for(user), serialize)
 
 
 class ProjectView(APIView):

@@ -56,7 +56,7 @@ from annotation.tasks.selectors.queue import today_of
 from annotation.tasks.services import assignment as assignment_services
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound
-from common.rest.pagination import CursorPagination
+from common.rest.pagination import CursorPagination, paginated_rows
 from common.rest.serializers import validated_input
 from generation.serializers import CandidateRequestSerializer
 from projects.models import Project, Protocol
@@ -82,6 +82,11 @@ def own_authoring_assignment(request: Request, pk: int) -> Assignment:
     return assignment_for(person(request), pk, Protocol.AUTHORING)
 
 
+def serialize_with_openings(rows: list[Assignment]) -> list[object]:
+    openings = openings_by_dialogue(rows)
+    return [serialize_assignment(row, openings.get(row.dialogue_id)) for row in rows]
+
+
 class AssignmentsView(APIView):
     """The caller's own assignments in one project."""
 
@@ -97,14 +102,8 @@ class AssignmentsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         project = project_for(person(request), slug)
         states = [state for state in request.query_params.getlist("state") if state in AssignmentState.values]
-        pages = self.pagination_class()
-        rows = (
-            pages.paginate_queryset(assignments_of(person(request), project, states), request, view=self)
-            or []
-        )
-        openings = openings_by_dialogue(rows)
-        return pages.get_paginated_response(
-            [serialize_assignment(row, openings.get(row.dialogue_id)) for row in rows]
+        return paginated_rows(
+            self, request, assignments_of(person(request), project, states), serialize_with_openings
         )
 
     @extend_schema(

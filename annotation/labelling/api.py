@@ -29,7 +29,7 @@ from annotation.tasks.selectors.assignments import assignment_for, assignment_no
 from annotation.tasks.selectors.queue import today_of
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound, Refusal
-from common.rest.pagination import CursorPagination
+from common.rest.pagination import CursorPagination, paginated_rows
 from common.rest.serializers import validated_input
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -185,10 +185,12 @@ class MineView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Your own submissions, newest first, each with the final label of its dialogue."""
         project = labelling_project(person(request), slug)
-        pages = self.pagination_class()
-        rows = pages.paginate_queryset(live_submissions(person(request), project), request, view=self) or []
-        return pages.get_paginated_response(
-            [serializers.serialize_submission_with_outcome(row) for row in rows]
+        rows = live_submissions(person(request), project)
+        return paginated_rows(
+            self,
+            request,
+            rows,
+            lambda page: [serializers.serialize_submission_with_outcome(row) for row in page],
         )
 
 
@@ -203,10 +205,10 @@ class ConfirmationsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Dialogues that you and another person answered differently: compare the answers, confirm or change yours."""
         project = labelling_project(person(request), slug)
-        pages = self.pagination_class()
-        waiting = assignments_to_confirm(person(request), project).select_related("project")
-        rows = cast(list[Assignment], pages.paginate_queryset(waiting, request, view=self) or [])
-        return pages.get_paginated_response([serializers.serialize_assignment_summary(row) for row in rows])
+        rows = assignments_to_confirm(person(request), project).select_related("project")
+        return paginated_rows(
+            self, request, rows, lambda page: [serializers.serialize_assignment_summary(row) for row in page]
+        )
 
 
 class DisputesView(APIView):
@@ -218,9 +220,10 @@ class DisputesView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Dialogues that a trainer has to decide."""
         project = labelling_project(person(request), slug, Capability.DECIDE)
-        pages = self.pagination_class()
-        rows = cast(list[Task], pages.paginate_queryset(disputed_tasks(project), request, view=self) or [])
-        return pages.get_paginated_response([serializers.serialize_dispute(row) for row in rows])
+        rows = disputed_tasks(project)
+        return paginated_rows(
+            self, request, rows, lambda page: [serializers.serialize_dispute(row) for row in page]
+        )
 
 
 def dispute_or_404(user: User, pk: int) -> Task:

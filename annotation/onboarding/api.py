@@ -26,7 +26,7 @@ from annotation.onboarding.serializers import (
 )
 from annotation.onboarding.services.threads import ask_question, reply_to_thread
 from annotation.onboarding.services.tries import answer_item, start_try
-from common.rest.pagination import CursorPagination
+from common.rest.pagination import CursorPagination, paginated_rows
 from common.rest.serializers import validated_input, validated_query
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -52,9 +52,7 @@ class ThreadsView(APIView):
         """The threads that you may read; annotators: those on dialogues that they hold or labelled, without names."""
         user, project = person(request), project_for(person(request), slug)
         rows = visible_threads(user, project, **validated_query(ThreadFilters, request))
-        pages = self.pagination_class()
-        page = pages.paginate_queryset(rows, request, view=self) or []
-        return pages.get_paginated_response(serialize_threads(user, project, page))
+        return paginated_rows(self, request, rows, lambda page: serialize_threads(user, project, page))
 
     @extend_schema(
         tags=THREADS, operation_id="threads_ask", request=ThreadInput, responses={201: ThreadSerializer}

@@ -1,6 +1,7 @@
 """Pagination by key: every page costs the same, and new rows do not shift the pages."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, Model, QuerySet
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from common.refusals import Invalid, NotFound
 
 MAX_PAGE = 200
+Row = TypeVar("Row", bound=Model)
 
 
 class CursorPagination(pagination.CursorPagination):
@@ -87,6 +89,19 @@ def _key(queryset: "QuerySet[Any]", ordering: str | tuple[str, ...]) -> "Field[A
     return field
 
 
+def paginated_rows(
+    view: Any, request: Request, rows: "QuerySet[Row]", serialize: Callable[[list[Row]], object]
+) -> Response:
+    """One page of `rows`, in the order of the `pagination_class` of the view.
+
+    serialize: called once with all rows of the page, so that it can load what belongs to them together.
+    """
+    paginator = view.pagination_class()
+    page: list[Row] = paginator.paginate_queryset(rows, request, view=view) or []
+    response: Response = paginator.get_paginated_response(serialize(page))
+    return response
+
+
 def paginated_response(
     view: Any,
     request: Request,
@@ -94,8 +109,5 @@ def paginated_response(
     serializer: type[serializers.BaseSerializer[Any]],
     **context: Any,
 ) -> Response:
-    """One page of `rows`, serialized, in the order of the `pagination_class` of the view."""
-    paginator = view.pagination_class()
-    page: list[Model] = paginator.paginate_queryset(rows, request, view=view) or []
-    response: Response = paginator.get_paginated_response(serializer(page, many=True, context=context).data)
-    return response
+    """One page of `rows`, each written by the serializer."""
+    return paginated_rows(view, request, rows, lambda page: serializer(page, many=True, context=context).data)

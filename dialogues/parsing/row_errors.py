@@ -135,12 +135,12 @@ ROW_ERRORS = {
 def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
     """Cause and remedy in the active language. Raises KeyError for an unknown code."""
     cause, remedy = ROW_ERRORS[code]
-    words = dict(params)
+    values = dict(params)
     if code == "wrong_type":
-        words |= {name: TYPE_NAMES[words[name]] for name in ("wanted", "found")}
-    if detail := words.get("detail"):
-        words["detail"] = gettext(str(detail))  # the message of Python's json or csv module
-    return str(cause) % words, str(remedy) % words
+        values |= {name: TYPE_NAMES[values[name]] for name in ("wanted", "found")}
+    if detail := values.get("detail"):
+        values["detail"] = gettext(str(detail))  # the message of Python's json or csv module
+    return str(cause) % values, str(remedy) % values
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ class StoredStatistics:
         return self.names.get(person, _("somebody who left"))
 
     def question(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = next(one for one in self.numbers["questions"] if one["name"] == name)
-        return found
+        question: dict[str, Any] = next(row for row in self.numbers["questions"] if row["name"] == name)
+        return question
 
     def in_schema_order(self, figures: Mapping[str, Any]) -> dict[str, Any]:
         """Sort figures by question as in the schema; JSON columns do not keep the order of keys."""
@@ -51,26 +51,29 @@ class StoredStatistics:
 def names_by_person(people: Collection[int]) -> dict[int, str]:
     """Display names by person id, with the sign-in name where two people share one."""
     rows = {row.pk: row for row in User.objects.filter(pk__in=people)}
-    shown = [row.shown_name for row in rows.values()]
+    names = [row.shown_name for row in rows.values()]
     return {
-        key: row.shown_name if shown.count(row.shown_name) == 1 else f"{row.shown_name} ({row.username})"
+        key: row.shown_name if names.count(row.shown_name) == 1 else f"{row.shown_name} ({row.username})"
         for key, row in rows.items()
     }
 
 
 def tabulate_agreement(statistics: StoredStatistics) -> Chart:
     questions = statistics.numbers["questions"]
-    shown = [key for key in MEASURES if any(key in one["measures"] for one in questions)]
+    measures = [key for key in MEASURES if any(key in question["measures"] for question in questions)]
     rows: list[list[Cell]] = [
         [
-            one["name"],
-            *(format_estimate(one["measures"].get(key), 100 if key == "percent" else 1) for key in shown),
-            max((found["n"] for found in one["measures"].values()), default=0),
-            one["raters"],
+            question["name"],
+            *(
+                format_estimate(question["measures"].get(key), 100 if key == "percent" else 1)
+                for key in measures
+            ),
+            max((estimate["n"] for estimate in question["measures"].values()), default=0),
+            question["raters"],
         ]
-        for one in questions
+        for question in questions
     ]
-    head = [_("question"), *(str(MEASURES[key]) for key in shown), "n", _("people")]
+    head = [_("question"), *(str(MEASURES[key]) for key in measures), "n", _("people")]
     note = _(
         "Independent answers only: nothing that somebody changed or confirmed after seeing others' answers or the "
         "final label. n: dialogues or utterances that at least two people answered; in brackets 95 % intervals; –: "
@@ -81,18 +84,20 @@ def tabulate_agreement(statistics: StoredStatistics) -> Chart:
 
 def draw_reliability(statistics: StoredStatistics) -> Chart:
     questions = statistics.numbers["questions"]
-    found = [one["measures"]["krippendorff_alpha"] for one in questions]
-    marks = [estimate_mark(one["name"], value) for one, value in zip(questions, found, strict=True)]
+    estimates = [question["measures"]["krippendorff_alpha"] for question in questions]
+    marks = [
+        estimate_mark(question["name"], value) for question, value in zip(questions, estimates, strict=True)
+    ]
     title = _("Which questions are answered reliably?")
     svg = (
-        plots.draw_estimates([one["name"] for one in questions], marks, x="α", description=title)
+        plots.draw_estimates([question["name"] for question in questions], marks, x="α", description=title)
         if any(marks)
         else ""
     )
     rows: list[list[Cell]] = [
-        [one["name"], str(MEASURES[key]), *interval_cells(value, 4), value["n"]]
-        for one in questions
-        for key, value in one["measures"].items()
+        [question["name"], str(MEASURES[key]), *interval_cells(value, 4), value["n"]]
+        for question in questions
+        for key, value in question["measures"].items()
     ]
     head = [_("question"), _("measure"), _("value"), *interval_head(), "n"]
     note = _(
@@ -122,7 +127,11 @@ def draw_final_labels(statistics: StoredStatistics) -> Chart:
     title = _("How did the final labels come about?")
     svg = plots.draw_estimates(list(names.values()), marks, x="%", description=title) if shares else ""
     rows: list[list[Cell]] = [
-        [names[origin], part.count, *(round_value(one, 1, 100) for one in (part.share, part.low, part.high))]
+        [
+            names[origin],
+            part.count,
+            *(round_value(bound, 1, 100) for bound in (part.share, part.low, part.high)),
+        ]
         for origin, part in shares.items()
     ]
     waiting = statistics.numbers["finals"]
@@ -137,12 +146,13 @@ def draw_final_labels(statistics: StoredStatistics) -> Chart:
 def tabulate_work(statistics: StoredStatistics) -> Chart:
     people = statistics.numbers["people"]
     rows: list[list[Cell]] = []
-    for one in people:
-        part = proportion(one["equal"], one["compared"])
+    for person in people:
+        part = proportion(person["equal"], person["compared"])
         rows.append(
             [
-                statistics.name_of(one["id"]), one["dialogues"], one["revisions"], round_value(one["median_s"], 1),
-                round_value(one["active_s"], 2, 1 / 3600), round_value(part.share, 1, 100), one["compared"],
+                statistics.name_of(person["id"]), person["dialogues"], person["revisions"],
+                round_value(person["median_s"], 1),
+                round_value(person["active_s"], 2, 1 / 3600), round_value(part.share, 1, 100), person["compared"],
             ]
         )  # fmt: skip
     head = [
@@ -158,17 +168,18 @@ def tabulate_work(statistics: StoredStatistics) -> Chart:
 def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> Chart:
     """How often each annotator answers as the others do; for numbers, the bias of each."""
     people, scale = question["people"], question["scale"]
-    names = [statistics.name_of(one["id"]) for one in people]
+    names = [statistics.name_of(person["id"]) for person in people]
     head = [_("annotator"), "n", _("as others (%)")]
     rows: list[list[Cell]] = [
-        [name, one["n"], round_value(one["agrees"], 1, 100)] for name, one in zip(names, people, strict=True)
+        [name, person["n"], round_value(person["agrees"], 1, 100)]
+        for name, person in zip(names, people, strict=True)
     ]
     if scale is None:
         marks = [
-            Mark(one["agrees"] * 100, f"{name}: {one['agrees'] * 100:.1f} %, n = {one['pairs']}")
-            if one["agrees"] is not None
+            Mark(person["agrees"] * 100, f"{name}: {person['agrees'] * 100:.1f} %, n = {person['pairs']}")
+            if person["agrees"] is not None
             else None
-            for name, one in zip(names, people, strict=True)
+            for name, person in zip(names, people, strict=True)
         ]
         title, x, note = (
             _("Does somebody answer differently?"),
@@ -177,9 +188,13 @@ def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> C
         )
     else:
         head += [_("mean"), _("standard deviation"), _("bias"), *interval_head()]
-        for row, one in zip(rows, people, strict=True):
-            row += [round_value(one["mean"], 3), round_value(one["sd"], 3), *interval_cells(one["bias"], 3)]
-        marks = [estimate_mark(name, one["bias"]) for name, one in zip(names, people, strict=True)]
+        for row, person in zip(rows, people, strict=True):
+            row += [
+                round_value(person["mean"], 3),
+                round_value(person["sd"], 3),
+                *interval_cells(person["bias"], 3),
+            ]
+        marks = [estimate_mark(name, person["bias"]) for name, person in zip(names, people, strict=True)]
         title, x, note = _("Is somebody stricter than the others?"), _("bias"), _describe_scale(scale)
     svg = plots.draw_estimates(names, marks, x=x, description=title) if any(marks) else ""
     return Chart("people", title, note, head, rows, svg)
@@ -189,27 +204,33 @@ def _describe_scale(scale: dict[str, Any]) -> str:
     bias = _(
         "Bias: mean difference from the others on the same items. ICC of the answers %(raw)s, of z-scores %(z)s."
     )
-    words = [bias % {"raw": format_estimate(scale["raw"]) or "–", "z": format_estimate(scale["z"]) or "–"}]
+    sentences = [
+        bias % {"raw": format_estimate(scale["raw"]) or "–", "z": format_estimate(scale["z"]) or "–"}
+    ]
     if scale["excluded"]:
         excluded = ngettext(
             "No variance: left out of z-scores, n = %(n)d person (%(ratings)d answers).",
             "No variance: left out of z-scores, n = %(n)d people (%(ratings)d answers).",
             scale["excluded"],
         )
-        words.append(excluded % {"n": scale["excluded"], "ratings": scale["left_out"]})
-    return " ".join(words)
+        sentences.append(excluded % {"n": scale["excluded"], "ratings": scale["left_out"]})
+    return " ".join(sentences)
 
 
 def draw_agreement_over_time(statistics: StoredStatistics, question: dict[str, Any]) -> Chart:
     periods, unit = question["course"], str(UNITS[question["unit"]])
-    labels = [f"{date.fromisoformat(one['start']):%m-%d}" for one in periods]
-    marks = [estimate_mark(label, one, 100) for label, one in zip(labels, periods, strict=True)]
+    labels = [f"{date.fromisoformat(period['start']):%m-%d}" for period in periods]
+    marks = [estimate_mark(label, period, 100) for label, period in zip(labels, periods, strict=True)]
     title = _("Does agreement drift?")
     svg = plots.draw_lines(labels, [marks], x=unit, y="%", description=title) if any(marks) else ""
     rows: list[list[Cell]] = [
-        [one["start"], *(round_value(one[key], 1, 100) for key in ("value", "low", "high")), one["n"]]
-        for one in periods
-        if one["n"]
+        [
+            period["start"],
+            *(round_value(period[key], 1, 100) for key in ("value", "low", "high")),
+            period["n"],
+        ]
+        for period in periods
+        if period["n"]
     ]
     note = _("Items count for the time of their last answer; the band is the 95 % interval.")
     return Chart("course", title, note, [unit, "%", *interval_head(), "n"], rows, svg)
@@ -256,25 +277,25 @@ QUESTION_CHARTS: Final[dict[str, Callable[[StoredStatistics, dict[str, Any]], Ch
 }
 
 
-def estimate_mark(label: str, found: dict[str, Any], times: float = 1) -> Mark | None:
-    if found["value"] is None:
+def estimate_mark(label: str, estimate: dict[str, Any], times: float = 1) -> Mark | None:
+    if estimate["value"] is None:
         return None
-    value: float = found["value"] * times
-    if found["low"] is None:
-        return Mark(value, f"{label}: {value:.2f}, n = {found['n']}")
-    low, high = found["low"] * times, found["high"] * times
-    return Mark(value, f"{label}: {value:.2f} ({low:.2f}–{high:.2f}), n = {found['n']}", (low, high))
+    value: float = estimate["value"] * times
+    if estimate["low"] is None:
+        return Mark(value, f"{label}: {value:.2f}, n = {estimate['n']}")
+    low, high = estimate["low"] * times, estimate["high"] * times
+    return Mark(value, f"{label}: {value:.2f} ({low:.2f}–{high:.2f}), n = {estimate['n']}", (low, high))
 
 
-def format_estimate(found: dict[str, Any] | None, times: float = 1) -> str | None:
-    if found is None or found["value"] is None:
+def format_estimate(estimate: dict[str, Any] | None, times: float = 1) -> str | None:
+    if estimate is None or estimate["value"] is None:
         return None
     digits = 1 if times == 100 else 3
-    value = f"{found['value'] * times:.{digits}f}"
-    if found["low"] is None:
+    value = f"{estimate['value'] * times:.{digits}f}"
+    if estimate["low"] is None:
         return value
-    return f"{value} [{found['low'] * times:.{digits}f}, {found['high'] * times:.{digits}f}]"
+    return f"{value} [{estimate['low'] * times:.{digits}f}, {estimate['high'] * times:.{digits}f}]"
 
 
-def interval_cells(found: dict[str, Any], digits: int) -> list[Cell]:
-    return [round_value(found[key], digits) for key in ("value", "low", "high")]
+def interval_cells(estimate: dict[str, Any], digits: int) -> list[Cell]:
+    return [round_value(estimate[key], digits) for key in ("value", "low", "high")]

@@ -18,8 +18,8 @@ NAME = "models"
 
 
 def draw_model_comparison(statistics: Statistics) -> Chart:
-    found = model_comparisons(statistics.project)
-    sides = [(version, side) for one in found for version, side in _sides(one)]
+    comparisons = model_comparisons(statistics.project)
+    sides = [(version, side) for comparison in comparisons for version, side in _sides(comparison)]
     names = [str(Action.SELECT.label), str(Action.REVISE.label)]
     series = [
         [_mark(version, name, estimate) for version, estimate in column]
@@ -37,20 +37,31 @@ def draw_model_comparison(statistics: Statistics) -> Chart:
         _("ignored (%)"), _("turns won"), _("won (%)"), "≥", "≤", _("won without preference (%)"),
         _("taken so many times as often"), "≥", "≤",
     ]  # fmt: skip
-    return Chart(NAME, title, _note(found), head, [row for one in found for row in _rows(one)], svg, names)
+    return Chart(
+        NAME,
+        title,
+        _note(comparisons),
+        head,
+        [row for comparison in comparisons for row in _rows(comparison)],
+        svg,
+        names,
+    )
 
 
-def _sides(one: ModelComparison) -> list[tuple[str, ModelCandidates]]:
-    return [(one.newer, one.paired_comparison.newer), (one.older, one.paired_comparison.older)]
-
-
-def _rows(one: ModelComparison) -> list[list[Cell]]:
-    found = one.paired_comparison
-    expected = None if found.expected is None else round(100 * found.expected, 1)
-    compared = [*_percent(found.share), expected, *_cells(found.ratio, 1, 2)]
+def _sides(comparison: ModelComparison) -> list[tuple[str, ModelCandidates]]:
     return [
-        [one.newer, one.older, *_side(found.newer), *compared],
-        [one.older, one.newer, *_side(found.older), *[None] * len(compared)],
+        (comparison.newer, comparison.paired_comparison.newer),
+        (comparison.older, comparison.paired_comparison.older),
+    ]
+
+
+def _rows(comparison: ModelComparison) -> list[list[Cell]]:
+    paired = comparison.paired_comparison
+    expected = None if paired.expected is None else round(100 * paired.expected, 1)
+    compared = [*_percent(paired.share), expected, *_cells(paired.ratio, 1, 2)]
+    return [
+        [comparison.newer, comparison.older, *_side(paired.newer), *compared],
+        [comparison.older, comparison.newer, *_side(paired.older), *[None] * len(compared)],
     ]
 
 
@@ -59,24 +70,24 @@ def _side(side: ModelCandidates) -> list[Cell]:
     return [side.shown, *(cell for cells in taken for cell in cells), ignored, side.won]
 
 
-def _note(found: Sequence[ModelComparison]) -> str:
-    if not found:
+def _note(comparisons: Sequence[ModelComparison]) -> str:
+    if not comparisons:
         return _(
             "The settings of the project can name a second model, which then writes half of the candidates."
         )
-    one, paired_comparison = found[0], found[0].paired_comparison
+    newest, paired_comparison = comparisons[0], comparisons[0].paired_comparison
     rests_on = ngettext(
         "n = %(n)d turn with candidates of both; nobody saw which wrote what.",
         "n = %(n)d turns with candidates of both; nobody saw which wrote what.",
-        one.turns,
-    ) % {"n": one.turns}
+        newest.turns,
+    ) % {"n": newest.turns}
     if paired_comparison.share.value is None or paired_comparison.expected is None:
         return rests_on
     won = _(
         "The newer model, %(newer)s, won %(share)s of the %(decided)d turns in which a candidate was selected or "
         "revised; without a preference it would be %(expected).1f %%."
     ) % {
-        "newer": one.newer,
+        "newer": newest.newer,
         "share": _with_interval(paired_comparison.share, 100, 1, " %"),
         "decided": paired_comparison.decided,
         "expected": 100 * paired_comparison.expected,
@@ -89,22 +100,27 @@ def _note(found: Sequence[ModelComparison]) -> str:
     return f"{won} {often} {rests_on}"
 
 
-def _with_interval(one: Estimate, factor: float, digits: int, unit: str = "") -> str:
-    value, low, high = _cells(one, factor, digits)
+def _with_interval(estimate: Estimate, factor: float, digits: int, unit: str = "") -> str:
+    value, low, high = _cells(estimate, factor, digits)
     return f"{value}{unit}" if low is None else f"{value}{unit} ({low}–{high})"
 
 
-def _mark(version: str, name: str, one: Estimate) -> Mark | None:
-    if one.value is None:
+def _mark(version: str, name: str, estimate: Estimate) -> Mark | None:
+    if estimate.value is None:
         return None
-    interval = None if one.low is None or one.high is None else (100 * one.low, 100 * one.high)
-    return Mark(100 * one.value, f"{version}: {name} {_with_interval(one, 100, 1, ' %')}", interval)
+    interval = (
+        None if estimate.low is None or estimate.high is None else (100 * estimate.low, 100 * estimate.high)
+    )
+    return Mark(100 * estimate.value, f"{version}: {name} {_with_interval(estimate, 100, 1, ' %')}", interval)
 
 
-def _percent(one: Estimate) -> list[float | None]:
-    return _cells(one, 100, 1)
+def _percent(estimate: Estimate) -> list[float | None]:
+    return _cells(estimate, 100, 1)
 
 
-def _cells(one: Estimate, factor: float, digits: int) -> list[float | None]:
+def _cells(estimate: Estimate, factor: float, digits: int) -> list[float | None]:
     """Value, lower and upper bound."""
-    return [None if x is None else round(factor * x, digits) for x in (one.value, one.low, one.high)]
+    return [
+        None if bound is None else round(factor * bound, digits)
+        for bound in (estimate.value, estimate.low, estimate.high)
+    ]

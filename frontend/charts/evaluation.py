@@ -68,23 +68,25 @@ class ReportedEstimate:
         return Mark(self.value, f"{where}: {self}{words}, n = {self.n}", interval)
 
     def cells(self) -> list[Cell]:
-        rounded = [None if one is None else round(one, DIGITS) for one in (self.value, self.low, self.high)]
+        rounded = [
+            None if bound is None else round(bound, DIGITS) for bound in (self.value, self.low, self.high)
+        ]
         return [*rounded, self.n]
 
 
 def find_estimate(figures: Figures, *path: str) -> ReportedEstimate | None:
     """The figure at this path of a report; None if it is missing."""
-    found: Any = figures
+    figure: Any = figures
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping) or found.get("value") is None:
+        figure = figure.get(name) if isinstance(figure, Mapping) else None
+    if not isinstance(figure, Mapping) or figure.get("value") is None:
         return None
-    return ReportedEstimate(found["value"], found.get("low"), found.get("high"), found.get("n") or 0)
+    return ReportedEstimate(figure["value"], figure.get("low"), figure.get("high"), figure.get("n") or 0)
 
 
 def overall(evaluation: Evaluation) -> Figures:
-    found: Figures = evaluation.report.get("overall", {})
-    return found
+    figures: Figures = evaluation.report.get("overall", {})
+    return figures
 
 
 def name_of(evaluation: Evaluation) -> str:
@@ -123,12 +125,12 @@ def find_likelihood(figures: Figures) -> tuple[str, ReportedEstimate | None]:
 
 
 def list_all_measures(figures: Figures) -> list[tuple[str, ReportedEstimate | None]]:
-    both = [
-        (f"{name}, {words}", one)
-        for by, words in RANKED_BY.items()
-        for name, one in list_measures(figures, by)
+    measures = [
+        (f"{name}, {score}", estimate)
+        for by, score in RANKED_BY.items()
+        for name, estimate in list_measures(figures, by)
     ]
-    return [*both, find_likelihood(figures)]
+    return [*measures, find_likelihood(figures)]
 
 
 def build_matrix(
@@ -136,14 +138,17 @@ def build_matrix(
 ) -> list[tuple[str, list[tuple[str, list[ReportedEstimate | None]]]]]:
     """Groups of rows, a row for each measure and a column for each evaluation, without empty rows."""
     groups = [
-        (str(words), [list_measures(overall(row), by) for row in rows]) for by, words in RANKED_BY.items()
+        (str(title), [list_measures(overall(row), by) for row in rows]) for by, title in RANKED_BY.items()
     ]
     groups.append((_("likelihood"), [[find_likelihood(overall(row))] for row in rows]))
     groups_of_rows = [
-        (words, [(one[0][0], [found for _name, found in one]) for one in zip(*columns, strict=True)])
-        for words, columns in groups
+        (
+            title,
+            [(cells[0][0], [estimate for _name, estimate in cells]) for cells in zip(*columns, strict=True)],
+        )
+        for title, columns in groups
     ]
-    return [(words, [line for line in lines if any(line[1])]) for words, lines in groups_of_rows]
+    return [(title, [line for line in lines if any(line[1])]) for title, lines in groups_of_rows]
 
 
 def draw_comparison(rows: Sequence[Evaluation]) -> Chart:
@@ -153,10 +158,10 @@ def draw_comparison(rows: Sequence[Evaluation]) -> Chart:
     x = _("P@1: share of turns in which it does")
     svg = _draw_dots(names, [overall(row) for row in rows], ("p_at_1",), x, title)
     cells: list[list[Cell]] = [
-        [name, measure, *one.cells()]
+        [name, measure, *estimate.cells()]
         for name, row in zip(names, rows, strict=True)
-        for measure, one in list_all_measures(overall(row))
-        if one
+        for measure, estimate in list_all_measures(overall(row))
+        if estimate
     ]
     note = f"{_turns(max([row.report.get('n_turns') or 0 for row in rows] + [0]))} · {_('lines: 95 % intervals')}"
     return Chart(
@@ -184,23 +189,23 @@ def _draw_dots(
 def draw_ranking(report: Figures) -> Chart:
     """P@1, MRR and MAP by both scores, their paired difference, and baselines without a model."""
     figures, title = report.get("overall", {}), _("How high does it rank the human reply?")
-    turned = [{by: get_figure(figures, by, key) for by in RANKED_BY} for key in RANKINGS]
-    svg = _draw_dots(list(RANKINGS.values()), turned, (), _("from 0 to 1, 1: always first"), title)
+    by_measure = [{by: get_figure(figures, by, key) for by in RANKED_BY} for key in RANKINGS]
+    svg = _draw_dots(list(RANKINGS.values()), by_measure, (), _("from 0 to 1, 1: always first"), title)
     scores = {
         **RANKED_BY,
         "difference": _("difference"),
         "generation_sum": _("by probability of the whole reply"),
     }
     rows: list[list[Cell]] = [
-        [f"{short}, {by}", *one.cells()]
+        [f"{short}, {by}", *estimate.cells()]
         for name, by in scores.items()
         for key, short in RANKINGS.items()
-        if (one := find_estimate(figures, name, key))
+        if (estimate := find_estimate(figures, name, key))
     ]
     rows += [
-        [f"P@1, {name}", *one.cells()]
+        [f"P@1, {name}", *estimate.cells()]
         for key, name in BASELINES.items()
-        if (one := find_estimate(figures, "baselines", key))
+        if (estimate := find_estimate(figures, "baselines", key))
     ]
     n = figures.get("n_turns") or 0
     return Chart("ranking", title, _intervals(n), estimate_head(_("measure")), rows, svg, _names(RANKED_BY))
@@ -216,13 +221,13 @@ def get_figure(figures: Figures, *path: str) -> Any:
 def draw_pairs(report: Figures) -> Chart:
     """How often the better of two replies is scored higher."""
     figures, title = report.get("overall", {}), _("Which of two replies does it prefer?")
-    turned = [{by: get_figure(figures, PAIRED_BY[by], key) for by in RANKED_BY} for key in PAIRS]
-    svg = _draw_dots(_names(PAIRS), turned, (), _("share of pairs in this order"), title)
+    by_pair = [{by: get_figure(figures, PAIRED_BY[by], key) for by in RANKED_BY} for key in PAIRS]
+    svg = _draw_dots(_names(PAIRS), by_pair, (), _("share of pairs in this order"), title)
     rows: list[list[Cell]] = [
-        [f"{pair}, {by}", *one.cells()]
+        [f"{pair}, {by}", *estimate.cells()]
         for name, by in RANKED_BY.items()
         for key, pair in PAIRS.items()
-        if (one := find_estimate(figures, PAIRED_BY[name], key))
+        if (estimate := find_estimate(figures, PAIRED_BY[name], key))
     ]
     note = _("human: what was sent; model: another candidate; random: a reply of another dialogue")
     return Chart("pairs", title, note, estimate_head(_("pair")), rows, svg, _names(RANKED_BY))
@@ -231,15 +236,15 @@ def draw_pairs(report: Figures) -> Chart:
 def draw_group(report: Figures, name: str) -> Chart:
     """P@1 by domain, language or action."""
     # Sort the largest first; JSON columns do not keep the order of keys.
-    ordered = sorted(report.get(name, {}).items(), key=lambda one: -(one[1].get("n_turns") or 0))
+    ordered = sorted(report.get(name, {}).items(), key=lambda estimate: -(estimate[1].get("n_turns") or 0))
     groups, title = dict(ordered), str(GROUPS[name])
     names = [_group_name(name, key) for key in groups]
     svg = _draw_dots(names, list(groups.values()), ("p_at_1",), "P@1", title)
     rows: list[list[Cell]] = [
-        [f"{shown}, {by}", *one.cells()]
-        for shown, figures in zip(names, groups.values(), strict=True)
+        [f"{group}, {by}", *estimate.cells()]
+        for group, figures in zip(names, groups.values(), strict=True)
         for score, by in RANKED_BY.items()
-        if (one := find_estimate(figures, score, "p_at_1"))
+        if (estimate := find_estimate(figures, score, "p_at_1"))
     ]
     n = sum(figures.get("n_turns") or 0 for figures in groups.values())
     return Chart(

@@ -47,10 +47,10 @@ def draw_scores(statistics: StoredStatistics) -> Chart:
 
 
 def tabulate_tau(statistics: StoredStatistics) -> Chart:
-    found = statistics.in_schema_order(statistics.numbers["uch"]["tau"])
+    taus = statistics.in_schema_order(statistics.numbers["uch"]["tau"])
     rows: list[list[Cell]] = [
-        [name, format_estimate(both["auch"]), format_estimate(both["cuch"]), both["auch"]["n"]]
-        for name, both in found.items()
+        [name, format_estimate(tau["auch"]), format_estimate(tau["cuch"]), tau["auch"]["n"]]
+        for name, tau in taus.items()
     ]
     note = _(
         "Kendall's τ of UCH and the mean z-score of the ratings of a dialogue (Table 4 of the DCH paper), with "
@@ -79,22 +79,22 @@ def draw_tau_by_alpha(statistics: StoredStatistics) -> Chart:
 
 
 def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, note: str) -> Chart:
-    found: dict[str, list[dict[str, Any]]] = statistics.in_schema_order(statistics.numbers["uch"][key])
-    labels = [f"{point['x']:g}" for point in next(iter(found.values()), [])]
-    drawn = list(found)[:MOST_SERIES]
+    sweeps: dict[str, list[dict[str, Any]]] = statistics.in_schema_order(statistics.numbers["uch"][key])
+    labels = [f"{point['x']:g}" for point in next(iter(sweeps.values()), [])]
+    names = list(sweeps)[:MOST_SERIES]
     series = [
-        [estimate_mark(f"{name}, {label}", point) for label, point in zip(labels, found[name], strict=True)]
-        for name in drawn
+        [estimate_mark(f"{name}, {label}", point) for label, point in zip(labels, sweeps[name], strict=True)]
+        for name in names
     ]
-    known = any(mark for one in series for mark in one)
-    svg = plots.draw_lines(labels, series, x=x, y="τ", description=title) if known else ""
+    has_marks = any(mark for marks in series for mark in marks)
+    svg = plots.draw_lines(labels, series, x=x, y="τ", description=title) if has_marks else ""
     rows: list[list[Cell]] = [
         [name, point["x"], *interval_cells(point, 4), point["n"]]
-        for name, points in found.items()
+        for name, points in sweeps.items()
         for point in points
     ]
     head = [_("question"), x, "τ", *interval_head(), "n"]
-    return Chart(key.replace("_", "-"), title, note, head, rows if known else [], svg, drawn)
+    return Chart(key.replace("_", "-"), title, note, head, rows if has_marks else [], svg, names)
 
 
 def format_number(value: float | None) -> str:

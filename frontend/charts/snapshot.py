@@ -19,24 +19,29 @@ def tabulate_data(card: Card) -> Chart:
     columns = card["splits"]
     names = {**{split.value: str(split.label) for split in Split}, "total": _("Total")}
     rows: list[list[Cell]] = [
-        [_("Dialogues"), *(one["dialogues"] for one in columns)],
-        [_("Utterances"), *(one["utterances"] for one in columns)],
+        [_("Dialogues"), *(column["dialogues"] for column in columns)],
+        [_("Utterances"), *(column["utterances"] for column in columns)],
         [
             _("Average utterance length (characters)"),
-            *(round_value(one["mean_length"], 2) for one in columns),
+            *(round_value(column["mean_length"], 2) for column in columns),
         ],
         *(
-            [f"{Action(action).label} (%)", *(_share(one[action], one["had_candidates"]) for one in columns)]
+            [
+                f"{Action(action).label} (%)",
+                *(_share(column[action], column["had_candidates"]) for column in columns),
+            ]
             for action in Action.values
         ),
-        [_("Utterances that had candidates"), *(one["had_candidates"] for one in columns)],
-        [_("Turns to learn from"), *(one["replies"] for one in columns)],
+        [_("Utterances that had candidates"), *(column["had_candidates"] for column in columns)],
+        [_("Turns to learn from"), *(column["replies"] for column in columns)],
     ]
     note = _(
         "Actions are shares of the utterances that had candidates. A turn can be learned from where a candidate"
         " differs from what was sent."
     )
-    return Chart("table-1", _("What is in it?"), note, ["", *(names[one["split"]] for one in columns)], rows)
+    return Chart(
+        "table-1", _("What is in it?"), note, ["", *(names[column["split"]] for column in columns)], rows
+    )
 
 
 def _share(n: int, of: int) -> float | None:
@@ -45,7 +50,7 @@ def _share(n: int, of: int) -> float | None:
 
 def tabulate_contents(card: Card) -> list[Chart]:
     """Counts of models, candidates per turn, languages, domains and licences, the most frequent first."""
-    numbers = sorted(card["candidates"]["by_number"].items(), key=lambda one: int(one[0]))
+    numbers = sorted(card["candidates"]["by_number"].items(), key=lambda entry: int(entry[0]))
     by_number = {
         ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in numbers
     }
@@ -62,7 +67,7 @@ def tabulate_contents(card: Card) -> list[Chart]:
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
     """Sort the largest first; JSON columns do not keep the order of keys."""
-    return dict(sorted(counts.items(), key=lambda one: -one[1]))
+    return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
 
 
 def _tabulate_counts(name: str, title: str, unit: str, counts: Mapping[str, int]) -> Chart:
@@ -86,4 +91,4 @@ def list_gaps(card: Card) -> list[str]:
 
 
 def list_warnings(snapshot: Snapshot) -> list[str]:
-    return [one.text() for one in shortages_on_card(snapshot.card)]
+    return [shortage.text() for shortage in shortages_on_card(snapshot.card)]

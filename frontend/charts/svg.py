@@ -1,4 +1,4 @@
-"""SVG elements of plots. Their classes are styled in css/lapidary.css, section 7."""
+"""SVG elements of plots. Their classes are styled in css/charts.css."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a job is called, and how long things take."""
+"""Titles of jobs, and durations in words."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.filter
 def job_title(job: Job) -> str:
-    """ "Import of chats.jsonl", "Export as sft"; the kind itself for kinds that are not known here."""
+    """ "Import of chats.jsonl", "Export as sft"; the kind itself for a kind of another release."""
     name, format = job.parameters.get("name"), job.parameters.get("format", "")
     if job.kind == "import":
         return _("Import of %(name)s") % {"name": name} if name else _("Import")
@@ -34,7 +34,7 @@ def job_title(job: Job) -> str:
 
 @register.filter
 def duration(seconds: float) -> str:
-    """ "40 s", "12 min", "3 h 5 min": as exact as anybody needs who waits."""
+    """ "40 s", "12 min", "3 h 5 min": as exact as somebody who waits needs it."""
     if seconds < 60:
         return _("%(n)d s") % {"n": max(1, round(seconds))}
     hours, minutes = divmod(round(seconds / 60), 60)

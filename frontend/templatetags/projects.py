@@ -1,11 +1,11 @@
-"""The tabs of a project, the same on every page of it."""
+"""The tabs of a project, the same on each of its pages."""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django import template
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -20,16 +20,17 @@ C = Capability
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """name: of the address it leads to. others: names of further addresses that lie under it.
+    """A link to one page of a project. name: the URL name of the page. needs: one of these capabilities.
 
-    protocol: the only one whose projects have it; empty: every one's.
+    pages_below: URL names of pages that are shown under this tab. protocol: the only one whose projects have the tab;
+    empty: every project has it.
     """
 
     name: str
     label: str | Promise
     icon: str
     needs: frozenset[Capability]
-    others: frozenset[str] = frozenset()
+    pages_below: frozenset[str] = frozenset()
     protocol: str = ""
 
 
@@ -113,22 +114,16 @@ TABS: Final = (
 
 @register.inclusion_tag("projects/nav.html", takes_context=True)
 def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
-    """Links to what the person's roles open. One query."""
+    """Links to the pages that the person's roles may open. One query."""
     request = context.get("request")
     if not isinstance(request, HttpRequest) or not isinstance(request.user, User):
         return {"tabs": []}
     granted = capabilities_of(request.user, project)
     match = request.resolver_match
-    here = match.url_name if match else None
-    fitting = [tab for tab in TABS if tab.needs & granted and tab.protocol in ("", project.protocol)]
-    shown = [(tab, _url(tab.name, project.slug)) for tab in fitting]
-    tabs = [(tab, url, here == tab.name or here in tab.others) for tab, url in shown if url]
+    page_name = match.url_name if match else None
+    visible_tabs = [tab for tab in TABS if tab.needs & granted and tab.protocol in ("", project.protocol)]
+    tabs = [
+        (tab, reverse(tab.name, args=[project.slug]), page_name in {tab.name, *tab.pages_below})
+        for tab in visible_tabs
+    ]
     return {"tabs": tabs, "project": project}
-
-
-def _url(name: str, slug: str) -> str:
-    """Empty for a page that this installation does not have."""
-    try:
-        return reverse(name, args=[slug])
-    except NoReverseMatch:
-        return ""

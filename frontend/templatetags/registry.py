@@ -1,4 +1,4 @@
-"""How models, and the figures of their evaluations, are written."""
+"""Names of models and figures of their evaluations."""
 
 from uuid import uuid4
 
@@ -17,33 +17,33 @@ register = template.Library()
 
 @register.filter
 def base_name(source: str) -> str:
-    """Of a folder or Hub id that nobody registered."""
+    """The name of an unregistered base model: a folder or a Hub id."""
     return source_name(source)
 
 
 @register.filter
 def generator_name(generator: Generator | None) -> str:
-    """None: what projects that name none are served with."""
+    """The model's name; None is the model of projects that have not chosen one."""
     return generator.slug if generator else _("the server's own model")
 
 
 @register.filter
 def split_name(split: str) -> str:
-    """Of a data set's part, also where it is `all` or one that was named elsewhere."""
+    """The label of a split; `all` and names of other data sets are shown unchanged."""
     return str(Split(split).label) if split in Split.values else split
 
 
 @register.simple_tag
 def new_id() -> str:
-    """So that a form that is sent twice does its work once; every form has its own."""
+    """A new id for a form, so that a form that is sent twice does its work once."""
     return str(uuid4())
 
 
 @register.filter
-def estimate(found: ReportedEstimate | None) -> SafeString | str:
+def estimate(figure: ReportedEstimate | None) -> SafeString | str:
     """ "0.625" with its interval beside it; a dash if missing."""
-    if found is None:
+    if figure is None:
         return "–"
-    if not found.interval:
-        return str(found)
-    return format_html('{} <span class="interval-words">{}</span>', found, found.interval)
+    if not figure.interval:
+        return str(figure)
+    return format_html('{} <span class="interval-words">{}</span>', figure, figure.interval)

@@ -1,4 +1,4 @@
-"""Small things that the pages of training look up in tables of their view."""
+"""Lookups in mappings and lists that a view passes to its template."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.filter
 def at(table: Mapping[Any, Any], key: Any) -> Any:
-    """What a table of the view says under a key; empty where it says nothing."""
+    """table[key]; empty if the key is missing."""
     return table.get(key, "")
 
 

@@ -23,51 +23,51 @@ from jobs.models import LIVE_STATES, Job, JobState
 register = template.Library()
 
 
-class Look(NamedTuple):
-    """How a state is shown: always a sign and a word beside the colour."""
+class StateStyle(NamedTuple):
+    """How a state is shown: a sign and a word, never only a colour."""
 
     tone: str  # "", good, warn, bad, busy
     sign: str
     label: str | Promise
 
 
-LOOKS: Final = {
-    "queued": Look("", "clock", gettext_lazy("Waiting")),
-    "running": Look("busy", "half", gettext_lazy("Running")),
-    "done": Look("good", "check", gettext_lazy("Done")),
-    "failed": Look("bad", "cross", gettext_lazy("Failed")),
-    "cancelled": Look("", "ban", gettext_lazy("Cancelled")),
-    "active": Look("busy", "half", gettext_lazy("In work")),
-    "saved": Look("", "folder", gettext_lazy("Saved for later")),
-    "submitted": Look("good", "check", gettext_lazy("Finished")),
-    "released": Look("", "undo", gettext_lazy("Given back")),
-    "expired": Look("warn", "clock", gettext_lazy("Expired")),
-    "writing": Look("busy", "half", gettext_lazy("Being written")),
-    "finished": Look("good", "check", gettext_lazy("Finished")),
-    "abandoned": Look("", "ban", gettext_lazy("Abandoned")),
-    "unreviewed": Look("", "circle", gettext_lazy("Not reviewed")),
-    "pass": Look("good", "check", gettext_lazy("Pass")),
-    "passed": Look("good", "check", gettext_lazy("Passed")),
-    "veto": Look("bad", "cross", gettext_lazy("Veto")),
-    "vetoed": Look("bad", "cross", gettext_lazy("Vetoed")),
-    "select": Look("", "check", gettext_lazy("selected")),
-    "revise": Look("", "pencil", gettext_lazy("revised")),
-    "rewrite": Look("", "rewrite", gettext_lazy("rewritten")),
-    "pending": Look("warn", "upload", gettext_lazy("Waiting to send")),
-    "offline": Look("warn", "offline", gettext_lazy("Offline")),
-    "live": Look("good", "check", gettext_lazy("Valid")),
-    "revoked": Look("", "ban", gettext_lazy("Revoked")),
-    "open": Look("", "circle", gettext_lazy("Being labelled")),
-    "confirming": Look("busy", "half", gettext_lazy("Being confirmed")),
-    "disputed": Look("warn", "alert", gettext_lazy("For a trainer")),
-    "final": Look("good", "check", gettext_lazy("Final")),
-    "sealed": Look("warn", "shield", gettext_lazy("Sealed")),
-    "in_review": Look("busy", "eye", gettext_lazy("In review")),
-    "accepted": Look("good", "check", gettext_lazy("Accepted")),
-    "returned": Look("bad", "undo", gettext_lazy("Returned")),
-    "upheld": Look("good", "check", gettext_lazy("Upheld")),
-    "rejected": Look("", "cross", gettext_lazy("Rejected")),
-    "archived": Look("", "folder", gettext_lazy("Archived")),
+STATE_STYLES: Final = {
+    "queued": StateStyle("", "clock", gettext_lazy("Waiting")),
+    "running": StateStyle("busy", "half", gettext_lazy("Running")),
+    "done": StateStyle("good", "check", gettext_lazy("Done")),
+    "failed": StateStyle("bad", "cross", gettext_lazy("Failed")),
+    "cancelled": StateStyle("", "ban", gettext_lazy("Cancelled")),
+    "active": StateStyle("busy", "half", gettext_lazy("In work")),
+    "saved": StateStyle("", "folder", gettext_lazy("Saved for later")),
+    "submitted": StateStyle("good", "check", gettext_lazy("Finished")),
+    "released": StateStyle("", "undo", gettext_lazy("Given back")),
+    "expired": StateStyle("warn", "clock", gettext_lazy("Expired")),
+    "writing": StateStyle("busy", "half", gettext_lazy("Being written")),
+    "finished": StateStyle("good", "check", gettext_lazy("Finished")),
+    "abandoned": StateStyle("", "ban", gettext_lazy("Abandoned")),
+    "unreviewed": StateStyle("", "circle", gettext_lazy("Not reviewed")),
+    "pass": StateStyle("good", "check", gettext_lazy("Pass")),
+    "passed": StateStyle("good", "check", gettext_lazy("Passed")),
+    "veto": StateStyle("bad", "cross", gettext_lazy("Veto")),
+    "vetoed": StateStyle("bad", "cross", gettext_lazy("Vetoed")),
+    "select": StateStyle("", "check", gettext_lazy("selected")),
+    "revise": StateStyle("", "pencil", gettext_lazy("revised")),
+    "rewrite": StateStyle("", "rewrite", gettext_lazy("rewritten")),
+    "pending": StateStyle("warn", "upload", gettext_lazy("Waiting to send")),
+    "offline": StateStyle("warn", "offline", gettext_lazy("Offline")),
+    "live": StateStyle("good", "check", gettext_lazy("Valid")),
+    "revoked": StateStyle("", "ban", gettext_lazy("Revoked")),
+    "open": StateStyle("", "circle", gettext_lazy("Being labelled")),
+    "confirming": StateStyle("busy", "half", gettext_lazy("Being confirmed")),
+    "disputed": StateStyle("warn", "alert", gettext_lazy("For a trainer")),
+    "final": StateStyle("good", "check", gettext_lazy("Final")),
+    "sealed": StateStyle("warn", "shield", gettext_lazy("Sealed")),
+    "in_review": StateStyle("busy", "eye", gettext_lazy("In review")),
+    "accepted": StateStyle("good", "check", gettext_lazy("Accepted")),
+    "returned": StateStyle("bad", "undo", gettext_lazy("Returned")),
+    "upheld": StateStyle("good", "check", gettext_lazy("Upheld")),
+    "rejected": StateStyle("", "cross", gettext_lazy("Rejected")),
+    "archived": StateStyle("", "folder", gettext_lazy("Archived")),
 }
 
 CAPS: Final = {
@@ -79,7 +79,7 @@ UNITS: Final = {
     "dialogues": gettext_lazy("dialogues"),
     "steps": gettext_lazy("steps"),
 }
-# The first that fits; Django's several checkboxes are a kind of radio.
+# The first match counts: CheckboxSelectMultiple is a subclass of RadioSelect.
 ARRANGEMENTS: Final = [
     (CheckboxInput, "check"),
     (CheckboxSelectMultiple, "checks"),
@@ -91,16 +91,18 @@ APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift":
 
 @register.simple_tag
 def message_catalog_url(language: str) -> str:
-    """What the scripts of a page say in this language."""
+    """The URL of the texts of scripts in this language."""
     return catalog_url(language)
 
 
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """One of frontend/ui/icons.py; hidden from screen readers unless it has a label."""
-    said = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
-    inside = mark_safe(ICONS[name])  # noqa: S308 (our own drawings)
-    return format_html('<svg class="icon" viewBox="0 0 24 24" {}>{}</svg>', said, inside)
+    accessibility = (
+        format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
+    )
+    paths = mark_safe(ICONS[name])  # noqa: S308 (our own drawings)
+    return format_html('<svg class="icon" viewBox="0 0 24 24" {}>{}</svg>', accessibility, paths)
 
 
 @register.simple_tag(takes_context=True)
@@ -116,10 +118,12 @@ def key(context: template.Context, combination: str) -> SafeString:
 
 @register.simple_tag
 def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> SafeString:
-    """A state as sign and word. A label, tone or sign given wins over the table's."""
-    look = LOOKS.get(str(state), Look("", "circle", str(state)))
-    classes = " ".join(filter(None, ["badge", tone or look.tone]))
-    return format_html('<span class="{}">{}{}</span>', classes, icon(sign or look.sign), label or look.label)
+    """A state as sign and word. A label, tone or sign that is passed replaces the one of the table."""
+    style = STATE_STYLES.get(str(state), StateStyle("", "circle", str(state)))
+    classes = " ".join(filter(None, ["badge", tone or style.tone]))
+    return format_html(
+        '<span class="{}">{}{}</span>', classes, icon(sign or style.sign), label or style.label
+    )
 
 
 @register.filter
@@ -130,7 +134,7 @@ def percent(share: float | None) -> str:
 
 @register.simple_tag
 def progress(value: float, maximum: float, label: str = "", tone: str = "") -> SafeString:
-    """A bar beside words that say the same, "12 of 40"; with a maximum of 0 the bar is empty."""
+    """A bar with the same in words, "12 of 40"; with a maximum of 0 the bar is empty."""
     words = label or _("%(value)s of %(maximum)s") % {"value": value, "maximum": maximum}
     bar = format_html(
         '<progress class="{}" value="{}" max="{}" aria-label="{}"></progress>',
@@ -144,7 +148,7 @@ def progress(value: float, maximum: float, label: str = "", tone: str = "") -> S
 
 @register.simple_tag
 def steps(value: int, maximum: int, label: str = "") -> SafeString:
-    """A bar of one cell a step, for a few countable things (rounds): `value` done, the next one marked as in work."""
+    """A bar with one cell per step, for a few countable things (rounds): `value` are done, the next one is in work."""
     words = label or _("%(value)s of %(maximum)s") % {"value": value, "maximum": maximum}
     states = ["done" if n < value else "now" if n == value else "" for n in range(maximum)]
     cells = format_html_join("", '<i class="{}"></i>', ((state,) for state in states))
@@ -159,7 +163,7 @@ def steps(value: int, maximum: int, label: str = "") -> SafeString:
 def empty_state(
     title: str, text: str = "", icon: str = "inbox", url: str = "", action: str = "", key: str = ""
 ) -> dict[str, str]:
-    """Nothing here: says why and offers the next step."""
+    """A page or list without content: says why, and offers the next step."""
     return {"title": title, "text": text, "icon_name": icon, "url": url, "action": action, "key_name": key}
 
 
@@ -186,10 +190,10 @@ def _query(context: template.Context, **changes: str) -> str:
 
 @register.inclusion_tag("components/job.html", takes_context=True)
 def job_progress(context: template.Context, job: Job, title: str = "", **urls: Any) -> dict[str, Any]:
-    """A long job as it stands, which renews itself while it lives.
+    """The progress of a job; it reloads itself while the job runs.
 
-    urls: poll (this component again, for htmx), cancel, retry, download, details: each offered where it makes sense.
-    worker_alive=False says that nobody works on the queue, as do queues, those that somebody works on.
+    urls: poll (this component again, for htmx), cancel, retry, download, details; each is optional.
+    worker_alive=False: no worker serves the job's queue. queues: the queues that are served, as another way to say so.
     """
     live = job.state in LIVE_STATES
     queues = urls.pop("queues", [job.queue])
@@ -224,12 +228,12 @@ def chart_figure(
 def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
     """A form field with label, help and errors; the kind of widget decides how they are arranged."""
     if label or bound.field.widget.attrs.get("placeholder") == bound.label:
-        bound.field.widget.attrs.pop("placeholder", None)  # allauth's only repeat the label
+        bound.field.widget.attrs.pop("placeholder", None)  # allauth's placeholders only repeat the label
     kind = next((name for widget, name in ARRANGEMENTS if isinstance(bound.field.widget, widget)), "line")
     return {"field": bound, "kind": kind, "label": label or bound.label, "help": help or bound.help_text}
 
 
-# What a browser calls itself, most telling first: every one of them also claims to be others.
+# The first match counts: a User-Agent also names the browsers that it imitates.
 BROWSERS: Final = [("Edg/", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari")]
 SYSTEMS: Final = [
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"), ("Mac OS", "macOS"),
@@ -239,15 +243,15 @@ SYSTEMS: Final = [
 
 @register.filter
 def device(user_agent: str) -> str:
-    """ "Firefox · Windows" of a User-Agent, or its beginning when it is no known browser's."""
-    found = [
+    """ "Firefox · Windows" from a User-Agent; the beginning of the header if the browser is unknown."""
+    names = [
         next((name for mark, name in marks if mark in user_agent), None) for marks in (BROWSERS, SYSTEMS)
     ]
-    return " · ".join(filter(None, found)) or user_agent[:60] or _("unknown")
+    return " · ".join(filter(None, names)) or user_agent[:60] or _("unknown")
 
 
 @register.simple_tag(takes_context=True)
 def theme(context: template.Context) -> str:
-    """The theme for <html data-theme>: the person's own, or the cookie's of a guest."""
+    """The theme for <html data-theme>: of the person, or of the cookie if nobody is signed in."""
     request = context.get("request")
     return theme_of(request) if isinstance(request, HttpRequest) else "auto"

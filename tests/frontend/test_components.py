@@ -15,7 +15,7 @@ from accounts.models import User
 from annotation.expert_review.models import Verdict
 from annotation.tasks.models.work import AssignmentState
 from dialogues.models import Action, DialogueState, ReviewState
-from frontend.templatetags.ui import LOOKS, device
+from frontend.templatetags.ui import STATE_STYLES, device
 from frontend.ui.paging import keyset_page
 from generation.models import RequestState
 from jobs.models import Job, JobState
@@ -49,7 +49,7 @@ def test_key_hints_are_those_of_the_persons_keyboard(user_agent: str, shown: str
     "states", [JobState, RequestState, AssignmentState, DialogueState, ReviewState, Action, Verdict]
 )
 def test_every_state_of_the_models_has_a_look(states: type[models.TextChoices]) -> None:
-    assert set(states.values) <= set(LOOKS)
+    assert set(states.values) <= set(STATE_STYLES)
 
 
 def test_a_badge_says_its_state_in_words_and_by_a_sign() -> None:

@@ -1,6 +1,5 @@
 """REST API of appeals, and of what annotators learn about their judged answers."""
 
-from typing import cast
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -11,7 +10,6 @@ from rest_framework.views import APIView
 
 from accounts.models import Scope
 from accounts.rest.person import person
-from annotation.batch_review.models import Appeal, SampleItem
 from annotation.batch_review.selectors.access import appeal_to_settle, appeals_for, disputable_item_for
 from annotation.batch_review.selectors.annotator_accuracy import judged_answers, judged_items_of
 from annotation.batch_review.serializers.appeals import (
@@ -24,7 +22,7 @@ from annotation.batch_review.serializers.appeals import (
     serialize_judged_answer,
 )
 from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
-from common.rest.pagination import CursorPagination, NewestFirst
+from common.rest.pagination import CursorPagination, NewestFirst, paginated_rows
 from common.rest.serializers import validated_input, validated_query
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -49,9 +47,7 @@ class AppealsView(APIView):
         """Every appeal, for trainers; your own, for others."""
         user = person(request)
         rows = appeals_for(user, project_for(user, slug)).filter(**validated_query(AppealFilters, request))
-        pages = self.pagination_class()
-        page = cast(list[Appeal], pages.paginate_queryset(rows, request, view=self) or [])
-        return pages.get_paginated_response(serialize_appeals(page))
+        return paginated_rows(self, request, rows, serialize_appeals)
 
 
 class RaiseView(APIView):
@@ -91,7 +87,9 @@ class JudgedWorkView(APIView):
         """Your own dialogues in the samples of ended rounds: your answers, the right ones, and why."""
         user = person(request)
         project = project_for(user, slug, Capability.ANNOTATE)
-        pages = self.pagination_class()
-        rows = pages.paginate_queryset(judged_items_of(user, project), request, view=self) or []
-        answers = judged_answers(user, cast(list[SampleItem], rows))
-        return pages.get_paginated_response([serialize_judged_answer(answer) for answer in answers])
+        return paginated_rows(
+            self,
+            request,
+            judged_items_of(user, project),
+            lambda page: [serialize_judged_answer(answer) for answer in judged_answers(user, page)],
+        )

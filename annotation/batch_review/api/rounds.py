@@ -42,7 +42,7 @@ from annotation.batch_review.services.sealing import seal_round, unseal_round
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round
-from common.rest.pagination import NewestFirst
+from common.rest.pagination import NewestFirst, paginated_rows
 from common.rest.serializers import validated_input, validated_query
 from projects.roles import Capability
 
@@ -105,10 +105,10 @@ class RoundsView(APIView):
         filters = validated_query(RoundFilters, request)
         if "batch" in filters:
             filters["batch__number"] = filters.pop("batch")
-        pages = self.pagination_class()
         rows = rounds_with_counts(project).filter(**filters)
-        page = pages.paginate_queryset(rows, request, view=self) or []
-        return pages.get_paginated_response([serialize_round_with_counts(row) for row in page])
+        return paginated_rows(
+            self, request, rows, lambda page: [serialize_round_with_counts(row) for row in page]
+        )
 
 
 class RoundView(APIView):

@@ -2,10 +2,9 @@
 
 import contextlib
 import json
-import shlex
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -13,7 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -21,8 +20,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from dialogues.models import Split
+from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.partials import render_job_page
-from frontend.pages.projects.next_steps import steps_in
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
@@ -37,7 +36,7 @@ from preference.data.selectors.frozen_dialogues import preview_snapshot
 from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters, preview
 from preference.data.selectors.snapshots import usable_snapshots
-from preference.data.services.exports import LARGEST, build_filters, remove_file, start_export
+from preference.data.services.exports import LARGEST, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -46,8 +45,7 @@ QUEUE = "default"
 PAGE_SIZE = 20
 
 
-class ExportForm(forms.Form):
-    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+class ExportForm(SelectionForm):
     format = forms.ChoiceField(
         label=gettext_lazy("Format"), choices=FormatName.choices, initial=FormatName.DIAMANTE
     )
@@ -79,19 +77,6 @@ class ExportForm(forms.Form):
         label=gettext_lazy("Also pairs with a random reply of another dialogue"),
         required=False,
         initial=True,
-    )
-    splits = forms.MultipleChoiceField(
-        label=gettext_lazy("Splits"),
-        choices=Split.choices,
-        initial=Split.values,
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one split.")},
-        help_text=gettext_lazy("A dialogue's split was assigned once, by a hash, and never changes."),
-    )
-    include_unreviewed = forms.BooleanField(
-        label=gettext_lazy("Also dialogues that no expert has judged yet"),
-        required=False,
-        help_text=gettext_lazy("Imported dialogues are among them."),
     )
     include_withheld = forms.BooleanField(
         label=gettext_lazy("Also dialogues labelled as private or abandoned"),
@@ -137,8 +122,8 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
 def _render_list(request: HttpRequest, project: Project, form: ExportForm, status: int = 200) -> HttpResponse:
     form.initial.update(_initial_from_query(request, form))
     page = Paginator(exports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
-    chosen = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
-    chosen["snapshot"] = form.initial.get("snapshot")
+    choices = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    choices["snapshot"] = form.initial.get("snapshot")
     context = {
         "project": project,
         "title": _("Export"),
@@ -147,7 +132,7 @@ def _render_list(request: HttpRequest, project: Project, form: ExportForm, statu
         "chosen_format": choose_format(project, form["format"].value()),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
-        **_build_preview(signed_in(request), project, form.cleaned_data if form.is_bound else chosen),
+        **_build_preview(signed_in(request), project, form.cleaned_data if form.is_bound else choices),
     }
     return render(request, "data/exports/list.html", context, status=status)
 
@@ -161,33 +146,28 @@ def _initial_from_query(request: HttpRequest, form: ExportForm) -> dict[str, Any
     return {name: value for name, value in values.items() if value}
 
 
-def choose_format(project: Project, chosen: str | None, snapshot: Snapshot | None = None) -> str:
+def choose_format(project: Project, wished: str | None, snapshot: Snapshot | None = None) -> str:
     """The chosen format if the project has data for it, or else the first one that it has data for."""
     shapes = [str(shape.value) for shape in formats_for(project) if snapshot is None or shape in FROZEN]
-    return chosen if chosen in shapes else shapes[0]
+    return wished if wished in shapes else shapes[0]
 
 
-def _build_preview(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dict[str, Any]:
     """What would be exported, what is left out and why, and the equivalent command.
 
-    next_step: the person's next step if nothing would be exported, unless it is this page.
+    next_step: the person's next step if nothing would be exported.
     """
-    splits = [split for split in chosen.get("splits") or [] if split in Split.values]
-    unreviewed, withheld = (bool(chosen.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
-    snapshot = chosen.get("snapshot")
-    format = choose_format(project, chosen.get("format"), snapshot)
-    filters = build_filters(splits, unreviewed, withheld)
+    snapshot = choices.get("snapshot")
+    format = choose_format(project, choices.get("format"), snapshot)
+    filters = chosen_filters(choices)
     summary = preview_snapshot(snapshot, filters) if snapshot else preview(project, filters, format)
-    draws = DrawSettings(chosen.get("seed") or 0, chosen.get("epoch") or 0, bool(chosen.get("random")))
-    options = ExportOptions(format, filters, chosen.get("file_type") or FileType.JSONL, snapshot, draws)
-    steps = [] if summary.leaving else steps_in(user, project)
-    here = reverse("exports", args=[project.slug])
+    draws = DrawSettings(choices.get("seed") or 0, choices.get("epoch") or 0, bool(choices.get("random")))
+    options = ExportOptions(format, filters, choices.get("file_type") or FileType.JSONL, snapshot, draws)
     return {
         "project": project,
         "preview": summary,
-        "next_step": next((step for step in steps[:1] if step.url != here), None),
-        "unreviewed": unreviewed,
-        "no_split": not splits,
+        "next_step": None if summary.leaving else first_step_elsewhere(user, project, "exports"),
+        "unreviewed": filters.include_unreviewed,
         "snapshot": snapshot,
         "draws": FORMATS[format].draws,
         "command": command_for(project.slug, options),
@@ -220,8 +200,7 @@ def command_for(slug: str, export: ExportOptions) -> str:
         )
     options += _draw_options(export.draws) if shape.draws else []
     options += [["--output", f"{slug}-{shape.name}.{shape.extension(export.file_type)}"]]
-    lines = [["python", "manage.py", "export_dataset", slug], *options]
-    return " \\\n  ".join(shlex.join(line) for line in lines)
+    return format_command("export_dataset", slug, options)
 
 
 def _draw_options(draws: DrawSettings) -> list[list[str]]:

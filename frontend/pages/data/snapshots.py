@@ -1,6 +1,5 @@
 """Snapshots: freeze dialogues for training, read the card, download the files, push them to a Hub."""
 
-import shlex
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,8 +18,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from dialogues.models import Split
 from frontend.charts import snapshot as charts
+from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.partials import render_job_page
-from frontend.pages.projects.next_steps import steps_in
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
@@ -38,7 +37,7 @@ from preference.data.selectors.snapshots import (
     snapshot_for,
     snapshots_of,
 )
-from preference.data.services.exports import LARGEST, build_filters
+from preference.data.services.exports import LARGEST
 from preference.data.services.snapshots import (
     NAME_CHARS,
     is_in_use,
@@ -54,26 +53,12 @@ QUEUE = "default"
 PAGE_SIZE = 20
 
 
-class SnapshotForm(forms.Form):
-    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+class SnapshotForm(SelectionForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=NAME_CHARS,
         required=False,
         help_text=gettext_lazy("Empty: the project and the time."),
-    )
-    splits = forms.MultipleChoiceField(
-        label=gettext_lazy("Splits"),
-        choices=Split.choices,
-        initial=Split.values,
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one split.")},
-        help_text=gettext_lazy("A dialogue's split was assigned once, by a hash, and never changes."),
-    )
-    include_unreviewed = forms.BooleanField(
-        label=gettext_lazy("Also dialogues that no expert has judged yet"),
-        required=False,
-        help_text=gettext_lazy("Imported dialogues are among them."),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed"),
@@ -144,19 +129,18 @@ def _render_list(
     return render(request, "data/snapshots/list.html", context, status=status)
 
 
-def _build_preview(user: User, project: Project, chosen: dict[str, Any]) -> dict[str, Any]:
+def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dict[str, Any]:
     """What would be frozen, what it would lack, and the equivalent command."""
-    splits = [split for split in chosen.get("splits") or [] if split in Split.values]
-    filters = build_filters(splits, bool(chosen.get("include_unreviewed")))
+    filters = chosen_filters(choices)
     summary = preview(project, filters)
-    steps = [] if summary.leaving else steps_in(user, project)
+    shortages = expected_shortages(select(project, filters)) if summary.leaving else []
     return {
         "project": project,
         "preview": summary,
-        "next_step": next((step for step in steps if step.url != reverse("snapshots", args=[project.slug])), None),
+        "next_step": None if summary.leaving else first_step_elsewhere(user, project, "snapshots"),
         "unreviewed": filters.include_unreviewed,
-        "shortages": [one.text() for one in expected_shortages(select(project, filters))] if summary.leaving else [],
-        "command": command_for(project.slug, str(chosen.get("name") or ""), filters, chosen.get("seed") or 0),
+        "shortages": [shortage.text() for shortage in shortages],
+        "command": command_for(project.slug, str(choices.get("name") or ""), filters, choices.get("seed") or 0),
     }  # fmt: skip
 
 
@@ -167,8 +151,7 @@ def command_for(slug: str, name: str, filters: Filters, seed: int) -> str:
     options += [] if all_splits else [["--splits", *filters.splits]]
     options += [["--include-unreviewed"]] if filters.include_unreviewed else []
     options += [["--seed", str(seed)]] if seed else []
-    lines = [["python", "manage.py", "take_snapshot", slug], *options]
-    return " \\\n  ".join(shlex.join(line) for line in lines)
+    return format_command("take_snapshot", slug, options)
 
 
 @login_required
@@ -244,13 +227,13 @@ def push(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
     form = PushForm(request.POST)
     if not form.is_valid():
         return _render_snapshot(request, snapshot, form, status=400)
-    sent = form.cleaned_data
+    values = form.cleaned_data
     push_snapshot(
-        push_id=sent["id"],
+        push_id=values["id"],
         snapshot=snapshot,
         actor=signed_in(request),
-        repo_id=sent["repo_id"].strip(),
-        private=sent["private"],
+        repo_id=values["repo_id"].strip(),
+        private=values["private"],
     )
     return redirect(reverse("snapshot", args=[slug, snapshot_id]) + "#push")
 

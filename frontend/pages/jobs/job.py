@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import filesizeformat
-from django.urls import NoReverseMatch, path, reverse
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -107,8 +107,14 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
 
 
-# The URL name of the result, if it differs from the kind of job.
-URL_NAMES = {"training": "training_run"}
+# The URL names of results that have the id of their job, by kind of job.
+RESULT_PAGES: Final = {
+    "import": "import",
+    "export": "export",
+    "snapshot": "snapshot",
+    "training": "training_run",
+    "evaluation": "evaluation",
+}
 
 
 def may_open_result(user: User, job: Job) -> bool:
@@ -117,17 +123,15 @@ def may_open_result(user: User, job: Job) -> bool:
 
 
 def result_url(job: Job) -> str:
-    """The page of the result, for example the import or the snapshot; empty if this kind of job has none."""
+    """The page of the result, for example the import or the snapshot; empty if there is no page for it."""
     if job.project is None:
         return ""
-    try:
-        if job.kind == "agreement":
-            return reverse("statistics", args=[job.project.slug])
-        if job.kind == "push":
-            return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
-        return reverse(URL_NAMES.get(job.kind, job.kind), args=[job.project.slug, job.pk])
-    except NoReverseMatch:
-        return ""
+    if job.kind == "agreement":
+        return reverse("statistics", args=[job.project.slug])
+    if job.kind == "push":
+        return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
+    page = RESULT_PAGES.get(job.kind)  # None: a kind of another release
+    return reverse(page, args=[job.project.slug, job.pk]) if page else ""
 
 
 @require_POST

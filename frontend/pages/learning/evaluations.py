@@ -1,4 +1,4 @@
-"""Measuring how well a model ranks what people wrote, on what a snapshot holds out."""
+"""Evaluations: how well a model ranks what people wrote, measured on the held-out part of a snapshot."""
 
 from typing import cast
 from uuid import UUID, uuid4
@@ -49,11 +49,11 @@ class EvaluationForm(forms.Form):
 
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, model: str = "") -> None:
         super().__init__(data, initial={"model": model} if model else None)
-        named = [(base.name, base_name(base)) for base in selectable_bases(user, project)]
-        chosen = cast("forms.ChoiceField", self.fields["model"])
-        chosen.choices = [(model, model)] if model else named
+        bases = [(base.name, base_name(base)) for base in selectable_bases(user, project)]
+        model_field = cast("forms.ChoiceField", self.fields["model"])
+        model_field.choices = [(model, model)] if model else bases
         if model:
-            chosen.widget = forms.HiddenInput()
+            model_field.widget = forms.HiddenInput()
         snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
         snapshots.queryset = usable_snapshots(project)
 
@@ -66,13 +66,13 @@ def evaluate(request: HttpRequest, slug: str) -> HttpResponse:
     form = EvaluationForm(user, project, request.POST)
     if not form.is_valid():
         return _refused(request, project, form)
-    sent = form.cleaned_data
+    values = form.cleaned_data
     try:
-        made = start_evaluation(evaluation_id=sent.pop("id"), project=project, actor=user, **sent)
+        evaluation = start_evaluation(evaluation_id=values.pop("id"), project=project, actor=user, **values)
     except Refusal as refusal:
         form.add_error(None, str(refusal))
         return _refused(request, project, form)
-    return redirect("evaluation", slug, made.pk)
+    return redirect("evaluation", slug, evaluation.pk)
 
 
 def _refused(request: HttpRequest, project: Project, form: EvaluationForm) -> HttpResponse:
@@ -93,7 +93,7 @@ def _evaluation_in(user: User, slug: str, evaluation_id: UUID) -> Evaluation:
 @never_cache
 @require_safe
 def evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
-    """With `?part=live` only what changes while it runs, with `?part=row` its line in a list."""
+    """With `?part=live` only what changes while the evaluation runs, with `?part=row` only its line in a list."""
     row = _evaluation_in(signed_in(request), slug, evaluation_id)
     context = {
         "project": row.project,
@@ -117,15 +117,15 @@ def evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> Htt
 def evaluation_download(
     request: HttpRequest, slug: str, evaluation_id: UUID, name: str, suffix: str
 ) -> HttpResponse:
-    """The whole report as JSON; one of its answers as CSV or SVG."""
+    """The whole report as JSON, or one of its charts as CSV or SVG."""
     row = _evaluation_in(signed_in(request), slug, evaluation_id)
     stem = f"{name_of(row).replace('/', '-')}-{row.split}-{name}"
     if (name, suffix) == ("report", "json") and row.report:
         return json_file(row.report, f"{stem}.json")
-    found = next((one for one in draw_report(row.report) if one.name == name), None)
-    if found is None:
+    chart = next((candidate for candidate in draw_report(row.report) if candidate.name == name), None)
+    if chart is None:
         raise Http404
-    return chart_file(found, stem, suffix)
+    return chart_file(chart, stem, suffix)
 
 
 @require_POST
@@ -142,11 +142,11 @@ def evaluation_retry(request: HttpRequest, slug: str, evaluation_id: UUID) -> Ht
     return redirect("evaluation", slug, evaluation_id)
 
 
-ONE = "p/<slug:slug>/evaluations/<uuid:evaluation_id>/"
+EVALUATION_URL = "p/<slug:slug>/evaluations/<uuid:evaluation_id>/"
 urlpatterns = [
     path("p/<slug:slug>/evaluations/", evaluate, name="evaluate"),
-    path(ONE, evaluation_page, name="evaluation"),
-    path(f"{ONE}cancel/", evaluation_cancel, name="evaluation_cancel"),
-    path(f"{ONE}retry/", evaluation_retry, name="evaluation_retry"),
-    path(f"{ONE}<slug:name>.<str:suffix>", evaluation_download, name="evaluation_download"),
+    path(EVALUATION_URL, evaluation_page, name="evaluation"),
+    path(f"{EVALUATION_URL}cancel/", evaluation_cancel, name="evaluation_cancel"),
+    path(f"{EVALUATION_URL}retry/", evaluation_retry, name="evaluation_retry"),
+    path(f"{EVALUATION_URL}<slug:name>.<str:suffix>", evaluation_download, name="evaluation_download"),
 ]

@@ -1,4 +1,4 @@
-"""The models of a project: where they came from, how well they rank, which one is in use, and changing that."""
+"""The models of a project: their origin, how well they rank, which one is in use, and changing that."""
 
 import json
 from collections.abc import Callable
@@ -75,8 +75,8 @@ def _render_list(
     refusal: Refusal | None = None,
 ) -> HttpResponse:
     current = current_model(project)
-    compared = comparisons_of(project)
-    chosen = _chosen(compared, request.GET.get("on", ""))
+    comparisons = comparisons_of(project)
+    chosen = choose_comparison(comparisons, request.GET.get("on", ""))
     undoable = promotion_to_undo(project)
     context: dict[str, Any] = {
         "project": project,
@@ -85,37 +85,37 @@ def _render_list(
         "page": Paginator(models_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
         "running": runs_of(project).filter(job__state__in=LIVE_STATES),
         "evaluating": evaluations_of(project).filter(_recent())[:PAGE_SIZE],
-        "first": _firsts(compared),
-        "compared": [(key_of(one), one) for one in compared],
+        "first": _headline_figures(comparisons),
+        "compared": [(key_of(comparison), comparison) for comparison in comparisons],
         "chosen": chosen,
         "promotions": promotions_of(project)[:PROMOTIONS],
         "undoable": undoable if undoable and current and undoable.after == current.generator else None,
         "evaluation_form": EvaluationForm(user, project),
         "refusal": refusal,
         "worker_alive": live_workers(QUEUE).exists(),
-        **(_compared(chosen) if chosen else {}),
+        **(_comparison_context(chosen) if chosen else {}),
     }
     return render(request, "learning/models/list.html", context, status=refusal.status if refusal else 200)
 
 
 def _recent() -> Q:
-    """Evaluations that run, and those that failed lately: nobody else would tell why a model is not compared."""
+    """Evaluations that run or failed lately; the failed ones explain why a model is not in the comparison."""
     failed = Q(job__state=JobState.FAILED, created_at__gt=timezone.now() - FAILED_FOR)
     return Q(job__state__in=LIVE_STATES) | failed
 
 
-def key_of(compared: Comparison) -> str:
-    return f"{compared.snapshot.pk}:{compared.split}"
+def key_of(comparison: Comparison) -> str:
+    return f"{comparison.snapshot.pk}:{comparison.split}"
 
 
-def _chosen(compared: list[Comparison], key: str) -> Comparison | None:
-    """Of several, the newest where models can really be compared, unless one is asked for."""
-    asked = next((one for one in compared if key_of(one) == key), None)
-    several = next((one for one in compared if len(one.rows) > 1), None)
-    return asked or several or next(iter(compared), None)
+def choose_comparison(comparisons: list[Comparison], key: str) -> Comparison | None:
+    """The requested comparison, or else the newest one with several models, or else the newest."""
+    requested = next((comparison for comparison in comparisons if key_of(comparison) == key), None)
+    with_several_models = next((comparison for comparison in comparisons if len(comparison.rows) > 1), None)
+    return requested or with_several_models or next(iter(comparisons), None)
 
 
-def _compared(chosen: Comparison) -> dict[str, Any]:
+def _comparison_context(chosen: Comparison) -> dict[str, Any]:
     return {
         "on": key_of(chosen),
         "chart": draw_comparison(chosen.rows),
@@ -124,9 +124,11 @@ def _compared(chosen: Comparison) -> dict[str, Any]:
     }
 
 
-def _firsts(compared: list[Comparison]) -> dict[int, Any]:
+def _headline_figures(comparisons: list[Comparison]) -> dict[int, Any]:
     """P@1 by preference score of each model's newest evaluation, by model id."""
-    rows = sorted((row for one in compared for row in one.rows), key=lambda row: row.created_at)
+    rows = sorted(
+        (row for comparison in comparisons for row in comparison.rows), key=lambda row: row.created_at
+    )
     return {row.model_id: find_estimate(overall(row), "preference", "p_at_1") for row in rows if row.model_id}
 
 
@@ -135,7 +137,7 @@ def _firsts(compared: list[Comparison]) -> dict[int, Any]:
 @require_safe
 def comparison_download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
     project = trainable_project(signed_in(request), slug)
-    chosen = _chosen(comparisons_of(project), request.GET.get("on", ""))
+    chosen = choose_comparison(comparisons_of(project), request.GET.get("on", ""))
     if chosen is None or name != "p-at-1":
         raise Http404
     return chart_file(draw_comparison(chosen.rows), f"{slug}-models-{chosen.split}", suffix)
@@ -144,11 +146,11 @@ def comparison_download(request: HttpRequest, slug: str, name: str, suffix: str)
 @require_POST
 @login_required
 def promotion_undo(request: HttpRequest, slug: str) -> HttpResponse:
-    """Roll back: the newest promotion is taken back, or it is said who changed the model meanwhile."""
+    """Roll back the newest promotion; refused with a name if somebody changed the model in the meantime."""
     user = signed_in(request)
     project = trainable_project(user, slug)
     try:
-        made = roll_back(
+        promotion = roll_back(
             promotion_id=posted_uuid(request, "request_id"),
             project=project,
             actor=user,
@@ -157,7 +159,7 @@ def promotion_undo(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except Refusal as refusal:
         return _render_list(request, user, project, refusal)
-    name = made.after.slug if made.after else _("the server's own model")
+    name = promotion.after.slug if promotion.after else _("the server's own model")
     messages.success(request, _("Rolled back. The next candidates come from %(name)s.") % {"name": name})
     return redirect("models", slug)
 
@@ -186,8 +188,8 @@ def _render_model(
     project, current = model.project, current_model(model.project)
     rows = list(evaluations_of(project, model)[:EVALUATIONS])
     done = [row for row in rows if row.job.state == JobState.DONE]
-    asked = request.GET.get("evaluation")
-    shown = next((row for row in done if str(row.pk) == asked), next(iter(done), None))
+    requested = request.GET.get("evaluation")
+    evaluation = next((row for row in done if str(row.pk) == requested), next(iter(done), None))
     run = model.training_run
     context = {
         "project": project,
@@ -200,9 +202,9 @@ def _render_model(
         "run": run,
         "changed": named_settings(run.changes),
         "evaluations": [(row, find_estimate(overall(row), "preference", "p_at_1")) for row in rows],
-        "shown": shown,
-        "charts": draw_report(shown.report) if shown else [],
-        "notes": shown.report.get("notes", []) if shown else [],
+        "shown_evaluation": evaluation,
+        "charts": draw_report(evaluation.report) if evaluation else [],
+        "notes": evaluation.report.get("notes", []) if evaluation else [],
         "card": json.dumps(model.config, ensure_ascii=False, indent=2) if model.config else "",
         "snapshot_url": snapshot_url(project.slug, model.snapshot_id),
         "evaluation_form": EvaluationForm(user, project, model=model.slug),
@@ -213,17 +215,17 @@ def _render_model(
     return render(request, "learning/models/model.html", context, status=refusal.status if refusal else 200)
 
 
-def _acts(
+def _act_on_model(
     request: HttpRequest, slug: str, name: str, act: Callable[[User, RegisteredModel], str]
 ) -> HttpResponse:
-    """Do one thing to a model and say so; a refusal is shown on its page with what is true now."""
+    """Change a model and show the message that `act` returns; after a refusal its page shows the current state."""
     user = signed_in(request)
     model = _model_in(user, slug, name)
     try:
-        told = act(user, model)
+        message = act(user, model)
     except Refusal as refusal:
         return _render_model(request, user, _model_in(user, slug, name), refusal)
-    messages.success(request, told)
+    messages.success(request, message)
     return redirect("model", slug, model.slug)
 
 
@@ -243,7 +245,7 @@ def model_promote(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             "name": model.slug
         }
 
-    return _acts(request, slug, name, act)
+    return _act_on_model(request, slug, name, act)
 
 
 @require_POST
@@ -254,7 +256,7 @@ def model_edit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         model.slug = update_model(model=model, actor=user, changes=changes).slug
         return _("Saved.")
 
-    return _acts(request, slug, name, act)
+    return _act_on_model(request, slug, name, act)
 
 
 @require_POST
@@ -264,7 +266,7 @@ def model_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         remove_model(model=model, actor=user)
         return _("The files are removed; where the model came from and how good it was stay.")
 
-    return _acts(request, slug, name, act)
+    return _act_on_model(request, slug, name, act)
 
 
 @login_required

@@ -1,4 +1,4 @@
-"""Training a model on a snapshot: choose, follow the loss, stop, go on, read the log, see what came of it."""
+"""Trainings: choose a snapshot and a recipe, follow the loss, stop, resume, read the log, open the model."""
 
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.cache import never_cache
@@ -20,7 +20,6 @@ from frontend.charts.files import chart_file
 from frontend.charts.training import POINTS, draw_loss
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.training_form import TrainingForm, forecast, named_settings, source_name
-from frontend.pages.projects.next_steps import url_of
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
@@ -39,7 +38,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 PAGE_SIZE = 20
-COMPARED = 20  # earlier trainings that are asked how fast they were
+COMPARED = 20  # earlier trainings whose speed predicts how long a new one takes
 TAIL = 6000  # bytes of the log that a page shows
 LAYOUTS = {
     "trees": gettext_lazy("Dialogue trees: what a dialogue's turns share is computed once."),
@@ -66,7 +65,7 @@ def training_list(request: HttpRequest, slug: str) -> HttpResponse:
         "title": pgettext("models", "Training"),
         "page": page,
         "has_snapshot": usable_snapshots(project).exists(),
-        "snapshots_url": url_of("snapshots", slug),
+        "snapshots_url": reverse("snapshots", args=[slug]),
         "worker_alive": live_workers(QUEUE).exists(),
     }
     return render(request, "learning/training/list.html", context)
@@ -76,7 +75,7 @@ def training_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def training_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """With `?part=forecast` what a training with the choices in the query would take."""
+    """With `?part=forecast` only how long a training with the choices in the query would take."""
     user = signed_in(request)
     project = trainable_project(user, slug)
     if request.method == "POST":
@@ -85,10 +84,10 @@ def training_new(request: HttpRequest, slug: str) -> HttpResponse:
         form = TrainingForm(user, project, request.GET)
         form.is_valid()
         return render(request, "learning/training/forecast.html", _forecast(project, form))
-    asked = request.GET.get("snapshot", "")
-    named = usable_snapshots(project).filter(pk=asked).first() if _is_uuid(asked) else None
-    form = TrainingForm(user, project, snapshot=named, model=request.GET.get("model"))
-    return _asked(request, project, form)
+    snapshot_id = request.GET.get("snapshot", "")
+    snapshot = usable_snapshots(project).filter(pk=snapshot_id).first() if _is_uuid(snapshot_id) else None
+    form = TrainingForm(user, project, snapshot=snapshot, model=request.GET.get("model"))
+    return _render_form(request, project, form)
 
 
 def _is_uuid(text: str) -> bool:
@@ -102,31 +101,33 @@ def _is_uuid(text: str) -> bool:
 def _start(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     form = TrainingForm(user, project, request.POST)
     if not form.is_valid():
-        return _asked(request, project, form, status=422)
-    sent = form.cleaned_data
+        return _render_form(request, project, form, status=422)
+    values = form.cleaned_data
     try:
         run = start_training(
-            run_id=sent["id"],
+            run_id=values["id"],
             project=project,
             actor=user,
-            snapshot=sent["snapshot"],
-            model=sent.get("other") or sent["model"],
-            recipe=sent["recipe"],
+            snapshot=values["snapshot"],
+            model=values.get("other") or values["model"],
+            recipe=values["recipe"],
             changes=form.changes(),
-            is_lora=sent["is_lora"],
-            seed=sent["seed"],
+            is_lora=values["is_lora"],
+            seed=values["seed"],
         )
     except Refusal as refusal:
         form.add_error(None, str(refusal))
-        return _asked(request, project, form, status=refusal.status)
+        return _render_form(request, project, form, status=refusal.status)
     return redirect("training_run", project.slug, run.pk)
 
 
-def _asked(request: HttpRequest, project: Project, form: TrainingForm, status: int = 200) -> HttpResponse:
+def _render_form(
+    request: HttpRequest, project: Project, form: TrainingForm, status: int = 200
+) -> HttpResponse:
     context = {
         "title": _("Train a model"),
         "form": form,
-        "snapshots_url": url_of("snapshots", project.slug),
+        "snapshots_url": reverse("snapshots", args=[project.slug]),
         "worker_alive": live_workers(QUEUE).exists(),
         **_forecast(project, form),
     }
@@ -134,8 +135,13 @@ def _asked(request: HttpRequest, project: Project, form: TrainingForm, status: i
 
 
 def _forecast(project: Project, form: TrainingForm) -> dict[str, Any]:
-    seen = forecast(form, list(runs_of(project)[:COMPARED]))
-    return {"project": project, "seen": seen, "queue": QUEUE, "worker_alive": live_workers(QUEUE).exists()}
+    prediction = forecast(form, list(runs_of(project)[:COMPARED]))
+    return {
+        "project": project,
+        "prediction": prediction,
+        "queue": QUEUE,
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
 
 
 @login_required
@@ -154,24 +160,24 @@ def training_run(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
         "worker_alive": live_workers(QUEUE).exists(),
     }
     if request.GET.get("part") != "row":
-        context |= _told(run)
+        context |= _run_context(run)
     return render_job_page(
         request, context, template="learning/training/run.html", folder="learning/training"
     )
 
 
-def _told(run: TrainingRun) -> dict[str, Any]:
-    """What the trainer wrote so far; of a removed training what the row kept."""
-    about: dict[str, Any] = {}
+def _run_context(run: TrainingRun) -> dict[str, Any]:
+    """What the trainer has written so far; what the row has kept if the files were removed."""
+    card: dict[str, Any] = {}
     model: RegisteredModel | None = getattr(run, "model", None)
     if run.folder:
-        about = read_json(folder_of_run(run) / "training.json")
+        card = read_json(folder_of_run(run) / "training.json")
     elif model:
-        about = model.config
+        card = model.config
     return {
         "chart": draw_loss(_curve(run)),
-        "about": about,
-        "settings": named_settings(about.get("recipe", {}) | run.changes),
+        "about": card,
+        "settings": named_settings(card.get("recipe", {}) | run.changes),
         "changed": named_settings(run.changes),
         "layout": LAYOUTS.get(run.layout, run.layout),
         "notes": run.message.splitlines(),
@@ -184,7 +190,7 @@ def _told(run: TrainingRun) -> dict[str, Any]:
 
 
 def snapshot_url(slug: str, snapshot_id: UUID) -> str:
-    return url_of("snapshot", slug, snapshot_id)
+    return reverse("snapshot", args=[slug, snapshot_id])
 
 
 def _curve(run: TrainingRun, most: int = POINTS) -> Curve:
@@ -213,7 +219,7 @@ def _run_in(user: User, slug: str, run_id: UUID) -> TrainingRun:
 @never_cache
 @require_safe
 def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str) -> HttpResponse:
-    """The loss of every step as CSV, the curve as SVG."""
+    """The loss of every step as CSV, or the curve as SVG."""
     run = _run_in(signed_in(request), slug, run_id)
     if name != "loss":
         raise Http404

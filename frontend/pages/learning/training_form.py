@@ -1,4 +1,4 @@
-"""What a training is asked, with the settings of its recipe in words, and what it will probably take."""
+"""The form of a new training, the settings of a recipe in words, and the predicted duration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecip
 from projects.models import Project
 
 LARGEST: Final = 2**31 - 1
-EVERY: Final = 0  # of `similar`: the model's reply is drawn among all candidates
+EVERY: Final = 0  # value of `similar` that draws the model's reply among all candidates
 
 RECIPE_NAMES: Final = {
     "quick": gettext_lazy("quick"),
@@ -105,9 +105,9 @@ class TrainingForm(forms.Form):
         help_text=gettext_lazy("Of the drawn replies, their order and new weights."),
     )
 
-    def __init__(self, user: User, project: Project, data: QueryDict | None = None, **named: Any) -> None:
-        """named: what a link to the page chose already."""
-        super().__init__(data, initial={name: value for name, value in named.items() if value})
+    def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:
+        """choices: initial values, for example from a link to the page."""
+        super().__init__(data, initial={name: value for name, value in choices.items() if value})
         self.bases = selectable_bases(user, project)
         snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
         snapshots.queryset = usable_snapshots(project)
@@ -127,7 +127,7 @@ class TrainingForm(forms.Form):
 
     @property
     def has_changes(self) -> bool:
-        """Whether a setting was typed, or is wrong, so that the settings are shown open."""
+        """Whether a setting was entered or has an error, so that the section of settings is open."""
         return (
             any(self[name].data not in (None, "") or self[name].errors for name in SETTINGS)
             if self.data
@@ -135,42 +135,42 @@ class TrainingForm(forms.Form):
         )
 
     def changes(self) -> dict[str, Any]:
-        """The settings that differ from the recipe's, of what could be read of the form."""
-        told = {name: self.cleaned_data.get(name) for name in SETTINGS}
-        found = {name: value for name, value in told.items() if value not in (None, "")}
+        """The entered settings that are valid, by name: what differs from the recipe."""
+        typed = {name: self.cleaned_data.get(name) for name in SETTINGS}
+        changes = {name: value for name, value in typed.items() if value not in (None, "")}
         if not self.cleaned_data.get("is_lora"):
-            found = {name: value for name, value in found.items() if name not in ONLY_LORA}
-        if found.get("similar") == EVERY:
-            found["similar"] = None
-        if "recompute" in found:
-            found["recompute"] = found["recompute"] == "yes"
-        return found
+            changes = {name: value for name, value in changes.items() if name not in ONLY_LORA}
+        if changes.get("similar") == EVERY:
+            changes["similar"] = None
+        if "recompute" in changes:
+            changes["recompute"] = changes["recompute"] == "yes"
+        return changes
 
 
 def _field(name: str, label: str | Promise) -> forms.Field:
-    about: dict[str, Any] = {"label": label, "required": False, "help_text": defaults_of(name)}
+    options: dict[str, Any] = {"label": label, "required": False, "help_text": defaults_of(name)}
     if name == "recompute":
-        return forms.ChoiceField(choices=[("", "–"), ("yes", _("yes")), ("no", _("no"))], **about)
+        return forms.ChoiceField(choices=[("", "–"), ("yes", _("yes")), ("no", _("no"))], **options)
     if name in CHOICES:
-        named = [(value, VALUES.get(value, value)) for value in CHOICES[name]]
-        return forms.ChoiceField(choices=[("", "–"), *named], **about)
+        choices = [(value, VALUES.get(value, value)) for value in CHOICES[name]]
+        return forms.ChoiceField(choices=[("", "–"), *choices], **options)
     if name in FLOATS:
-        return forms.FloatField(min_value=0, widget=forms.NumberInput(attrs={"step": "any"}), **about)
+        return forms.FloatField(min_value=0, widget=forms.NumberInput(attrs={"step": "any"}), **options)
     least = EVERY if name == "similar" else max(1, LEAST[name]) if name == "lora_rank" else LEAST[name]
-    return forms.IntegerField(min_value=least, max_value=LARGEST, **about)
+    return forms.IntegerField(min_value=least, max_value=LARGEST, **options)
 
 
 def defaults_of(name: str) -> str:
-    """What the recipes say where nothing is entered: "5", or "diamante 5 · quick 3"."""
-    values = {recipe: shown(name, getattr(make(), name)) for recipe, make in RECIPES.items()}
+    """The value of each recipe if nothing is entered: "5", or "diamante 5 · quick 3"."""
+    values = {recipe: describe_setting(name, getattr(make(), name)) for recipe, make in RECIPES.items()}
     if name in ONLY_LORA:
-        return shown(name, getattr(with_lora(RECIPES["quick"]()), name))
+        return describe_setting(name, getattr(with_lora(RECIPES["quick"]()), name))
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
     return " · ".join(f"{recipe} {value}" for recipe, value in values.items())
 
 
-def shown(name: str, value: Any) -> str:
+def describe_setting(name: str, value: Any) -> str:
     """A setting's value in words."""
     if value is None:
         return str(UNSET.get(name, _("automatic")))
@@ -181,7 +181,11 @@ def shown(name: str, value: Any) -> str:
 
 def named_settings(values: dict[str, Any]) -> list[tuple[str, str]]:
     """Settings of a recipe in words, in the order of the form."""
-    return [(str(label), shown(name, values[name])) for name, label in SETTINGS.items() if name in values]
+    return [
+        (str(label), describe_setting(name, values[name]))
+        for name, label in SETTINGS.items()
+        if name in values
+    ]
 
 
 def base_name(base: BaseModel) -> str:
@@ -189,22 +193,22 @@ def base_name(base: BaseModel) -> str:
 
 
 def source_name(source: str) -> str:
-    """A base model that nobody registered: a Hub id as it is, a folder by its last two names."""
+    """The name of an unregistered base model: a Hub id unchanged, a folder by its last two names."""
     if source == settings.SHIPPED_MODEL:
         return _("the demo model")
     return "/".join(Path(source).parts[-2:]) if source.startswith("/") else source
 
 
 def fitting_recipe(snapshot: Snapshot | None) -> str:
-    """The paper's where it gets beyond its warm-up, else the quick one."""
+    """The paper's recipe if the training gets beyond its warm-up, or else the quick one."""
     paper = RECIPES["diamante"]()
     return "diamante" if snapshot and steps_of(paper, turns_in(snapshot)) > 2 * paper.warmup else "quick"
 
 
 def turns_in(snapshot: Snapshot) -> int:
-    """Turns of the split train with a candidate that differs: as many quadruples an epoch."""
+    """The number of turns of the split train with a candidate that differs: one quadruple each per epoch."""
     return next(
-        (one.get("replies", 0) for one in snapshot.card.get("splits", []) if one["split"] == "train"), 0
+        (split.get("replies", 0) for split in snapshot.card.get("splits", []) if split["split"] == "train"), 0
     )
 
 
@@ -214,7 +218,7 @@ def steps_of(recipe: JointRecipe, turns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a training will probably take. seconds: at the speed of `like`, None where nothing like it was trained."""
+    """What a training will probably take. seconds: at the speed of `like`, a similar training, or None."""
 
     snapshot: Snapshot | None
     recipe: JointRecipe | None
@@ -234,7 +238,7 @@ class Forecast:
 
     def _dialogues(self, split: str) -> int:
         columns = self.snapshot.card.get("splits", []) if self.snapshot else []
-        return next((one["dialogues"] for one in columns if one["split"] == split), 0)
+        return next((column["dialogues"] for column in columns if column["split"] == split), 0)
 
     @property
     def ends_in_warmup(self) -> bool:
@@ -245,29 +249,31 @@ class Forecast:
         if self.recipe is None:
             return []
         values = self.recipe.as_dict()
-        kept = {
+        used = {
             name: value for name, value in values.items() if name not in ONLY_LORA or self.recipe.lora_rank
         }
-        return named_settings(kept)
+        return named_settings(used)
 
 
 def forecast(form: TrainingForm, runs: Sequence[TrainingRun]) -> Forecast:
-    """Of what the form says so far. runs: earlier trainings of the project, the newest first."""
-    chosen = form.cleaned_data if form.is_bound else form.initial
-    snapshot, recipe = chosen.get("snapshot"), _recipe(form, chosen)
+    """Predict a training from the form so far. runs: earlier trainings of the project, the newest first."""
+    choices = form.cleaned_data if form.is_bound else form.initial
+    snapshot, recipe = choices.get("snapshot"), _recipe(form, choices)
     turns = turns_in(snapshot) if snapshot else 0
     steps = steps_of(recipe, turns) if recipe else 0
-    like, seconds = _speed(form, chosen, runs) if recipe else (None, None)
-    whole = seconds * turns * recipe.epochs if seconds and recipe else None
-    return Forecast(snapshot, recipe, turns, steps, held_out(snapshot) if snapshot else "", whole, like)
+    like, seconds = _speed(form, choices, runs) if recipe else (None, None)
+    total_seconds = seconds * turns * recipe.epochs if seconds and recipe else None
+    return Forecast(
+        snapshot, recipe, turns, steps, held_out(snapshot) if snapshot else "", total_seconds, like
+    )
 
 
-def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None:
-    """None for settings that cannot be."""
-    name = chosen.get("recipe")
+def _recipe(form: TrainingForm, choices: Mapping[str, Any]) -> JointRecipe | None:
+    """The recipe with the form's changes; None if the settings are invalid."""
+    name = choices.get("recipe")
     if name not in RECIPES:
         return None
-    recipe = with_lora(RECIPES[name]()) if chosen.get("is_lora") else RECIPES[name]()
+    recipe = with_lora(RECIPES[name]()) if choices.get("is_lora") else RECIPES[name]()
     try:
         return with_settings(recipe, setting_arguments(form.changes()) if form.is_bound else [])
     except TrainingError:
@@ -275,14 +281,14 @@ def _recipe(form: TrainingForm, chosen: Mapping[str, Any]) -> JointRecipe | None
 
 
 def _speed(
-    form: TrainingForm, chosen: Mapping[str, Any], runs: Sequence[TrainingRun]
+    form: TrainingForm, choices: Mapping[str, Any], runs: Sequence[TrainingRun]
 ) -> tuple[TrainingRun | None, float | None]:
-    """Seconds a quadruple of the newest training that began from the same base in the same way."""
-    wanted = chosen.get("model") or (form.bases[0].name if form.bases else "")
-    source = next((base.source for base in form.bases if base.name == wanted), None)
+    """The newest training from the same base, with or without LoRA alike, and its seconds per quadruple."""
+    base_name = choices.get("model") or (form.bases[0].name if form.bases else "")
+    source = next((base.source for base in form.bases if base.name == base_name), None)
     for run in runs:
         seconds, step = run.latest.get("seconds"), run.latest.get("step")
         batch = run.changes.get("batch") or RECIPES[run.recipe]().batch
-        if seconds and step and (run.base, run.is_lora) == (source, bool(chosen.get("is_lora"))):
+        if seconds and step and (run.base, run.is_lora) == (source, bool(choices.get("is_lora"))):
             return run, seconds / (step * batch)
     return None, None

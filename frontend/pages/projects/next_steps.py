@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -62,8 +62,10 @@ class StepStyle:
 
 def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[NextStep]:
     """In order of urgency; the first one is the next action."""
-    urls = [(step, url_of(step, project.slug)) for step in steps_for(project, granted, seen)]
-    return [_describe_step(STEP_STYLES[step], url, seen) for step, url in urls if url]
+    return [
+        _describe_step(STEP_STYLES[step], reverse(step, args=[project.slug]), seen)
+        for step in steps_for(project, granted, seen)
+    ]
 
 
 def _describe_step(style: StepStyle, url: str, seen: Overview) -> NextStep:
@@ -239,12 +241,12 @@ def missing_steps(
     project: Project, granted: frozenset[Capability], seen: Overview, shown: list[NextStep]
 ) -> list[MissingSetup]:
     """What a member who configures the project should set up, without what is already the next step."""
-    settings = url_of("project_settings", project.slug)
+    settings = reverse("project_settings", args=[project.slug])
     found = []
     if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
         found.append(MissingSetup(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
-        found += _missing_in_authoring(settings, url_of("members", project.slug), granted, seen)
+        found += _missing_in_authoring(settings, reverse("members", args=[project.slug]), granted, seen)
     else:
         found += _missing_in_labelling(project, granted, seen)
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
@@ -253,18 +255,20 @@ def missing_steps(
 def _missing_in_labelling(
     project: Project, granted: frozenset[Capability], seen: Overview
 ) -> list[MissingSetup]:
-    found = _missing_people(url_of("members", project.slug), granted, seen)
+    found = _missing_people(reverse("members", args=[project.slug]), granted, seen)
     if not seen.dialogues:
-        url = url_of("imports", project.slug) if Capability.IMPORT in granted else ""
+        url = reverse("imports", args=[project.slug]) if Capability.IMPORT in granted else ""
         found.append(MissingSetup(_("There is no dialogue to be labelled."), _("Import"), url))
     elif seen.unplanned:
-        url = url_of("project_settings", project.slug)
+        url = reverse("project_settings", args=[project.slug])
         found.append(
             MissingSetup(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan")
         )
     if project.labelling.schema_id is None:
         found.append(
-            MissingSetup(_("There are no questions."), _("Write them"), url_of("schema", project.slug))
+            MissingSetup(
+                _("There are no questions."), _("Write them"), reverse("schema", args=[project.slug])
+            )
         )
     return found
 
@@ -290,11 +294,3 @@ def _missing_in_authoring(
         )
         found.append(MissingSetup(text, "", ""))
     return found
-
-
-def url_of(name: str, slug: str, *rest: object) -> str:
-    """Empty for a page that this installation does not have."""
-    try:
-        return reverse(name, args=[slug, *rest])
-    except NoReverseMatch:
-        return ""

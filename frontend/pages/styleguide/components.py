@@ -1,4 +1,4 @@
-"""Every component in every state, for those who build pages. Served with DEBUG only; nothing here is stored."""
+"""Every component in every state, for developers. Served with DEBUG only; nothing is stored."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.refusals import NotAllowed
 from frontend.pages import errors
-from frontend.templatetags.ui import LOOKS
+from frontend.templatetags.ui import STATE_STYLES
 from frontend.ui.icons import ICONS
 from jobs.models import Job, JobState
 
@@ -61,7 +61,7 @@ class SampleForm(forms.Form):
 
 
 def sample_jobs() -> list[Job]:
-    """A job in each state, not stored."""
+    """An unsaved job in each state."""
     begun, ended = timezone.now() - timedelta(minutes=4), timezone.now() - timedelta(minutes=1)
     broken = {
         "error": _("Line 312: “utterances” is not a list."),
@@ -87,7 +87,7 @@ def components(request: HttpRequest) -> HttpResponse:
         "form": form,
         "fresh_form": SampleForm(prefix="fresh"),
         "jobs": sample_jobs(),
-        "states": list(LOOKS),
+        "states": list(STATE_STYLES),
         "icons": list(ICONS),
         "page": Paginator(range(2000), 50).page(3),
         "themes": ["light", "dark"],
