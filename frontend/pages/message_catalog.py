@@ -1,7 +1,7 @@
 """The messages of scripts: Django's JavaScript catalog of the `djangojs` domain, one file per language.
 
 The URL contains a hash of the content, so browsers cache the file for a year and a new translation has a new URL.
-static/js/shared/messages.js gives its functions to the modules.
+static/js/shared/page.js gives its functions to the modules.
 """
 
 from functools import cache

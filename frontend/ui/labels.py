@@ -23,7 +23,7 @@ from annotation.labelling.services.final_answers import answered_paths
 
 MAX_CHANGES = 12  # of a revision
 COLOURS = 6
-# The same classes as in static/js/labelling/questions/.
+# The same classes as in static/js/labelling/questions/slot_view.js.
 ROLE_COLOURS = {Nugget.TRIGGER: "c4", Nugget.REGULAR: "c1", Nugget.GOAL: "c3"}
 
 Places = Mapping[str, Mapping[str, Any]]

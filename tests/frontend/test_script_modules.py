@@ -18,10 +18,10 @@ def test_every_module_of_a_page_exists(entry: str) -> None:
 
 def test_imports_are_followed_through_other_modules() -> None:
     modules = preloaded("js/labelling/workbench.js")
-    assert "js/labelling/questions/slider.js" in modules
+    assert "js/labelling/questions/slot_view.js" in modules
     assert "js/labelling/leaving_dialogs.js" not in modules
     assert "js/labelling/leaving_dialogs.js" in loaded_on_need("js/labelling/workbench.js")
-    assert "js/shared/notices.js" in loaded_on_need("js/labelling/workbench.js")
+    assert "js/shared/toast.js" in loaded_on_need("js/labelling/workbench.js")
 
 
 def test_no_import_is_overlooked() -> None:

@@ -84,7 +84,7 @@ def _workbench_data(
 
 
 def round_words(assignment: Assignment, rounds: int) -> str:
-    """The heading until static/js/authoring/conversation.js, which says the same, has run."""
+    """The heading until static/js/authoring/dialogue.js, which says the same, has run."""
     if assignment.state in CLOSED:
         return ngettext("{n} round", "{n} rounds", rounds).format(n=rounds)
     return _("Round {n} of {needed}").format(n=rounds + 1, needed=assignment.project.authoring.min_rounds)

@@ -3,12 +3,11 @@
  * What is being written: the field, the candidate that the text was started from, and what changed against it. The
  * action that is shown is derived from the text exactly as the server derives it (annotation/authoring/services/provenance.py).
  */
-import { format, gettext, ngettext } from "../shared/messages.js";
-import { isComposing, matches } from "../shared/shortcuts.js";
+import { createElement, format, gettext, isComposing, matches, ngettext } from "../shared/page.js";
 
 /**
  * @typedef {{ set: number, place: number, text: string, ordinal: number }} Source
- * @typedef {{ id: number, ordinal: number, texts: string[] }} ShownSet
+ * @typedef {{ id: number, ordinal: number, texts: string[] }} CandidateSet
  * @typedef {{ action: "select" | "revise" | "rewrite", set: number | null, place: number | null, distance: number | null,
  *   ordinal: number }} Derived
  */
@@ -114,11 +113,11 @@ export class Composer {
   /** @type {number | null} the place of what was picked last, a candidate or an idea */
   #picked = null;
   #filling = false;
-  #draftWords = "";
+  #draftState = "";
 
   /**
    * @param {{ form: HTMLFormElement, limit: number, submitOnEnter: boolean,
-   *   shown: () => ShownSet[], onChange: (why: "typed" | "picked" | "cleared") => void, onPick: (place: number) => boolean,
+   *   sets: () => CandidateSet[], onChange: (why: "typed" | "picked" | "cleared") => void, onPick: (place: number) => boolean,
    *   onSubmit: () => void, onUndoTurn: () => void }} options
    */
   constructor(options) {
@@ -126,7 +125,7 @@ export class Composer {
     this.field = /** @type {HTMLTextAreaElement} */ (options.form.querySelector("textarea"));
     this.changes = /** @type {HTMLElement} */ (options.form.querySelector("[data-changes]"));
     this.notes = /** @type {HTMLElement} */ (options.form.querySelector("[data-note]"));
-    /** @type {HTMLElement} what is said of an action, aloud; the notes change at every key */
+    /** @type {HTMLElement} read aloud after an action; the notes change at every key */
     this.spoken = /** @type {HTMLElement} */ (options.form.querySelector("[data-spoken]"));
     this.field.addEventListener("input", (event) => this.#onInput(/** @type {InputEvent} */ (event)));
     this.field.addEventListener("keydown", (event) => this.#onKey(event));
@@ -244,7 +243,7 @@ export class Composer {
   /** What the text is, now. @returns {Derived} */
   derive() {
     const { text, source } = this;
-    const sets = [...this.options.shown()].sort(
+    const sets = [...this.options.sets()].sort(
       (one, other) => Number(other.id === source?.set) - Number(one.id === source?.set),
     );
     for (const set of sets) {
@@ -258,45 +257,52 @@ export class Composer {
     return { action: "rewrite", set: sets.at(-1)?.id ?? null, place: null, distance: null, ordinal: 0 };
   }
 
-  /** @param {string} [message]  in place of what the text is */
+  /** @param {string} [message]  above what the text is */
   show(message = "") {
-    const { limit, shown } = this.options;
-    const length = [...this.text].length;
     const derived = this.derive();
-    /** @type {string[]} */
-    const said = [];
-    if (message) said.push(message);
+    const length = [...this.text].length;
+    const isTooLong = length > this.options.limit;
+    const notes = [message, ...this.#describeAction(derived), ...this.#describeLength(length), this.#describePick()];
     this.spoken.textContent = message;
-    if (this.text && derived.place !== null) said.push(this.#origin(derived, shown().length));
-    if (this.text && (derived.place !== null || shown().length > 0)) said.push(ACTIONS[derived.action]);
-    if (derived.action === "revise" && derived.distance !== null)
-      said.push(format(gettext("{n} changed"), { n: derived.distance }));
-    if (this.text)
-      said.push(
-        format(
-          length > limit * NEARLY_FULL
-            ? gettext("{n} of {limit} characters")
-            : ngettext("{n} character", "{n} characters", length),
-          { n: length, limit },
-        ),
-      );
-    if (length > limit)
-      said.push(
-        format(
-          ngettext(
-            "Too long by {n} character. Shorten it; nothing is cut off.",
-            "Too long by {n} characters. Shorten it; nothing is cut off.",
-            length - limit,
-          ),
-          { n: length - limit },
-        ),
-      );
-    if (this.holdsUntouchedPick)
-      said.push(format(gettext("{n} again types the digit"), { n: Number(this.#picked) + 1 }));
-    this.notes.replaceChildren(...[...said, this.#draftWords].filter(Boolean).map(span));
-    this.notes.classList.toggle("is-bad", length > limit);
-    this.field.setAttribute("aria-invalid", String(length > limit));
+    this.notes.replaceChildren(
+      ...[...notes, this.#draftState].filter(Boolean).map((text) => createElement("span", "", text)),
+    );
+    this.notes.classList.toggle("is-bad", isTooLong);
+    this.field.setAttribute("aria-invalid", String(isTooLong));
     this.#showChanges(derived);
+  }
+
+  /** @param {Derived} derived  @returns {string[]} */
+  #describeAction(derived) {
+    const { action, place, distance: changed } = derived;
+    const count = this.options.sets().length;
+    if (!this.text || (place === null && count === 0)) return [];
+    return [
+      place === null ? "" : this.#origin(derived, count),
+      ACTIONS[action],
+      action === "revise" && changed !== null ? format(gettext("{n} changed"), { n: changed }) : "",
+    ];
+  }
+
+  /** @param {number} length  in characters  @returns {string[]} */
+  #describeLength(length) {
+    const { limit } = this.options;
+    if (length === 0) return [];
+    const message =
+      length > limit * NEARLY_FULL
+        ? gettext("{n} of {limit} characters")
+        : ngettext("{n} character", "{n} characters", length);
+    const tooLong = ngettext(
+      "Too long by {n} character. Shorten it; nothing is cut off.",
+      "Too long by {n} characters. Shorten it; nothing is cut off.",
+      length - limit,
+    );
+    return [format(message, { n: length, limit }), length > limit ? format(tooLong, { n: length - limit }) : ""];
+  }
+
+  #describePick() {
+    if (!this.holdsUntouchedPick) return "";
+    return format(gettext("{n} again types the digit"), { n: Number(this.#picked) + 1 });
   }
 
   /** @param {Derived} derived  @param {number} sets */
@@ -314,24 +320,15 @@ export class Composer {
     const steps = isShown && this.source ? difference(this.source.text.trim(), this.text) : [];
     this.changes.replaceChildren(
       ...steps.map(({ kind, text }) => {
-        const element = document.createElement(kind === "same" ? "span" : kind);
-        element.textContent = text;
-        return element;
+        return createElement(kind === "same" ? "span" : kind, "", text);
       }),
     );
   }
 
-  /** "draft saved". @param {string} words */
-  showDraft(words) {
-    if (words === this.#draftWords) return;
-    this.#draftWords = words;
+  /** @param {string} state  "draft saved" */
+  showDraft(state) {
+    if (state === this.#draftState) return;
+    this.#draftState = state;
     this.show();
   }
-}
-
-/** @param {string} text */
-function span(text) {
-  const element = document.createElement("span");
-  element.textContent = text;
-  return element;
 }

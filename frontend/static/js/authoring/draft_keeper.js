@@ -2,12 +2,12 @@
 /** The draft of the turn that is written: where its words come from after a reload, and whose wording wins. */
 import { call } from "../shared/api.js";
 import { Drafts, setAside, textsSetAside } from "../shared/drafts.js";
-import { gettext } from "../shared/messages.js";
+import { gettext } from "../shared/page.js";
 import { showSignedOut } from "./notices.js";
 
 /**
  * @typedef {import("./composer.js").Source} Source
- * @typedef {import("./state.js").StoredDraft} StoredDraft
+ * @typedef {import("./dialogue.js").StoredDraft} StoredDraft
  */
 
 export class DraftKeeper {
@@ -47,10 +47,10 @@ export class DraftKeeper {
 
   /** @param {number | null} set  @param {number | null} place  @returns {Source | null} */
   #sourceIn(set, place) {
-    const found = this.bench.candidates.shown().find(({ id }) => id === set);
-    const text = place === null ? undefined : found?.texts[place];
-    if (!found || text === undefined || place === null) return null;
-    return { set: found.id, place, text, ordinal: found.ordinal };
+    const candidateSet = this.bench.candidates.finishedSets().find(({ id }) => id === set);
+    const text = place === null ? undefined : candidateSet?.texts[place];
+    if (!candidateSet || text === undefined || place === null) return null;
+    return { set: candidateSet.id, place, text, ordinal: candidateSet.ordinal };
   }
 
   /** When the page opens: this browser's words, the server's, or a choice between them. @param {StoredDraft | null} draft */
@@ -87,8 +87,8 @@ export class DraftKeeper {
     /** @type {StoredDraft | null | undefined} */
     const draft = full?.draft;
     if (!draft || draft.source === null || draft.position !== state.position) return;
-    for (let ordinal = 0; ordinal < (full.request?.ordinal ?? 0); ordinal++) await candidates.load(ordinal);
-    candidates.take(full.request);
+    for (let ordinal = 0; ordinal < (full.request?.ordinal ?? 0); ordinal++) await candidates.loadSet(ordinal);
+    candidates.receive(full.request);
     const source = this.#sourceIn(draft.candidate_set, draft.source);
     if (!source || composer.source || composer.field.value !== draft.text) return;
     composer.load(draft.text, source);

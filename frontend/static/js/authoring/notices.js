@@ -1,8 +1,7 @@
 // @ts-check
 /** Notices of the authoring workbench. */
-import { clock, Problem } from "../shared/api.js";
-import { format, gettext } from "../shared/messages.js";
-import { showNotice } from "../shared/notices.js";
+import { Problem } from "../shared/api.js";
+import { clock, format, gettext, showNotice } from "../shared/page.js";
 
 /** @typedef {import("./workbench.js").Workbench} Workbench */
 
@@ -81,14 +80,14 @@ export function showState(bench) {
   hideNotices("state");
   if (state === "active") return;
   // What experts have judged or are reading cannot be taken back.
-  const shown = state === "submitted" && decision ? decision : state;
+  const key = state === "submitted" && decision ? decision : state;
   const isFinished = state === "submitted";
   const takeUp = {
     label: isFinished ? gettext("Take it back") : gettext("Take it up again"),
     run: () => void bench.takeUp(isFinished ? "take-back" : "resume"),
   };
-  const { text, remedy } = STATES[shown];
-  const actions = isOpen || shown !== state ? [] : [takeUp];
+  const { text, remedy } = STATES[key];
+  const actions = isOpen || key !== state ? [] : [takeUp];
   showNotice("state", { tone: "", text: format(text, { when: clock(lease_until) }), remedy, actions });
 }
 

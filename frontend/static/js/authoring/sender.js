@@ -1,12 +1,10 @@
 // @ts-check
 /** Sending turns and taking them back. What the server says comes back as events of the outbox, from this tab or another. */
 import { uuid } from "../shared/api.js";
-import { gettext } from "../shared/messages.js";
-import { showNotice } from "../shared/notices.js";
 import * as outbox from "../shared/outbox.js";
+import { gettext, showNotice } from "../shared/page.js";
+import { pendingTurn, storedTurn } from "./dialogue.js";
 import { hideNotices, showError, showSignedOut, waysOut } from "./notices.js";
-import "./outbox_kinds.js"; // at hand when the network is not
-import { pendingTurn, storedTurn } from "./state.js";
 
 const TWICE_MS = 500; // Enter pressed twice
 
@@ -68,7 +66,7 @@ export class Sender {
     const { action, set, place, distance } = composer.derive();
     const [id, position] = [uuid(), this.state.position];
     // Without a pick the set that is looked at still goes along: the text may equal one of its candidates.
-    const sent = { id, position, text, candidate_set: set ?? candidates.present, source: place, ...activity.report() };
+    const sent = { id, position, text, candidate_set: set ?? candidates.shownSet, source: place, ...activity.report() };
     const turn = { action, source: place, edit_distance: distance, from: composer.source };
     this.state.turns.push({ ...pendingTurn(position, text, id), ...turn });
     return { id, kind: "turn", position, text, sent };
@@ -109,16 +107,16 @@ export class Sender {
     hideNotices("connection", "signed-out", "refused", "error");
     bench.updateAssignment(assignment);
     if (state.undone.has(turn.id)) return;
-    const shown = state.turns.find(({ turn_id }) => turn_id === turn.id);
-    if (shown) Object.assign(shown, { ...turn, turn_id: turn.id, isPending: false });
+    const turnShown = state.turns.find(({ turn_id }) => turn_id === turn.id);
+    if (turnShown) Object.assign(turnShown, { ...turn, turn_id: turn.id, isPending: false });
     else if (position === state.position) this.#addForeignTurn(storedTurn(turn, position));
     bench.show();
     if (!state.isBusy)
       bench.keeper.moved(assignment.draft_version, { position: state.position, text: "", source: null });
-    bench.candidates.take(request);
+    bench.candidates.receive(request);
   }
 
-  /** A turn that another tab wrote. What is being written here stays, unless it is the same. @param {import("./state.js").Utterance} turn */
+  /** A turn that another tab wrote. What is being written here stays, unless it is the same. @param {import("./dialogue.js").Utterance} turn */
   #addForeignTurn(turn) {
     const { composer } = this.bench;
     this.state.turns.push(turn);
@@ -145,7 +143,7 @@ export class Sender {
     }
     if (state.position !== position) return;
     bench.keeper.moved(assignment.draft_version, { position, text, source: composer.source });
-    bench.candidates.take(request);
+    bench.candidates.receive(request);
     // Which set the undone text was started from, only the server knows after a reload.
     if (isHere && !composer.source && composer.pristine) void bench.keeper.findSource();
   }
@@ -166,7 +164,7 @@ export class Sender {
       tone: "bad",
       text: message || gettext("A turn was not stored."),
       // What the server says to do about it, this page does by itself.
-      remedy: code === "written_elsewhere" ? syncedText() : remedy,
+      remedy: code === "written_elsewhere" ? syncedMessage() : remedy,
       actions: code === "lease_gone" ? waysOut(bench) : [],
     });
     await bench.reload({ quiet: true });
@@ -183,4 +181,4 @@ export class Sender {
   }
 }
 
-export const syncedText = () => gettext("Another tab or device wrote in this dialogue. This is what is stored now.");
+export const syncedMessage = () => gettext("Another tab or device wrote in this dialogue. This is what is stored now.");

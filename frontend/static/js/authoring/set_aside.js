@@ -1,9 +1,7 @@
 // @ts-check
 /** Words that are not stored and have no place in the input: shown above it, each with its ways back. Loaded on need. */
 import { setAside, textsSetAside } from "../shared/drafts.js";
-import { createButton, createElement } from "../shared/elements.js";
-import { gettext } from "../shared/messages.js";
-import { showNotice } from "../shared/notices.js";
+import { createButton, createElement, gettext, showNotice } from "../shared/page.js";
 
 /** @typedef {import("./composer.js").Composer} Composer */
 

@@ -1,30 +1,29 @@
 // @ts-check
 /**
  * The authoring workbench. What the person does shows at once and goes through the outbox (sender.js); what the server
- * says comes back as events, in this tab or another, and corrects what is shown. Nothing typed is ever nowhere: it is in
+ * says comes back as events, in this tab or another, and corrects what is shown. What was typed is always somewhere: in
  * the input (composer.js), in the outbox, in the conversation, or among the words set aside (draft_keeper.js).
  */
-import { call, isPassing, isSignedOut } from "../shared/api.js";
+import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
 import { Activity } from "../shared/drafts.js";
-import { byId, closePopover } from "../shared/elements.js";
-import { format, gettext, ngettext } from "../shared/messages.js";
-import { keepPage } from "../shared/offline_pages.js";
 import * as outbox from "../shared/outbox.js";
-import { Candidates } from "./candidates.js";
+import { keepPage } from "../shared/outbox.js";
+import { confirmedSince, isVolatile } from "../shared/outbox_store.js";
+import { byId, closePopover, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { Candidates, wireDigits } from "./candidates.js";
 import { Composer } from "./composer.js";
-import { Conversation } from "./conversation.js";
+import { Conversation, pendingTurn, State, storedTurn } from "./dialogue.js";
 import { DraftKeeper } from "./draft_keeper.js";
-import { wireDigits } from "./keys.js";
-import { holdLease } from "./lease.js";
-import { hideNotices, showError, showOffline, showState, showVolatile } from "./notices.js";
-import { Sender, syncedText } from "./sender.js";
-import { pendingTurn, State, storedTurn } from "./state.js";
+import { hideNotices, showError, showOffline, showState, showVolatile, waysOut } from "./notices.js";
+import { Sender, syncedMessage } from "./sender.js";
 
 /** @typedef {"finish" | "save" | "giveBack" | "startOver"} LeavingAction */
 
 const AHEAD_PICKED_MS = 150;
 const AHEAD_TYPED_MS = 600;
 const UNSENT_AFTER_MS = 1500;
+const SOONEST_RENEWAL_MS = 20_000;
+const LATEST_RENEWAL_MS = 300_000;
 const WRITABLE_STATES = ["active", "saved", "expired"];
 
 export class Workbench {
@@ -39,7 +38,7 @@ export class Workbench {
     ["submit", "undo", "clear", "finish"].map((name) => [name, /** @type {HTMLButtonElement} */ (byId(name))]),
   );
 
-  /** @param {import("./state.js").PageData} data */
+  /** @param {import("./dialogue.js").PageData} data */
   constructor(data) {
     this.data = data;
     this.state = new State(data);
@@ -56,7 +55,7 @@ export class Workbench {
       form: this.form,
       limit: this.state.settings.max_utterance_length,
       submitOnEnter: this.data.submit_on_enter,
-      shown: () => this.candidates.shown(),
+      sets: () => this.candidates.finishedSets(),
       onChange: (why) => this.#onChange(why),
       onPick: (place) => this.#pick(place),
       onSubmit: () => void this.sender.submit(),
@@ -83,7 +82,7 @@ export class Workbench {
 
   /** Pick a candidate, or the one that will be at this place when it comes. @param {number} place */
   #pick(place) {
-    return this.candidates.pick(place) || this.candidates.wish(place);
+    return this.candidates.pick(place) || this.candidates.pickWhenReady(place);
   }
 
   // ---- what is shown -----------------------------------------------------------------------------------------------
@@ -115,7 +114,7 @@ export class Workbench {
     }
     if (!this.state.isBusy) return;
     if (this.state.turns.at(-1)?.isPending) this.candidates.showUnsent();
-    if (outbox.isVolatile()) showVolatile();
+    if (isVolatile()) showVolatile();
   }
 
   /** Another turn is written from now on. @param {{ text?: string, source?: Composer["source"], forget?: boolean }} [how] */
@@ -156,11 +155,11 @@ export class Workbench {
 
   // ---- the assignment ----------------------------------------------------------------------------------------------
 
-  /** @param {Partial<import("./state.js").Assignment>} assignment  as the server has it now */
+  /** @param {Partial<import("./dialogue.js").Assignment>} assignment  as the server has it now */
   updateAssignment(assignment) {
     if (!this.state.update(assignment)) return;
     this.#showAssignmentState();
-    this.candidates.open(this.state.isOpen);
+    this.candidates.setOpen(this.state.isOpen);
     this.show();
   }
 
@@ -173,20 +172,20 @@ export class Workbench {
   async reload({ quiet = false } = {}) {
     try {
       this.adopt(await call("GET", `/assignments/${this.state.id}/`));
-      if (!quiet) void this.toast(syncedText());
+      if (!quiet) void this.toast(syncedMessage());
     } catch (error) {
       if (!isPassing(error) && !isSignedOut(error)) showError(error);
     }
   }
 
-  /** @param {import("./state.js").FullAssignment} full */
+  /** @param {import("./dialogue.js").FullAssignment} full */
   adopt(full) {
     const { state, composer, candidates, keeper } = this;
     const { position } = state;
     state.replaceTurns(full.dialogue.utterances);
     this.updateAssignment(full);
     if (state.position !== position) this.begin({ text: composer.field.value, forget: true });
-    candidates.take(full.request);
+    candidates.receive(full.request);
     const { text, source } = keeper.wordsOf(full.draft);
     if (!composer.text && text) composer.load(text, source);
     candidates.mark(composer.source);
@@ -260,7 +259,7 @@ export class Workbench {
     const { state } = this;
     this.#wireControls();
     this.#listen();
-    const confirmed = await outbox.confirmedSince(state.id, state.assignment.touched_at);
+    const confirmed = await confirmedSince(state.id, state.assignment.touched_at);
     const items = await outbox.items(state.id);
     this.#replay(confirmed, items);
     this.#showAssignmentState();
@@ -273,7 +272,7 @@ export class Workbench {
     void keepPage(this.data.files).catch(() => undefined);
   }
 
-  /** @param {Awaited<ReturnType<typeof outbox.confirmedSince>>} confirmed  @param {outbox.Item[]} items */
+  /** @param {Awaited<ReturnType<typeof confirmedSince>>} confirmed  @param {outbox.Item[]} items */
   #replay(confirmed, items) {
     const { state } = this;
     for (const { position, turn } of confirmed) {
@@ -290,11 +289,33 @@ export class Workbench {
     const { state, candidates } = this;
     const { draft, request } = this.data.assignment;
     candidates.begin(state.position, { isOpen: state.isOpen });
-    if (!state.isBusy) candidates.take(request);
+    if (!state.isBusy) candidates.receive(request);
     this.keeper.restore(draft);
     this.show();
     this.conversation.toEnd();
   }
+}
+
+// ---- the lease ------------------------------------------------------------------------------------------------------
+
+/** @param {Workbench} bench */
+function holdLease(bench) {
+  const span = Date.parse(bench.state.assignment.lease_until) - Date.now();
+  setTimeout(() => void renewLease(bench), Math.min(Math.max(span / 3, SOONEST_RENEWAL_MS), LATEST_RENEWAL_MS));
+}
+
+/** @param {Workbench} bench */
+async function renewLease(bench) {
+  const { state, activity } = bench;
+  const isActive = activity.inputs > 0 && state.assignment.state === "active";
+  activity.inputs = 0;
+  try {
+    if (isActive) bench.updateAssignment(await call("POST", `/assignments/${state.id}/renew/`, {}));
+  } catch (error) {
+    if (error instanceof Problem && !isPassing(error) && !isSignedOut(error))
+      showNotice("refused", { tone: "bad", text: error.message, remedy: error.remedy, actions: waysOut(bench) });
+  }
+  holdLease(bench);
 }
 
 await new Workbench(JSON.parse(byId("workbench").textContent ?? "")).start();

@@ -5,16 +5,12 @@
  *
  * Judgements go through the outbox (shared/outbox.js), in order; the next dialogues lie ready meanwhile.
  */
-import { questionCommands, wireCommands } from "../labelling/keys.js";
-import { Questions } from "../labelling/questions/questions.js";
+import { Questions, questionCommands, wireCommands } from "../labelling/questions/questions.js";
 import { call, isSignedOut, Problem, uuid } from "../shared/api.js";
-import { byId } from "../shared/elements.js";
-import { gettext } from "../shared/messages.js";
-import { showNotice } from "../shared/notices.js";
 import * as outbox from "../shared/outbox.js";
-import { disagreements, isSameAsLabel, valueAt } from "./answer_comparison.js";
-import "./outbox_kinds.js"; // at hand when the network is not
-import { SampleState } from "./sample_state.js";
+import { owner } from "../shared/outbox_store.js";
+import { byId, gettext, showNotice } from "../shared/page.js";
+import { disagreements, isSameAsLabel, SampleState, valueAt } from "./sample_state.js";
 import { SampleView } from "./sample_view.js";
 
 /**
@@ -277,7 +273,7 @@ class SampleReview {
     outbox.listen((event) => {
       if (event.kind === "waiting") {
         if (this.state.unsent.size > 0) this.#showWaiting(event.signedOut);
-      } else if (event.item.lane !== this.state.lane || event.item.owner !== outbox.owner) return;
+      } else if (event.item.lane !== this.state.lane || event.item.owner !== owner) return;
       else if (event.kind === "stored") void this.#onStored(event.item, event.answer);
       else if (event.kind === "refused") void this.#onRefused(event.item);
     });

@@ -1,12 +1,12 @@
 // @ts-check
 /** What the page of a batch's sample knows: what is to be judged, what was judged, and the dialogue that is shown. */
-import { answerText } from "../labelling/questions/language.js";
-import { gettext } from "../shared/messages.js";
-import { valueAt } from "./answer_comparison.js";
+import { answerText } from "../labelling/questions/slot_view.js";
+import { gettext } from "../shared/page.js";
 
 /**
  * @typedef {import("../labelling/questions/answer_sheet.js").Answers} Answers
  * @typedef {import("../labelling/questions/answer_sheet.js").Content} Content
+ * @typedef {import("../labelling/questions/answer_sheet.js").Value} Value
  * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
  * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
  *   utterances: import("../labelling/questions/answer_sheet.js").Utterance[], judgement: Judgement | null }} Item
@@ -14,7 +14,7 @@ import { valueAt } from "./answer_comparison.js";
  *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; told: it is shown
  * @typedef {{ item: number, answers: Answers, reason: string }} Draft
  * @typedef {{ sample: string, me: number, question: string, isBlind: boolean, schemas: Record<string, Content>,
- *   items: Item[], progress: import("./sample_progress.js").Progress, mine: number[],
+ *   items: Item[], progress: import("./sample_view.js").Progress, mine: number[],
  *   urls: { batch: string, sample: string, login: string } }} PageData
  */
 
@@ -117,4 +117,40 @@ export class SampleState {
       return null;
     }
   }
+}
+
+// ---- answers compared -----------------------------------------------------------------------------------------------
+
+/** @param {Answers} answers  @param {string} path  @returns {Value | undefined} */
+export function valueAt(answers, path) {
+  const [key, position] = path.split("/").reverse();
+  return position === undefined ? answers.dialogue[key] : answers.utterances[position]?.[key];
+}
+
+/** What two people answered differently. @param {Answers} one  @param {Answers} other  @returns {string[]} paths */
+function differingPaths(one, other) {
+  /** @type {Set<string>} */
+  const paths = new Set();
+  for (const { dialogue, utterances } of [one, other]) {
+    for (const key of Object.keys(dialogue)) paths.add(key);
+    for (const [position, answers] of Object.entries(utterances))
+      for (const key of Object.keys(answers)) paths.add(`${position}/${key}`);
+  }
+  return [...paths].filter((path) => JSON.stringify(valueAt(one, path)) !== JSON.stringify(valueAt(other, path)));
+}
+
+/**
+ * If one question is checked, what only one of them was asked or answered is no disagreement.
+ * @param {Answers} own  @param {Answers} label  @param {string} checked  the checked question; "": every compared answer
+ */
+export function disagreements(own, label, checked) {
+  const paths = differingPaths(own, label);
+  if (!checked) return paths;
+  return paths.filter((path) => [own, label].every((answers) => valueAt(answers, path) !== undefined));
+}
+
+/** Whether the answers say what the label says, as far as that is checked. @param {Answers} own  @param {Answers} label  @param {string} checked */
+export function isSameAsLabel(own, label, checked) {
+  const paths = differingPaths(own, label);
+  return checked ? !paths.includes(checked) : paths.length === 0;
 }

@@ -3,7 +3,7 @@
  * Looks into a chosen file before it is sent (its format, its first dialogue), and shows how much of it is sent.
  * Without this module the form works as it is: the server guesses the format.
  */
-import { format } from "../shared/messages.js";
+import { format } from "../shared/page.js";
 
 const HEAD_BYTES = 64 * 1024;
 

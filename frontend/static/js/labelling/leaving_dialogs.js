@@ -1,13 +1,12 @@
 // @ts-check
 /** Leaving a dialogue, and coming back to one: skip, save for later, give back, previous submissions. Loaded on need. */
-import { call, clock, Problem } from "../shared/api.js";
-import { byId, cloneTemplate } from "../shared/elements.js";
-import { format, gettext } from "../shared/messages.js";
+import { call, Problem } from "../shared/api.js";
+import { byId, clock, cloneTemplate, format, gettext } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 
 /**
+ * @typedef {import("./queue.js").Answers} Answers
  * @typedef {import("./workbench.js").Workbench} Workbench
- * @typedef {import("./state.js").Answers} Answers
  * @typedef {{ assignment: number, dialogue: number, revision: number, answers: Answers, stored_at: string }} Row
  */
 

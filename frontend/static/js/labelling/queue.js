@@ -1,23 +1,144 @@
 // @ts-check
 /**
- * The dialogues ahead: the next one is claimed while the present one is labelled, so that a submission shows it at once.
- * The answer to a submission brings the one after. Claims have ids, so a claim whose answer was lost is sent again.
+ * The dialogues that this page holds: the one that is shown, those ahead of it, and those submitted here. The next one is
+ * claimed while the present one is labelled, so that a submission shows it at once; the answer to a submission brings the
+ * one after. Claims have ids, so a claim whose answer was lost is sent again.
  */
-import { call, isPassing, isSignedOut, uuid } from "../shared/api.js";
-import { gettext } from "../shared/messages.js";
-import { owner } from "../shared/outbox.js";
-import { newTask } from "./state.js";
-import { keepAssignments } from "./task_cache.js";
+import { call, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
+import { owner } from "../shared/outbox_store.js";
+import { gettext } from "../shared/page.js";
 
 /**
- * @typedef {import("./state.js").Assignment} Assignment
- * @typedef {import("./state.js").Task} Task
+ * @typedef {import("./questions/answer_sheet.js").Answers} Answers
+ * @typedef {import("./questions/answer_sheet.js").Content} Content
  * @typedef {import("./workbench.js").Workbench} Workbench
+ * @typedef {{ id: string, revision: number, answers: Answers, note: string, stored_at: string }} Submission
+ * @typedef {{ id: number, project: string, state: string, task_state: string, stage: "label" | "confirmation",
+ *   lease_until: string, touched_at: string, served_at: string | null, seconds_left: number, min_seconds: number,
+ *   schema: number, claim?: string,
+ *   dialogue: { id: number, language: string, utterances: import("./questions/answer_sheet.js").Utterance[] },
+ *   draft: { answers: Answers, note: string, version: number } | null, submission: Submission | null,
+ *   is_decided: boolean, others: { answers: Answers, note: string }[], differences: string[] }} Assignment
+ *   as the API gives it; claim: the id of the claim that brought it, set by Queue
+ * @typedef {{ assignment: Assignment, dueAt: number | null, isRevision: boolean }} Task
+ *   dueAt: when the time floor is over, by this page's clock; null: not shown yet
+ * @typedef {{ code: string, message: string, remedy: string, details?: Record<string, any> }} EmptyReason
+ * @typedef {{ task: Task, item: string, answers: Answers, note: string, isRefused?: boolean }} SubmittedTask
+ *   item: its id in the outbox
+ * @typedef {{ project: string, made_at: number, assignment: Assignment | null,
+ *   schema: { version: number, content: Content } | null, today: { finished: number, goal: number }, done: number,
+ *   of: number, files: string[], urls: { bench: string, next: string, queue: string, login: string } }} PageData
  */
 
+const SUBMITTED_KEPT = 50;
+const FLOOR_MARGIN_MS = 150;
 const ASK_AGAIN_MS = 5000;
+const SOONEST_RENEWAL_MS = 20_000;
+const LATEST_RENEWAL_MS = 300_000;
+const CACHE = "lapidary"; // emptied when the person signs out
 
-/** @returns {import("./state.js").EmptyReason} */
+export class State {
+  /** @type {Task | null} */
+  current = null;
+  /** @type {Task[]} the next, claimed already */
+  ahead = [];
+  /** @type {Assignment[]} what an earlier page had ready, for when the server does not answer */
+  spare = [];
+  /** @type {SubmittedTask[]} what was submitted on this page, the last one at the end */
+  submitted = [];
+  /** @type {EmptyReason | null} why nothing more came */
+  emptyReason = null;
+  /** Submit was pressed before the time floor was over. */
+  isSubmitPending = false;
+  /** The server did not answer, whatever the browser says of the network. */
+  isUnanswered = false;
+
+  /** @param {PageData} data */
+  constructor(data) {
+    this.project = data.project;
+    this.urls = data.urls;
+    this.lane = `labels-${data.project}`;
+    this.today = { ...data.today };
+    this.done = { n: data.done, of: data.of };
+    /** @type {Map<number, Content>} */
+    this.schemas = new Map(data.schema ? [[data.schema.version, data.schema.content]] : []);
+  }
+
+  get isAway() {
+    return this.isUnanswered || !navigator.onLine;
+  }
+
+  /** The server answered: what an earlier page prefetched is no longer needed. */
+  onServerAnswer() {
+    this.isUnanswered = false;
+    this.spare = [];
+  }
+
+  /** @param {Assignment} assignment  @returns {Promise<Content>} */
+  async fetchSchema({ project, schema }) {
+    const { content } = await call("GET", `/projects/${project}/schemas/${schema}/`);
+    this.schemas.set(schema, content);
+    return content;
+  }
+
+  /** Whether a dialogue is shown, ahead, or was submitted here. @param {number} id  of the assignment */
+  knows(id) {
+    const tasks = [this.current, ...this.ahead, ...this.submitted.map(({ task }) => task)];
+    return tasks.some((task) => task?.assignment.id === id);
+  }
+
+  /** The dialogues that this page holds. @returns {Task[]} */
+  heldTasks() {
+    return [this.current, ...this.ahead].filter((task) => task !== null);
+  }
+
+  /** @param {number} id  of the assignment */
+  dropAhead(id) {
+    this.ahead = this.ahead.filter((task) => task.assignment.id !== id);
+  }
+
+  /** @param {SubmittedTask} submitted */
+  addSubmitted(submitted) {
+    this.submitted = [...this.submitted.slice(-SUBMITTED_KEPT), submitted];
+  }
+
+  /** @param {string} item  its id in the outbox */
+  submittedAs(item) {
+    return this.submitted.find((submitted) => submitted.item === item);
+  }
+
+  /** @param {1 | -1} step  one submission more or less */
+  count(step) {
+    this.done.n += step;
+    this.today.finished += step;
+  }
+
+  /** Seconds until the current dialogue has been shown for long enough. */
+  get secondsLeft() {
+    return Math.max(0, ((this.current?.dueAt ?? 0) - performance.now()) / 1000);
+  }
+}
+
+/** @param {Assignment} assignment  @returns {Task} */
+export const newTask = (assignment) => ({ assignment, dueAt: null, isRevision: assignment.submission !== null });
+
+/** The time floor runs from when the dialogue is first shown. @param {Task} task */
+export function startFloor(task) {
+  const { served_at, seconds_left, min_seconds } = task.assignment;
+  const seconds = served_at === null ? min_seconds : Math.max(0, seconds_left);
+  task.dueAt ??= performance.now() + seconds * 1000 + (seconds > 0 ? FLOOR_MARGIN_MS : 0);
+}
+
+/** Whether answers can be sent for it. @param {Assignment} assignment */
+export function isOpen({ state, task_state, stage, is_decided }) {
+  if (task_state === "disputed" || is_decided) return false;
+  if (state === "submitted") return stage === "confirmation" || task_state !== "confirming";
+  return state !== "released";
+}
+
+// ---- claims ---------------------------------------------------------------------------------------------------------
+
+/** @returns {EmptyReason} */
 export const loadingReason = () => ({
   code: "loading",
   message: gettext("The next dialogue is on its way."),
@@ -159,4 +280,66 @@ export class Queue {
     };
     for (const name of names) addEventListener(name, begin, true);
   }
+}
+
+// ---- leases ---------------------------------------------------------------------------------------------------------
+
+/** @param {Workbench} bench */
+export function holdLeases(bench) {
+  const ends = bench.state.heldTasks().map(({ assignment }) => Date.parse(assignment.lease_until));
+  const span = Math.min(...ends, Date.now() + 3 * LATEST_RENEWAL_MS) - Date.now();
+  setTimeout(() => void renewLeases(bench), Math.min(Math.max(span / 3, SOONEST_RENEWAL_MS), LATEST_RENEWAL_MS));
+}
+
+/** @param {Workbench} bench */
+async function renewLeases(bench) {
+  const { activity, queue, state } = bench;
+  if (activity.inputs > 0) {
+    for (const task of state.heldTasks()) if (task.assignment.state === "active") await renewLease(bench, task);
+  }
+  activity.inputs = 0;
+  queue.keep();
+  holdLeases(bench);
+}
+
+/** @param {Workbench} bench  @param {Task} task */
+async function renewLease({ state, notices }, task) {
+  try {
+    const { lease_until, state: now } = await call("POST", `/assignments/${task.assignment.id}/renew/`, {});
+    Object.assign(task.assignment, { lease_until, state: now });
+  } catch (error) {
+    if (!(error instanceof Problem) || isPassing(error) || isSignedOut(error)) return;
+    if (task === state.current) notices.show("refused", { tone: "bad", text: error.message, remedy: error.remedy });
+    else state.dropAhead(task.assignment.id);
+  }
+}
+
+// ---- kept for a reload without a network ----------------------------------------------------------------------------
+
+const addressOf = (/** @type {number} */ id) => `/api/v1/labelling/${id}/`;
+const openCache = async () => ("caches" in globalThis ? caches.open(CACHE).catch(() => undefined) : undefined);
+
+/** @param {Assignment[]} assignments */
+export async function keepAssignments(assignments) {
+  const cache = await openCache();
+  for (const assignment of assignments) {
+    const response = new Response(JSON.stringify(assignment));
+    await cache?.put(addressOf(assignment.id), response).catch(() => undefined);
+  }
+}
+
+/** @param {number} id */
+export async function forgetAssignment(id) {
+  await (await openCache())?.delete(addressOf(id));
+}
+
+/** What was kept and not submitted since. @param {string} project  @param {Set<number>} submitted  @returns {Promise<Assignment[]>} */
+export async function keptAssignments(project, submitted) {
+  const cache = await openCache();
+  const requests = (await cache?.keys()) ?? [];
+  const own = requests.filter(({ url }) => /\/api\/v1\/labelling\/\d+\/$/.test(new URL(url).pathname));
+  const found = await Promise.all(own.map(async (request) => (await cache?.match(request))?.json()));
+  const kept = found.filter((assignment) => assignment?.project === project);
+  for (const { id } of kept) if (submitted.has(id)) await forgetAssignment(id);
+  return kept.filter(({ id }) => !submitted.has(id));
 }

@@ -3,10 +3,9 @@
  * Questions are written as a form or as YAML, and the text is what counts: the form writes it anew at every change, the
  * server reads it and says what is wrong and where. What is not saved is kept in this browser.
  */
-
 import { call, isPassing, isSignedOut, Problem, uuid } from "../shared/api.js";
-import { format, gettext, ngettext } from "../shared/messages.js";
-import { owner } from "../shared/outbox.js";
+import { owner } from "../shared/outbox_store.js";
+import { format, gettext, ngettext } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 import { Form, isFormable } from "./schema_form.js";
 import { Preview } from "./schema_preview.js";

@@ -1,6 +1,6 @@
 // @ts-check
 /** The questions as a form: every change goes into the data at once; what is beside a field names its path. */
-import { format, gettext } from "../shared/messages.js";
+import { format, gettext } from "../shared/page.js";
 import { flow, Raw } from "./schema_text.js";
 
 /**

@@ -1,6 +1,6 @@
 // @ts-check
 /** The workbench's questions over a sample dialogue, in either language. Answers given stay while the questions change. */
-import { ENGLISH, gettext, loadMessages } from "../shared/messages.js";
+import { ENGLISH, gettext, loadMessages } from "../shared/page.js";
 import { Questions } from "./questions/questions.js";
 
 /**

@@ -1,11 +1,14 @@
 // @ts-check
-/** What the labelling page says around the questions: the head, the state of the dialogue, the time floor. */
-import { clock } from "../shared/api.js";
-import { byId } from "../shared/elements.js";
-import { format, gettext, ngettext } from "../shared/messages.js";
-import { isOpen } from "./state.js";
+/** What the labelling page says around the questions: the head, the state of the dialogue, the time floor, notices. */
+import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
+import { byId, clock, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { isOpen } from "./queue.js";
 
-/** @typedef {import("./state.js").Assignment} Assignment */
+/**
+ * @typedef {import("../shared/page.js").Notice} Notice
+ * @typedef {import("./queue.js").Assignment} Assignment
+ * @typedef {import("./queue.js").EmptyReason} EmptyReason
+ */
 
 const FLOOR_MARGIN_S = 0.15;
 /** @type {Record<string, { text: string, remedy: string }>} */
@@ -187,4 +190,124 @@ function stateOf(assignment) {
   if (is_decided) return "decided";
   if (task_state === "disputed") return "disputed";
   return state === "submitted" && !isOpen(assignment) ? "confirming" : state;
+}
+
+// ---- the page between dialogues -------------------------------------------------------------------------------------
+
+const part = (/** @type {string} */ name) =>
+  /** @type {HTMLElement} */ (byId("nothing").querySelector(`[data-${name}]`));
+
+/** @param {EmptyReason} reason  @param {boolean} isAway  the server cannot be reached  @returns {string} the code shown */
+export function showEmptyPage(reason, isAway) {
+  const { code, message, remedy, details } = reason.code === "loading" && isAway ? offlineReason() : reason;
+  showWays(code === "all_done" && details?.open ? "too_many_open" : code);
+  part("title").textContent = message;
+  part("text").textContent = remedy;
+  const freeAt = gettext("The first of them becomes free, if it is not finished, at {when}.");
+  part("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
+  const test = byId("nothing").querySelector("a[data-way=admission_needed]");
+  if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
+  byId("nothing").append(byId("notices"));
+  byId("panes").hidden = true;
+  byId("task").textContent = "";
+  byId("nothing").hidden = false;
+  part("title").focus();
+  return code;
+}
+
+/** @returns {EmptyReason} */
+function offlineReason() {
+  return {
+    code: "offline",
+    message: gettext("No more dialogues lie ready in this browser."),
+    remedy: gettext("The next one comes by itself when the connection is back."),
+  };
+}
+
+/** What this code offers, else what "other" does. @param {string} code */
+function showWays(code) {
+  const holder = byId("nothing");
+  const codesOf = (/** @type {Element} */ element) =>
+    (element.getAttribute("data-codes") ?? element.getAttribute("data-way") ?? "").split(" ");
+  const isKnown = [...holder.querySelectorAll("[data-codes]")].some((element) => codesOf(element).includes(code));
+  /** @type {NodeListOf<HTMLElement>} */
+  const elements = holder.querySelectorAll("[data-codes], [data-way]");
+  for (const element of elements) element.hidden = !codesOf(element).includes(isKnown ? code : "other");
+}
+
+/** Unsent submissions, said where no dialogue is shown. @param {number} n */
+export function showUnsentCount(n) {
+  if (byId("nothing").hidden) return;
+  const message = ngettext(
+    "{n} submission waits here and is not lost.",
+    "{n} submissions wait here and are not lost.",
+    n,
+  );
+  part("more").textContent = format(message, { n });
+}
+
+/** @param {import("./workbench.js").Workbench} bench */
+export async function offerConfirmations(bench) {
+  const { state, notices } = bench;
+  const found = await call("GET", `/projects/${state.project}/confirmations/`).catch(() => ({ results: [] }));
+  /** @type {{ id: number }[]} */
+  const waiting = found.results.filter((/** @type {{ id: number }} */ { id }) => id !== state.current?.assignment.id);
+  for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-confirm]"))) {
+    const words = button.querySelector("[data-words]");
+    button.hidden = waiting.length === 0;
+    const n = waiting.length;
+    if (words) words.textContent = format(ngettext("{n} to confirm", "{n} to confirm", n), { n });
+    button.onclick = () => void bench.reopen(waiting[0].id).catch((error) => notices.showError(error));
+  }
+}
+
+// ---- notices --------------------------------------------------------------------------------------------------------
+
+export class Notices {
+  /** @param {string} login  URL of the page to sign in */
+  constructor(login) {
+    this.login = login;
+  }
+
+  /** @param {string} cause  one notice per cause  @param {Notice} notice */
+  show(cause, notice) {
+    showNotice(cause, notice);
+  }
+
+  /** @param {string[]} causes */
+  hide(...causes) {
+    for (const cause of causes) showNotice(cause, null);
+  }
+
+  /** @param {unknown} error  @param {string} [cause] */
+  showError(error, cause = "error") {
+    const failed = gettext("That did not work. Nothing was changed.");
+    if (isSignedOut(error)) this.showSignedOut();
+    else if (error instanceof Problem && !isPassing(error))
+      this.show(cause, { tone: "bad", text: error.message || failed, remedy: error.remedy });
+    else this.show(cause, { tone: "warn", text: gettext("No connection."), remedy: failed });
+  }
+
+  showSignedOut() {
+    const login = `${this.login}?next=${encodeURIComponent(location.pathname)}`;
+    this.show("signed-out", {
+      tone: "warn",
+      text: gettext("You are signed out."),
+      remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
+      actions: [{ label: gettext("Sign in"), run: () => location.assign(login) }],
+    });
+  }
+
+  showOffline() {
+    this.show("connection", {
+      tone: "warn",
+      text: gettext("No connection."),
+      remedy: gettext("Go on: everything is kept in this browser and sent, in order, when the connection is back."),
+    });
+  }
+}
+
+/** @param {string} text */
+export async function showToast(text) {
+  (await import("../shared/toast.js")).toast(text);
 }

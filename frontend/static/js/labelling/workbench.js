@@ -1,36 +1,36 @@
 // @ts-check
 /**
- * The labelling workbench: a queue of dialogues (queue.js), the questions about the one that is shown (questions/), the
- * answers to them (editor.js), sending them (sender.js), and what the page says around it (view.js, empty_page.js). All
- * of them share the state (state.js). Keys: keys.js.
+ * The labelling workbench: a queue of dialogues and the state that all parts share (queue.js), the questions about the
+ * dialogue that is shown (questions/), the answers to them (answers.js), and what the page says around it (view.js).
  */
 import { call } from "../shared/api.js";
 import { Activity } from "../shared/drafts.js";
-import { byId, closePopover } from "../shared/elements.js";
-import { gettext } from "../shared/messages.js";
-import { keepPage } from "../shared/offline_pages.js";
 import * as outbox from "../shared/outbox.js";
-import { offerConfirmations } from "./confirmations.js";
-import { Editor } from "./editor.js";
-import { showEmptyPage } from "./empty_page.js";
-import { questionCommands, wireCommands, wireNoteKeys } from "./keys.js";
-import { holdLeases } from "./leases.js";
-import { Notices } from "./notices.js";
-import { listenToOutbox, showRefused } from "./outbox_listener.js";
-import { Questions } from "./questions/questions.js";
-import { loadingReason, Queue } from "./queue.js";
-import { Sender } from "./sender.js";
-import { newTask, State, startFloor } from "./state.js";
-import { forgetAssignment, keptAssignments } from "./task_cache.js";
-import { View } from "./view.js";
+import { keepPage } from "../shared/outbox.js";
+import { confirmedSince, owner } from "../shared/outbox_store.js";
+import { byId, closePopover, createElement, gettext, isTyping, matches } from "../shared/page.js";
+import { Editor, Sender } from "./answers.js";
+import { Questions, questionCommands, wireCommands } from "./questions/questions.js";
+import {
+  forgetAssignment,
+  holdLeases,
+  keptAssignments,
+  loadingReason,
+  newTask,
+  Queue,
+  State,
+  startFloor,
+} from "./queue.js";
+import { Notices, offerConfirmations, showEmptyPage, View } from "./view.js";
 
 /**
- * @typedef {import("./state.js").Answers} Answers
- * @typedef {import("./state.js").Assignment} Assignment
- * @typedef {import("./state.js").EmptyReason} EmptyReason
- * @typedef {import("./state.js").PageData} PageData
- * @typedef {import("./state.js").Task} Task
- * @typedef {import("./editor.js").Labels} Labels
+ * @typedef {import("./answers.js").Labels} Labels
+ * @typedef {import("./queue.js").Answers} Answers
+ * @typedef {import("./queue.js").Assignment} Assignment
+ * @typedef {import("./queue.js").EmptyReason} EmptyReason
+ * @typedef {import("./queue.js").PageData} PageData
+ * @typedef {import("./queue.js").SubmittedTask} SubmittedTask
+ * @typedef {import("./queue.js").Task} Task
  */
 
 const LOADING_AFTER_MS = 400; // a claim normally takes less
@@ -234,7 +234,7 @@ export class Workbench {
     const addressed = Number(/\/label\/(\d+)\/$/.exec(location.pathname)?.[1] ?? 0);
     const given = this.data.assignment;
     if (given && (!addressed || given.id === addressed) && !submitted.has(given.id)) {
-      const confirmed = await outbox.confirmedSince(given.id, given.touched_at);
+      const confirmed = await confirmedSince(given.id, given.touched_at);
       if (confirmed.length === 0) return given;
     }
     if (!addressed || submitted.has(addressed)) return null;
@@ -252,6 +252,118 @@ export class Workbench {
     await this.queue.claimAhead();
     clearTimeout(later);
   }
+}
+
+// ---- what the server answers ----------------------------------------------------------------------------------------
+
+/** @param {Workbench} bench */
+function listenToOutbox(bench) {
+  outbox.listen((event) => {
+    if (event.kind === "waiting") onWaiting(bench, event.signedOut);
+    else if (event.item.lane !== bench.state.lane || event.item.owner !== owner) return;
+    else if (event.kind === "stored") onStored(bench, event.item, event.answer);
+    else if (event.kind === "refused") onRefused(bench, event.item);
+  });
+}
+
+/** @param {Workbench} bench  @param {boolean} isSignedOut */
+function onWaiting({ sender, notices, queue }, isSignedOut) {
+  void sender.showWaiting();
+  if (isSignedOut) notices.showSignedOut();
+  else queue.onUnanswered();
+}
+
+/** @param {Workbench} bench  @param {outbox.Item} item  @param {any} answer */
+function onStored(bench, item, answer) {
+  const { state, queue, notices, view } = bench;
+  const id = Number(item.assignment);
+  const submitted = state.submittedAs(item.id);
+  state.onServerAnswer();
+  notices.hide("connection", "signed-out", "error");
+  Object.assign(state.today, answer.today);
+  if (submitted) updateSubmitted(submitted, answer);
+  else onStoredElsewhere(bench, id, answer);
+  void forgetAssignment(id);
+  if (answer.task_state === "confirming") void offerConfirmations(bench);
+  // What another tab has claimed is for that tab, unless this one has nothing.
+  if (submitted || !state.current) queue.add(answer.next, /** @type {string | undefined} */ (item.sent.next_claim));
+  if (answer.nothing) state.emptyReason = answer.nothing;
+  if (!state.current && state.ahead.length === 0) {
+    if (answer.nothing) bench.showEmpty(answer.nothing);
+    else if (item.sent.next_claim) void queue.claimAhead();
+  }
+  view.showHead();
+}
+
+/** @param {SubmittedTask} submitted  @param {any} answer */
+function updateSubmitted({ task, item, answers, note }, { assignment, task_state, submission }) {
+  const { revision, stored_at } = submission;
+  const stored = { id: item, revision, answers, note, stored_at };
+  task.assignment = { ...task.assignment, ...assignment, task_state, submission: stored, draft: null };
+}
+
+/** By another tab, or before a reload: it does not come next here. @param {Workbench} bench  @param {number} id  @param {any} answer */
+function onStoredElsewhere({ state, queue, view, notices }, id, { assignment, task_state }) {
+  const { current } = state;
+  state.dropAhead(id);
+  queue.keep();
+  if (current?.assignment.id !== id || current.isRevision) return;
+  current.isRevision = true;
+  current.assignment = { ...current.assignment, ...assignment, task_state };
+  view.showState();
+  notices.show("elsewhere", {
+    tone: "warn",
+    text: gettext("You submitted this dialogue in another tab."),
+    remedy: gettext("What you submit here replaces those answers."),
+  });
+}
+
+/** It does not count any more. @param {Workbench} bench  @param {outbox.Item} item */
+function onRefused(bench, item) {
+  const { state, view } = bench;
+  const submitted = state.submittedAs(item.id);
+  if (submitted && !submitted.isRefused && !submitted.task.isRevision) {
+    submitted.isRefused = true;
+    state.count(-1);
+    view.showHead();
+  }
+  void showRefused(bench);
+}
+
+/** Submissions that the server does not store come back, each with its answers. @param {Workbench} bench */
+async function showRefused(bench) {
+  const [item] = (await outbox.itemsInLane(bench.state.lane)).filter(({ problem }) => problem);
+  if (!item?.problem) {
+    bench.notices.hide("refused");
+    return;
+  }
+  const { message, remedy } = item.problem;
+  const quote = createElement("q", "", item.text);
+  quote.dir = "auto";
+  const text = message || gettext("A submission was not stored.");
+  const actions = [{ label: gettext("Open it"), run: () => void openRefused(bench, item) }];
+  bench.notices.show("refused", { tone: "bad", text, remedy, more: [quote], actions });
+}
+
+/** @param {Workbench} bench  @param {outbox.Item} item */
+async function openRefused(bench, item) {
+  const { answers, note } = /** @type {import("./answers.js").Labels} */ (/** @type {unknown} */ (item.sent));
+  try {
+    await bench.reopen(Number(item.assignment), { answers, note });
+    await outbox.remove([item]); // its answers lie in this browser's draft now
+    await showRefused(bench);
+  } catch (error) {
+    bench.notices.showError(error);
+  }
+}
+
+/** A text has its own undo, and Escape leaves it. @param {HTMLTextAreaElement} note  @param {{ isSubmitPending: boolean }} state */
+function wireNoteKeys(note, state) {
+  document.getElementById("panes")?.addEventListener("keydown", (event) => {
+    if (!isTyping(event.target)) return;
+    if (matches(event, "mod+z") || matches(event, "mod+shift+z")) event.stopPropagation();
+    if (event.key === "Escape" && event.target === note && !state.isSubmitPending) note.blur();
+  });
 }
 
 await new Workbench(JSON.parse(byId("workbench").textContent ?? "")).start();

@@ -3,10 +3,8 @@
  * One dialogue of an admission test, the right answers of one, or a dispute: the questions as in the workbench, sent as
  * a form. What is answered and not sent is kept in this tab's browser until the next page says that it is stored.
  */
-
-import { questionCommands, wireCommands } from "../labelling/keys.js";
-import { Questions } from "../labelling/questions/questions.js";
-import { gettext } from "../shared/messages.js";
+import { Questions, questionCommands, wireCommands } from "../labelling/questions/questions.js";
+import { gettext } from "../shared/page.js";
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const data = JSON.parse(byId("workbench").textContent ?? "");

@@ -72,11 +72,3 @@ export function uuid() {
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
-
-/** A time as all pages write it, on this person's own clock: 2026-03-09 16:05. @param {string | Date} at */
-export function clock(at) {
-  const time = new Date(at);
-  const parts = [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes()];
-  const [year, month, day, hours, minutes] = parts.map((part) => String(part).padStart(2, "0"));
-  return `${year}-${month}-${day} ${hours}:${minutes}`;
-}

@@ -5,7 +5,7 @@
  * chooses. The time that the work takes is measured and kept with it.
  */
 import { call, isPassing, isSignedOut, Problem } from "./api.js";
-import { owner } from "./outbox.js";
+import { owner } from "./outbox_store.js";
 
 /**
  * @typedef {import("../authoring/composer.js").Source} Source

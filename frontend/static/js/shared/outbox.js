@@ -4,20 +4,20 @@
  *
  * Items of one lane (an assignment; the labels of a project; a batch's sample) are sent strictly in order, by one tab at
  * a time (Web Locks), again and again until the server answers. Every item has an id of its own, so a second send changes
- * nothing. A refused item stays until its page has shown it. Any page sends what waits, so each area registers in KINDS
- * where its items go and what the request holds.
+ * nothing. A refused item stays until its page has shown it. Every page sends what waits, and a badge in its header says
+ * what waits for long or was refused.
  */
 import { call, isPassing, isSignedOut } from "./api.js";
 import * as store from "./outbox_store.js";
-
-export { confirmedSince, isVolatile, owner } from "./outbox_store.js";
+import { format, gettext, ngettext } from "./page.js";
 
 /**
- * @typedef {import("./outbox_store.js").Item} Item
- * @typedef {Omit<Item, "owner" | "attempts" | "seq" | "problem">} NewItem
  * @typedef {import("./api.js").Problem} Problem
+ * @typedef {import("./outbox_store.js").Item} Item
+ * @typedef {Omit<import("./outbox_store.js").Confirmed, "seq">} Confirmed
+ * @typedef {Omit<Item, "owner" | "attempts" | "seq" | "problem">} NewItem
  * @typedef {{ address: (item: Item) => string, body: (item: Item) => Record<string, unknown>,
- *   confirmed?: (item: Item, answer: any) => Omit<import("./outbox_store.js").Confirmed, "seq"> }} Kind
+ *   confirmed?: (item: Item, answer: any) => Confirmed }} Kind
  *   address: below /api/v1; confirmed: what a page from the cache has to know
  * @typedef {(
  *   | { kind: "queued" | "refused" | "withdrawn", item: Item }
@@ -28,12 +28,36 @@ export { confirmedSince, isVolatile, owner } from "./outbox_store.js";
 
 const LONGEST_WAIT_MS = 30_000;
 
-/** A module per area, loaded when the first of its items is sent; the area's own pages have it from the beginning. @type {Record<string, () => Promise<{ KINDS: Record<string, Kind> }>>} */
-const AREAS = {
-  turn: () => import("../authoring/outbox_kinds.js"),
-  undo: () => import("../authoring/outbox_kinds.js"),
-  labels: () => import("../labelling/outbox_kinds.js"),
-  judgement: () => import("../batch_review/outbox_kinds.js"),
+/** @param {Item} item  @param {any} answer  @returns {Confirmed} */
+const confirmItem = ({ kind, assignment, position }, answer) => ({
+  assignment: Number(assignment),
+  touched_at: answer.assignment.touched_at,
+  position,
+  turn: kind === "turn" ? answer.turn : null,
+});
+
+/** @type {Record<string, Kind>} */
+const KINDS = {
+  turn: {
+    address: ({ assignment }) => `/assignments/${assignment}/turns/`,
+    body: ({ sent }) => sent,
+    confirmed: confirmItem,
+  },
+  undo: {
+    address: ({ assignment }) => `/assignments/${assignment}/undo/`,
+    body: ({ sent }) => sent,
+    confirmed: confirmItem,
+  },
+  labels: {
+    address: ({ assignment }) => `/labelling/${assignment}/submissions/`,
+    // How long it has waited: the server counts the reading time up to when the person submitted.
+    body: ({ sent, made_at }) => ({ ...sent, waited_ms: Math.max(0, Date.now() - made_at) }),
+    confirmed: confirmItem,
+  },
+  judgement: {
+    address: ({ sent }) => `/sample-items/${sent.sample_item}/judgements/`,
+    body: ({ sent: { sample_item: _address, ...body } }) => body,
+  },
 };
 
 /** What this tab knows of sending. */
@@ -103,7 +127,7 @@ async function send(lane) {
 /** One after the other, until none is left or none gets through. @param {string} lane */
 async function drain(lane) {
   for (let item = await store.takeForSending(lane); item; item = await store.takeForSending(lane)) {
-    const kind = (await AREAS[item.kind]()).KINDS[item.kind];
+    const kind = KINDS[item.kind];
     try {
       const answer = await call("POST", kind.address(item), kind.body(item));
       await store.settleItem(item, kind.confirmed?.(item, answer) ?? null);
@@ -175,3 +199,92 @@ function notify(event) {
   if (event.kind === "stored") storedHere.push(event);
   for (const listener of listeners) listener(event);
 }
+
+// ---- pages kept for a reload without a network ----------------------------------------------------------------------
+
+const CACHE = "lapidary";
+const KEPT_FILES = /^\/(static|jsi18n)\//; // as in service_worker.js
+
+/**
+ * Keep this page and its files. <html data-kept-offline> says when that is done.
+ * @param {string[]} [more]  files that are loaded on need
+ */
+export async function keepPage(more = []) {
+  if (!("serviceWorker" in navigator)) return;
+  await navigator.serviceWorker.register("/service-worker.js", { scope: "/", updateViaCache: "none" });
+  const { active } = await navigator.serviceWorker.ready;
+  const used = performance.getEntriesByType("resource").map((entry) => entry.name);
+  const files = [...used, ...more].filter((url) => KEPT_FILES.test(new URL(url, location.origin).pathname));
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    document.documentElement.dataset.keptOffline = "true";
+  };
+  active?.postMessage({ keep: files, page: location.pathname }, [channel.port2]);
+}
+
+/** Signing out leaves no page behind in this browser. */
+export function forgetPages() {
+  if ("caches" in globalThis) void caches.delete(CACHE);
+}
+
+// ---- the badge ------------------------------------------------------------------------------------------------------
+
+const LATE_AFTER_MS = 1500; // not for the blink of an eye that a turn normally takes
+
+/** @param {Item[]} refused */
+function refusedText({ length: n }) {
+  return format(ngettext("{n} not stored", "{n} not stored", n), { n });
+}
+
+/** @param {Item[]} waiting  @param {boolean} isSignedOut */
+function waitingText({ length: n }, isSignedOut) {
+  const message = isSignedOut
+    ? gettext("Sign in to send {n}")
+    : ngettext("{n} waiting to send", "{n} waiting to send", n);
+  return format(message, { n });
+}
+
+class Badge {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #later;
+
+  /** @param {HTMLAnchorElement} link */
+  constructor(link) {
+    this.link = link;
+    this.words = /** @type {HTMLElement} */ (link.querySelector("[data-words]"));
+  }
+
+  async show() {
+    clearTimeout(this.#later);
+    const unsent = await items();
+    const refused = unsent.filter((item) => item.problem);
+    const { hasFailed, isSignedOut } = sendingState();
+    const age = unsent.length > 0 ? Date.now() - unsent[0].made_at : 0;
+    const isLate = unsent.length > 0 && (hasFailed || !navigator.onLine || age > LATE_AFTER_MS);
+    this.link.hidden = refused.length === 0 && !isLate;
+    if (this.link.hidden) {
+      if (unsent.length > 0) this.#later = setTimeout(() => void this.show(), LATE_AFTER_MS - age + 10);
+      return;
+    }
+    this.words.textContent = refused.length > 0 ? refusedText(refused) : waitingText(unsent, isSignedOut);
+    const isLogin = refused.length === 0 && isSignedOut;
+    this.link.href = isLogin ? (this.link.dataset.login ?? "") : (refused[0] ?? unsent[0]).url;
+  }
+}
+
+function startSending() {
+  const link = document.getElementById("outbox");
+  const badge = link instanceof HTMLAnchorElement ? new Badge(link) : null;
+  listen(() => void badge?.show());
+  addEventListener("online", () => void flush());
+  addEventListener("offline", () => void badge?.show());
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && void flush());
+  document.addEventListener("submit", (event) => {
+    if (event.target instanceof HTMLFormElement && event.target.matches("[action$='/logout/']")) forgetPages();
+  });
+  void flush();
+  void badge?.show();
+}
+
+if (store.owner) startSending();
+else forgetPages(); // what waits stays, under its owner's number

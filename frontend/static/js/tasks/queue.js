@@ -1,7 +1,7 @@
 // @ts-check
 /** The queue: what waits in this browser, with its words, and times on this person's own clock. */
-import { clock } from "../shared/api.js";
 import { items, listen } from "../shared/outbox.js";
+import { clock } from "../shared/page.js";
 
 const section = document.getElementById("waiting");
 

@@ -1,9 +1,8 @@
 // @ts-check
 /**
  * The answers to the questions of a schema about one dialogue: what was given, what holds of it under the schema's rules,
- * what is missing, and what can be undone. Knows nothing of the page.
+ * what is missing, and what can be undone; and the runs that labels of utterances make. Does not touch the page.
  */
-import { keysForOptions } from "../keys.js";
 import { Rules } from "../schema_rules.js";
 
 /**
@@ -27,6 +26,9 @@ import { Rules } from "../schema_rules.js";
  *   differences: paths that people answered differently; spread: by differing path who answered what, for a trainer who
  *   decides
  */
+
+const DIGITS = "123456789";
+const LETTERS = "abcdfhilnopqrsuvwxyz0"; // without those of the page: e, g, j, k, m, t
 
 /** @returns {Answers} */
 const noAnswers = () => ({ dialogue: {}, utterances: {} });
@@ -256,4 +258,57 @@ export class AnswerSheet {
     while (this.slots[n] && !(this.slots[n].isShown && !this.slots[n].isFixed)) n += step;
     return this.slots[n];
   }
+}
+
+// ---- options --------------------------------------------------------------------------------------------------------
+
+/** A key for every option: its own, else the next free digit or letter. @param {Option[]} options */
+function keysForOptions(options) {
+  const taken = new Set(options.map((option) => option.key?.toLowerCase()));
+  const free = [...DIGITS, ...LETTERS].filter((key) => !taken.has(key));
+  return options.map((option) => option.key?.toLowerCase() || (free.shift() ?? ""));
+}
+
+/**
+ * Several options with one put in, or taken out if it was there; in the order of the schema.
+ * @param {Slot} slot  @param {Value | undefined} chosen  @param {number | string} value  @returns {Value | undefined}
+ */
+export function toggleOption(slot, chosen, value) {
+  const before = Array.isArray(chosen) ? chosen : [];
+  const after = before.includes(value) ? before.filter((other) => other !== value) : [...before, value];
+  const ordered = slot.options.map((option) => option.value).filter((option) => after.includes(option));
+  return ordered.length > 0 ? ordered : undefined;
+}
+
+// ---- nuggets: consecutive utterances of one speaker with the same label (Zeng et al., DCH §3.5) ----------------------
+
+/**
+ * The piece of a bracket at a position.
+ * @param {Utterance[]} utterances  @param {(position: number) => unknown} labelAt  @param {number} position
+ * @returns {"" | "only" | "first" | "inner" | "last"} "": no label there
+ */
+export function pieceAt(utterances, labelAt, position) {
+  const label = labelAt(position);
+  if (label === undefined) return "";
+  const joins = (/** @type {number} */ other) =>
+    utterances[other]?.speaker === utterances[position].speaker && labelAt(other) === label;
+  const [above, below] = [joins(position - 1), joins(position + 1)];
+  if (above && below) return "inner";
+  return above ? "last" : below ? "first" : "only";
+}
+
+/**
+ * Speakers with more than one run labelled as their goal: only the first counts in UCH.
+ * @param {Utterance[]} utterances  @param {(position: number) => Option | undefined} optionAt
+ * @returns {{ speaker: string, n: number }[]}
+ */
+export function crowdedGoals(utterances, optionAt) {
+  /** @type {Map<string, number>} */
+  const goals = new Map();
+  for (const [position, { speaker }] of utterances.entries()) {
+    if (optionAt(position)?.nugget !== "goal") continue;
+    const piece = pieceAt(utterances, (at) => optionAt(at)?.value, position);
+    if (piece === "first" || piece === "only") goals.set(speaker, (goals.get(speaker) ?? 0) + 1);
+  }
+  return [...goals].filter(([, n]) => n > 1).map(([speaker, n]) => ({ speaker, n }));
 }

@@ -1,16 +1,31 @@
 // @ts-check
-/** The questions on the page: rows, frames and controls. What they hold is the answer sheet's; what is active, questions.js says. */
-import { createElement } from "../../shared/elements.js";
-import { createGuideline, hasGuideline } from "./guideline.js";
-import { drawPiece, pieceAt } from "./nuggets.js";
-import { createNotes } from "./other_answers.js";
-import { createControl, createPanelSlot, createUtteranceSlot, paintControl, paintSlot } from "./slot_view.js";
-import { drawUtterances } from "./utterance_rows.js";
+/**
+ * The dialogue and its questions on the page: a row per utterance, with the brackets of nuggets and the questions about it,
+ * and a panel with the other questions. The answer sheet holds the answers; questions.js knows which question is active.
+ */
+import { createButton, createElement, format } from "../../shared/page.js";
+import { pieceAt } from "./answer_sheet.js";
+import {
+  colourOf,
+  createControl,
+  createGuideline,
+  createPanelSlot,
+  createUtteranceSlot,
+  hasGuideline,
+  paintControl,
+  paintSlot,
+} from "./slot_view.js";
 
 /**
+ * @typedef {import("./answer_sheet.js").Option} Option
  * @typedef {import("./answer_sheet.js").Slot} Slot
+ * @typedef {import("./answer_sheet.js").Utterance} Utterance
+ * @typedef {import("./slot_view.js").Language} Language
  * @typedef {import("./slot_view.js").SlotView} SlotView
  */
+
+const LONG_TEXT = 2000; // characters shown before "Show all"
+const LONGEST_SPEAKER_CH = 11;
 
 export class QuestionsView {
   /** @type {Map<Slot, SlotView>} */
@@ -86,7 +101,7 @@ export class QuestionsView {
       const option = slot.options.find(({ value }) => value === labelAt(position));
       const { home } = this.#slot(slot);
       const isActive = home.hasAttribute("data-active");
-      drawPiece(home, pieceAt(this.#sheet.utterances, labelAt, position), slot.options, option);
+      paintBracket(home, pieceAt(this.#sheet.utterances, labelAt, position), slot.options, option);
       home.toggleAttribute("data-active", isActive);
     }
   }
@@ -177,4 +192,83 @@ export class QuestionsView {
     control?.querySelector(".guide")?.remove();
     control?.querySelector(".guide-button")?.setAttribute("aria-expanded", "false");
   }
+}
+
+/** The notes of the others, above the questions. @param {string[]} notes  @param {import("./slot_view.js").Language} language */
+function createNotes(notes, language) {
+  return notes.map((note) => {
+    const line = createElement("p", "their-note");
+    const quote = createElement("q", "", note);
+    quote.dir = "auto";
+    line.append(createElement("b", "", language.gettext("Their note")), quote);
+    return line;
+  });
+}
+
+// ---- utterances -----------------------------------------------------------------------------------------------------
+
+/**
+ * @param {HTMLElement} list  an <ol>  @param {Utterance[]} utterances  @param {string} lang  of the dialogue
+ * @param {Language} language
+ */
+function drawUtterances(list, utterances, lang, language) {
+  const [first] = utterances;
+  const longest = utterances.reduce((most, { speaker }) => Math.max(most, speaker.length), 1);
+  list.style.setProperty("--speaker", `${Math.min(longest + 1, LONGEST_SPEAKER_CH)}ch`);
+  const rows = utterances.map((utterance, position) => {
+    const row = createElement("li", utterance.speaker === first.speaker ? "turn" : "turn other");
+    const main = createElement("div", "turn-main");
+    main.append(createText(utterance, lang, language));
+    row.append(createSpeaker(utterance), main);
+    row.dataset.position = String(position);
+    return row;
+  });
+  list.replaceChildren(...rows);
+  return rows;
+}
+
+/** @param {Utterance} utterance */
+function createSpeaker({ speaker, time }) {
+  const label = createElement("span", "turn-speaker clip", speaker);
+  label.title = [speaker, time].filter(Boolean).join(" · ");
+  label.dir = "auto";
+  return label;
+}
+
+/** @param {Utterance} utterance  @param {string} lang  @param {Language} language */
+function createText({ text }, lang, language) {
+  const paragraph = createElement("p", "turn-text", text);
+  paragraph.dir = "auto";
+  paragraph.lang = lang;
+  if (!text.trim()) {
+    paragraph.textContent = language.gettext("(nothing was said)");
+    paragraph.classList.add("muted");
+    paragraph.removeAttribute("lang");
+  }
+  return text.length > LONG_TEXT * 1.2 ? createShortened(paragraph, text, language) : paragraph;
+}
+
+/** The beginning of a long text, with a button that shows all of it. @param {HTMLElement} paragraph  @param {string} text  @param {Language} language */
+function createShortened(paragraph, text, language) {
+  const holder = createElement("div");
+  const label = format(language.gettext("Show all {n} characters"), { n: text.length.toLocaleString() });
+  paragraph.textContent = `${text.slice(0, LONG_TEXT)}…`;
+  const more = createButton("button quiet show-all", label, () => {
+    paragraph.textContent = text;
+    more.remove();
+  });
+  holder.append(paragraph, more);
+  return holder;
+}
+
+/**
+ * Draw the piece of the bracket beside an utterance.
+ * @param {HTMLElement} cell  @param {ReturnType<typeof import("./answer_sheet.js").pieceAt>} piece  @param {Option[]} options
+ * @param {Option | undefined} option  the chosen one
+ */
+function paintBracket(cell, piece, options, option) {
+  const isNugget = option !== undefined && option.nugget !== "none";
+  cell.className = ["nugget", isNugget ? colourOf(options, option) : ""].join(" ").trim();
+  if (isNugget && piece) cell.dataset.piece = piece;
+  else delete cell.dataset.piece;
 }

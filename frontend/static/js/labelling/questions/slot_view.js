@@ -1,18 +1,47 @@
 // @ts-check
 /** One question on the page: its frame, where its answer is read, and where it is given. */
-import { createButton, createElement, createKeyCap } from "../../shared/elements.js";
-import { format } from "../../shared/messages.js";
-import { hasGuideline } from "./guideline.js";
-import { answerText, textIn } from "./language.js";
-import { createOptionButtons, paintOptionButtons } from "./option_buttons.js";
-import { createOtherAnswer, createSpread } from "./other_answers.js";
-import { createSlider, paintSlider } from "./slider.js";
-import { createTextField, paintTextField } from "./text_field.js";
+import { createButton, createElement, createKeyCap, format, PAGE_MESSAGES } from "../../shared/page.js";
 
 /**
+ * @typedef {import("./answer_sheet.js").Option} Option
+ * @typedef {import("./answer_sheet.js").PersonsAnswer} PersonsAnswer
+ * @typedef {import("./answer_sheet.js").Question} Question
  * @typedef {import("./answer_sheet.js").Slot} Slot
  * @typedef {import("./answer_sheet.js").Value} Value
  * @typedef {import("./questions.js").Questions} Questions
+ */
+
+/**
+ * The language in which questions are drawn: the page's own, or the other one in the preview of a schema.
+ * @typedef {import("../../shared/page.js").Messages & { code: "en" | "zh" }} Language
+ */
+
+/** @type {Language} */
+export const PAGE_LANGUAGE = {
+  code: document.documentElement.lang.startsWith("zh") ? "zh" : "en",
+  ...PAGE_MESSAGES,
+};
+
+/** @param {import("./answer_sheet.js").Text | null | undefined} text  @param {Language} language */
+const textIn = (text, language) => text?.[language.code] ?? "";
+
+/**
+ * An answer as people read it.
+ * @param {Question} question  @param {Value | undefined} value  @param {Language} [language]
+ */
+export function answerText({ kind, options = [] }, value, language = PAGE_LANGUAGE) {
+  if (value === undefined) return language.gettext("not answered");
+  const optionText = (/** @type {number | string} */ chosen) => {
+    const option = options.find((candidate) => candidate.value === chosen);
+    return option ? textIn(option.text, language) : String(chosen);
+  };
+  if (Array.isArray(value)) return value.map(optionText).join(language.code === "zh" ? "、" : ", ");
+  return kind === "text" ? value.toString() : optionText(value);
+}
+
+// ---- frames ---------------------------------------------------------------------------------------------------------
+
+/**
  * @typedef {{ home: HTMLElement, face: HTMLElement, control: HTMLElement | null }} SlotView
  *   home: the frame; face: where the answer is read; control: where it is given, while that is on the page
  */
@@ -59,7 +88,7 @@ export function createControl(questions, slot) {
   else control.append(createOptionButtons(slot, language, (value) => questions.choose(slot, value)));
   if (hasGuideline(slot.question))
     (control.querySelector(".options") ?? control).append(createGuidelineButton(questions, slot));
-  if (sheet.differs(slot) && !sheet.spread) control.append(createOthers(questions, slot));
+  if (sheet.differs(slot) && !sheet.spread) control.append(createTheirAnswer(questions, slot));
   return control;
 }
 
@@ -75,7 +104,7 @@ function createGuidelineButton(questions, slot) {
 }
 
 /** @param {Questions} questions  @param {Slot} slot */
-function createOthers(questions, slot) {
+function createTheirAnswer(questions, slot) {
   const { sheet, language } = questions;
   const texts = sheet.others.map(({ answers }) => answerText(slot.question, sheet.valueIn(answers, slot), language));
   return createOtherAnswer(texts.join(" · "), language, {
@@ -94,7 +123,7 @@ export function paintSlot(questions, slot, view) {
   view.home.toggleAttribute("data-answered", value !== undefined);
   view.home.toggleAttribute("data-fixed", slot.isFixed);
   view.home.toggleAttribute("data-differs", sheet.differs(slot) && !sheet.isDecided(slot));
-  if (slot.position === null) view.face.textContent = stateOf(questions, slot, value);
+  if (slot.position === null) view.face.textContent = describeState(questions, slot, value);
   else paintChip(questions, slot, /** @type {HTMLButtonElement} */ (view.face), value);
   if (view.control) paintControl(questions, slot, view.control);
 }
@@ -114,15 +143,15 @@ function paintChip(questions, slot, chip, value) {
   const question = textIn(slot.question.text, language);
   const answer = answerText(slot.question, value, language);
   const label = slot.question.runs ? [] : [createElement("span", "chip-label", question)];
-  const shown = value === undefined ? createElement("b", "unset", "–") : createElement("b", "", answer);
-  chip.replaceChildren(...label, shown, ...signsOf(questions, slot));
+  const answerElement = value === undefined ? createElement("b", "unset", "–") : createElement("b", "", answer);
+  chip.replaceChildren(...label, answerElement, ...createSigns(questions, slot));
   const values = { question, n: Number(slot.position) + 1, answer };
   chip.setAttribute("aria-label", format(language.gettext("{question}, utterance {n}: {answer}"), values));
   chip.disabled = questions.isClosed(slot);
 }
 
 /** @param {Questions} questions  @param {Slot} slot */
-function signsOf(questions, slot) {
+function createSigns(questions, slot) {
   const { sheet, language } = questions;
   if (slot.isFixed) return [createElement("small", "sign follows", language.gettext("follows from the other answers"))];
   if (!sheet.differs(slot)) return [];
@@ -137,11 +166,174 @@ function differenceText({ sheet, language, options }, slot) {
 }
 
 /** @param {Questions} questions  @param {Slot} slot  @param {Value | undefined} value */
-function stateOf(questions, slot, value) {
+function describeState(questions, slot, value) {
   const { sheet, language } = questions;
   if (sheet.differs(slot)) return differenceText(questions, slot);
   if (slot.isFixed) return language.gettext("follows from the other answers");
   if (value !== undefined || !sheet.isOpen) return "";
   if (!slot.isShown || !sheet.isRequired(slot)) return language.gettext("optional");
   return slot.question.kind === "choices" ? language.gettext("any number, then Enter") : "";
+}
+
+// ---- options --------------------------------------------------------------------------------------------------------
+
+/** @param {Slot} slot  @param {Language} language  @param {(value: number | string) => void} choose */
+function createOptionButtons(slot, language, choose) {
+  const list = createElement("div", "options");
+  for (const [place, option] of slot.options.entries()) {
+    const button = createButton("option", "", () => choose(option.value));
+    const label = createElement("span", "", textIn(option.text, language));
+    const key = slot.keys[place];
+    label.dir = "auto";
+    button.dataset.place = String(place);
+    if (slot.question.runs && option.nugget !== "none")
+      button.classList.add("is-nugget", colourOf(slot.options, option));
+    if (key) {
+      button.append(createKeyCap(key));
+      button.setAttribute("aria-keyshortcuts", key);
+    }
+    button.append(label);
+    list.append(button);
+  }
+  return list;
+}
+
+/** @param {HTMLElement} control  @param {Slot} slot  @param {Value | undefined} value  @param {boolean} isClosed */
+function paintOptionButtons(control, slot, value, isClosed) {
+  for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (control.querySelectorAll(".option"))) {
+    const option = slot.options[Number(button.dataset.place)];
+    const isChosen = Array.isArray(value) ? value.includes(option.value) : value === option.value;
+    button.setAttribute("aria-pressed", String(isChosen));
+    button.disabled = isClosed;
+  }
+}
+
+const COLOURS = 6;
+/** @type {Record<string, string>} */
+const ROLE_COLOURS = { trigger: "c4", regular: "c1", goal: "c3" };
+
+/** c1 to c6: by the label's meaning in UCH, else by its place. @param {Option[]} options  @param {Option} option */
+export function colourOf(options, option) {
+  return ROLE_COLOURS[option.nugget ?? ""] ?? `c${(options.indexOf(option) % COLOURS) + 1}`;
+}
+
+// ---- slider ---------------------------------------------------------------------------------------------------------
+
+/** @param {Question} question  @param {Language} language  @param {(value: number) => void} answer */
+function createSlider({ min = 0, max = 100, low, high, text }, language, answer) {
+  const row = createElement("div", "slider");
+  const range = createElement("input");
+  Object.assign(range, { type: "range", min: String(min), max: String(max), step: "1" });
+  range.setAttribute("aria-label", textIn(text, language));
+  // "pointerup" too: if the pointer meets the invisible start value, nothing changes.
+  for (const name of ["input", "change", "pointerup"]) range.addEventListener(name, () => answer(Number(range.value)));
+  row.append(
+    createElement("span", "", textIn(low, language)),
+    range,
+    createElement("span", "", textIn(high, language)),
+    createElement("output"),
+  );
+  return row;
+}
+
+/** @param {HTMLElement} control  @param {Value | undefined} value  @param {boolean} isClosed  @param {Language} language */
+function paintSlider(control, value, isClosed, language) {
+  const range = control.querySelector("input");
+  const output = control.querySelector("output");
+  if (!range || !output) return;
+  range.classList.toggle("unset", value === undefined);
+  if (value !== undefined) range.value = String(value);
+  range.setAttribute("aria-valuetext", value === undefined ? language.gettext("not answered") : String(value));
+  range.disabled = isClosed;
+  output.textContent = value === undefined ? "–" : String(value);
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+const MAX_LENGTH = 10_000;
+
+/**
+ * @param {import("./answer_sheet.js").Question} question  @param {Language} language
+ * @param {(text: string | undefined) => void} answer
+ */
+function createTextField(question, language, answer) {
+  const field = createElement("textarea");
+  field.rows = 2;
+  field.dir = "auto";
+  field.maxLength = question.max_length ?? MAX_LENGTH;
+  field.setAttribute("aria-label", textIn(question.text, language));
+  field.addEventListener("input", () => answer(field.value.trim() ? field.value : undefined));
+  return field;
+}
+
+/** What the person is typing is not replaced. @param {HTMLElement} control  @param {import("./answer_sheet.js").Value | undefined} value  @param {boolean} isClosed */
+function paintTextField(control, value, isClosed) {
+  const field = control.querySelector("textarea");
+  if (!field) return;
+  if (field !== document.activeElement) field.value = String(value ?? "");
+  field.readOnly = isClosed;
+}
+
+// ---- guideline ------------------------------------------------------------------------------------------------------
+
+/** @param {import("./answer_sheet.js").Question} question */
+export function hasGuideline({ guideline, options = [] }) {
+  return Boolean(guideline) || options.some((option) => option.guideline || option.examples?.length);
+}
+
+/** @param {Slot} slot  @param {Language} language */
+export function createGuideline({ question, options }, language) {
+  const guide = createElement("div", "guide");
+  if (question.guideline) guide.append(createElement("p", "", textIn(question.guideline, language)));
+  const list = createElement("dl");
+  for (const option of options) {
+    if (!option.guideline && !option.examples?.length) continue;
+    list.append(createElement("dt", "", textIn(option.text, language)), createExplanation(option, language));
+  }
+  if (list.childElementCount > 0) guide.append(list);
+  return guide;
+}
+
+/** @param {import("./answer_sheet.js").Option} option  @param {Language} language */
+function createExplanation({ guideline, examples = [] }, language) {
+  const explained = createElement("dd", "", textIn(guideline, language));
+  for (const example of examples) {
+    const quote = createElement("q", "", textIn(example, language));
+    quote.dir = "auto";
+    explained.append(quote);
+  }
+  return explained;
+}
+
+// ---- answers of others ----------------------------------------------------------------------------------------------
+
+/**
+ * The other answer, with buttons to take it or to keep one's own.
+ * @param {string} text  @param {Language} language
+ * @param {{ take: () => void, keep: () => void }} actions
+ */
+function createOtherAnswer(text, language, { take, keep }) {
+  const row = createElement("div", "theirs");
+  const answer = createElement("p");
+  answer.append(createElement("b", "", language.gettext("The other answer:")), " ", text);
+  const takeButton = createButton("button", language.gettext("Take it"), take);
+  const keepButton = createButton("button", language.gettext("Keep mine"), keep);
+  takeButton.append(createKeyCap("t"));
+  keepButton.append(createKeyCap("m"));
+  row.append(answer, takeButton, keepButton);
+  return row;
+}
+
+/** Who answered what. @param {PersonsAnswer[]} answers  @returns {HTMLElement[]} a list, or nothing */
+function createSpread(answers) {
+  if (answers.length === 0) return [];
+  const list = createElement("ul", "spread");
+  for (const { words, by } of answers) {
+    const row = createElement("li");
+    const answer = createElement("b", "", words);
+    answer.dir = "auto";
+    row.append(answer, " ", createElement("bdi", "", by));
+    list.append(row);
+  }
+  return [list];
 }

@@ -1,26 +1,152 @@
 // @ts-check
 /**
- * Submitting and taking back. Answers are never nowhere: they are on the page, in the draft, in the outbox, or stored.
+ * The answers to the dialogue that is shown: restored, kept as a draft at every change, submitted, and taken back. They
+ * are always somewhere: on the page, in the draft, in the outbox, or stored.
  */
-import { uuid } from "../shared/api.js";
-import { LABELS } from "../shared/drafts.js";
-import { byId } from "../shared/elements.js";
-import { gettext } from "../shared/messages.js";
+import { call, uuid } from "../shared/api.js";
+import { Drafts, LABELS } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
-import "./outbox_kinds.js"; // at hand when the network is not
-import { showUnsentCount } from "./empty_page.js";
-import { showToast } from "./notices.js";
-import { loadingReason } from "./queue.js";
-import { isOpen } from "./state.js";
+import { isVolatile } from "../shared/outbox_store.js";
+import { byId, gettext } from "../shared/page.js";
+import { isOpen, loadingReason } from "./queue.js";
+import { showToast, showUnsentCount } from "./view.js";
 
 /**
- * @typedef {import("./editor.js").Labels} Labels
- * @typedef {import("./state.js").Task} Task
- * @typedef {import("./state.js").SubmittedTask} SubmittedTask
+ * @typedef {import("./queue.js").Answers} Answers
+ * @typedef {import("./queue.js").SubmittedTask} SubmittedTask
+ * @typedef {import("./queue.js").Task} Task
+ * @typedef {{ answers: Answers, note: string }} Labels
+ * @typedef {Labels & { version: number }} StoredDraft
  */
 
 const UNSENT_AFTER_MS = 1500;
 const OPENING_CHARACTERS = 80;
+
+// ---- the draft ------------------------------------------------------------------------------------------------------
+
+export class Editor {
+  /** @type {Drafts | null} */
+  drafts = null;
+
+  /**
+   * @param {import("./workbench.js").Workbench} bench  @param {import("./questions/questions.js").Questions} questions
+   * @param {HTMLTextAreaElement} note
+   */
+  constructor(bench, questions, note) {
+    this.bench = bench;
+    this.questions = questions;
+    this.note = note;
+  }
+
+  /** What is answered now. @returns {Labels} */
+  read() {
+    return { answers: this.questions.answers, note: this.note.value.trim() };
+  }
+
+  /** @param {Task} task  @param {import("./questions/answer_sheet.js").Content} schema  @param {Labels} [given]  wins over any draft */
+  open(task, schema, given) {
+    const { assignment } = task;
+    this.drafts = this.#createDrafts(assignment);
+    const { answers, note } = given ?? this.#restore(assignment);
+    const isConfirmation = assignment.stage === "confirmation";
+    this.note.value = note;
+    this.note.readOnly = !isOpen(assignment);
+    this.questions.show({
+      schema,
+      utterances: assignment.dialogue.utterances,
+      lang: assignment.dialogue.language,
+      answers,
+      differences: isConfirmation ? assignment.differences : [],
+      others: isConfirmation ? assignment.others : [],
+      isOpen: isOpen(assignment),
+    });
+  }
+
+  /** @param {{ forget?: boolean }} [how]  forget: the answers were sent or are not wanted */
+  close(how) {
+    this.drafts?.end(how);
+    this.drafts = null;
+  }
+
+  keepDraft() {
+    this.drafts?.keep();
+  }
+
+  /** @param {import("./queue.js").Assignment} assignment */
+  #createDrafts(assignment) {
+    const { view, activity, notices } = this.bench;
+    const states = { saved: gettext("draft saved"), local: gettext("draft kept in this browser") };
+    return new Drafts(
+      {
+        assignment: assignment.id,
+        stored: assignment.draft,
+        read: () => ({ answers: this.questions.answers, note: this.note.value }),
+        time: () => activity.report(),
+        onState: (state) => view.showDraftState(states[state]),
+        onConflict: (theirs) => this.#offerChoice(theirs),
+        onOther: () => void this.#loadOtherDraft(),
+        onSignedOut: () => notices.showSignedOut(),
+      },
+      LABELS,
+    );
+  }
+
+  /** What was answered before: in this browser, on the server, or in the submission under revision. @param {import("./queue.js").Assignment} assignment  @returns {Labels} */
+  #restore({ draft, submission }) {
+    const local = this.drafts?.local();
+    this.bench.activity.begin(local?.activity);
+    const stored = draft && LABELS.print(draft) ? draft : null;
+    if (!local || (!local.dirty && stored))
+      return stored ?? submission ?? { answers: { dialogue: {}, utterances: {} }, note: "" };
+    const isConflict = stored && local.version !== stored.version && LABELS.said(stored) !== LABELS.said(local);
+    if (isConflict && this.drafts) {
+      this.drafts.held = true;
+      this.#offerChoice(stored);
+    }
+    return local;
+  }
+
+  /** @param {StoredDraft} theirs  saved in another tab or on another device */
+  #offerChoice(theirs) {
+    const { notices } = this.bench;
+    const mine = this.drafts;
+    const choice = (/** @type {string} */ label, /** @type {() => void} */ choose) => {
+      const run = () => {
+        notices.hide("conflict");
+        choose();
+      };
+      return { label, run };
+    };
+    notices.show("conflict", {
+      tone: "warn",
+      text: gettext("The answers to this dialogue were changed in another tab or on another device."),
+      actions: [
+        choice(gettext("Keep these"), () => mine?.keepMine(theirs.version)),
+        choice(gettext("Take the ones there"), () => this.#load(theirs)),
+      ],
+    });
+  }
+
+  /** @param {StoredDraft} draft */
+  #load(draft) {
+    if (!this.drafts) return;
+    this.drafts.held = false;
+    this.questions.load(draft.answers);
+    this.note.value = draft.note;
+    this.drafts.moved(draft.version, draft);
+    this.bench.view.showLeft();
+  }
+
+  /** Nothing was answered here; what another device answered is shown. */
+  async #loadOtherDraft() {
+    const { state } = this.bench;
+    const id = state.current?.assignment.id;
+    const assignment = await call("GET", `/labelling/${id}/`).catch(() => null);
+    if (assignment?.draft && state.current?.assignment.id === id) this.#load(assignment.draft);
+  }
+}
+
+// ---- submitting and taking back -------------------------------------------------------------------------------------
 
 export class Sender {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -135,7 +261,7 @@ export class Sender {
     const waiting = (await outbox.itemsInLane(state.lane)).filter((item) => !item.problem);
     if (!navigator.onLine) notices.showOffline();
     if (waiting.length === 0) return;
-    if (outbox.isVolatile()) {
+    if (isVolatile()) {
       const text = gettext("This browser cannot keep unsent answers on disk.");
       notices.show("volatile", { tone: "warn", text, remedy: gettext("Keep this tab open until everything is sent.") });
     }
@@ -180,7 +306,7 @@ function isUnchanged({ assignment: { stage, submission } }, labels) {
   return stage === "label" && submission !== null && LABELS.print(submission) === LABELS.print(labels);
 }
 
-/** @param {import("./state.js").Assignment} assignment */
+/** @param {import("./queue.js").Assignment} assignment */
 function openingOf({ dialogue }) {
   return dialogue.utterances.find(({ text }) => text.trim())?.text.slice(0, OPENING_CHARACTERS) ?? "";
 }
