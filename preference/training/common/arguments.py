@@ -1,4 +1,9 @@
-"""Options and devices that every training command has."""
+"""Options and devices that every training command has.
+
+transformers' Trainer supplies the parts that are the same for every model: accelerate, FSDP, DeepSpeed, mixed
+precision, clipping, optimiser state. Which text a step learns, when a checkpoint is written and what is reported are
+decided in this package, so the Trainer's own ways of doing these are turned off.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,8 @@ from transformers import TrainingArguments
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
-# How accelerate would load the weights into one process only, or into none as a whole. Every process needs the whole
-# model before training, because what its architecture supports is found out by running it.
+# By default accelerate loads the weights into one process only, or into none as a whole. Every process needs the
+# whole model before training, because what its architecture supports is found out by running it.
 LOAD_EVERYWHERE = {"FSDP_CPU_RAM_EFFICIENT_LOADING": "false", "ACCELERATE_DEEPSPEED_ZERO3_INIT": "false"}
 
 
@@ -39,22 +44,27 @@ def training_arguments(
     if precision == "bf16" and not use_cpu and not gpu_has_bf16:
         raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
     bf16 = precision == "bf16" or (precision == "auto" and gpu_has_bf16)
-    # The recipe's precision wins over the launcher's.
+    # accelerate reads the environment first; the recipe's precision must win over the launcher's, or a resumed run
+    # could continue in another precision without saying so.
     os.environ.update(LOAD_EVERYWHERE, ACCELERATE_MIXED_PRECISION="bf16" if bf16 else "no")
     return TrainingArguments(
         output_dir=str(folder),
+        # One "sample" is the number of an optimiser step; the trainer itself builds its rows and micro-batches.
         per_device_train_batch_size=1,
         num_train_epochs=1,
         max_grad_norm=clip,
         seed=seed,
         use_cpu=use_cpu,
         bf16=bf16,
+        # Checkpoints go by the clock, and reports to files of our own (checkpointing.py, progress.py).
         save_strategy="no",
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
         log_level="error",
+        # The loader's column "step" is not an argument of the model's forward, and must not be dropped.
         remove_unused_columns=False,
         dataloader_pin_memory=False,
+        # Every trained weight is in the graph of every micro-batch, so DDP need not search for unused ones.
         ddp_find_unused_parameters=False,
     )

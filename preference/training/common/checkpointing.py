@@ -1,4 +1,15 @@
-"""A transformers Trainer whose checkpoints are complete or absent, and do not end the run when the disk is full."""
+"""A transformers Trainer whose checkpoints are complete or absent, and do not end the run when the disk is full.
+
+checkpoint-STEP/
+    weights.safetensors    the trained weights only; absent under FSDP and DeepSpeed, which write shards instead
+    optimizer.pt           Adam's two moments of every trained weight
+    scheduler.pt           the step that the learning rate follows
+    rng_state*.pth         random generators, one file per process
+    trainer_state.json     the Trainer's own counters
+    training.json          the explanation of the run, with `step`
+
+With adapters (LoRA) the frozen weights are not in it: they are those of the base model, which the run loads anyway.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +36,8 @@ from preference.training.common.output import Explanation
 from preference.training.common.progress import replace_json
 
 WEIGHTS = "weights.safetensors"
-# Without a fixed interval: a minute apart, or further, so that checkpoints take at most this share of the time.
+# Without a fixed interval checkpoints are a minute apart, or further, so that they take at most this share of the
+# time: a small model loses at most a minute of work, a large one does not spend its time writing.
 SAVE_EVERY = 60.0  # seconds
 SAVE_SHARE = 0.05
 
@@ -39,7 +51,7 @@ class Saving:
 
 
 class CheckpointingTrainer(Trainer):
-    """Saves and loads checkpoints; what is trained, a subclass says.
+    """Saves and loads checkpoints; a subclass says what is trained.
 
     A checkpoint holds the trained weights (or the shards of FSDP or DeepSpeed), the states of optimiser, scheduler and
     random generators, and the explanation of the run. A run resumed from it ends at the same weights as a run that was
@@ -62,7 +74,11 @@ class CheckpointingTrainer(Trainer):
         return bool(self.is_fsdp_enabled or self.is_deepspeed_enabled)
 
     def checkpoint_is_due(self) -> bool:
-        """Whether the next optimiser step is to be followed by a checkpoint."""
+        """Whether the next optimiser step is to be followed by a checkpoint.
+
+        Asked before that step, because all processes must agree on the answer and exchange it together with other
+        numbers of the step.
+        """
         if self.saving.every:
             return (self.state.global_step + 1) % self.saving.every == 0
         return time.monotonic() - self._saved_at > max(SAVE_EVERY, self._saving_took / SAVE_SHARE)
@@ -74,7 +90,11 @@ class CheckpointingTrainer(Trainer):
             self._save_checkpoint(self.model_wrapped, None)
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        """Write a checkpoint; if that fails, warn and keep the one before until a later one succeeds."""
+        """Write a checkpoint; if that fails, warn and keep the one before until a later one succeeds.
+
+        Overrides the Trainer's method, which would write into the final folder at once. All processes vote after
+        each of the two phases: one that gave up alone would leave the others waiting in the next collective operation.
+        """
         started = time.monotonic()
         final = checkpoints.checkpoint_folder(self.output.checkpoints, self.state.global_step)
         problem = ""
@@ -82,10 +102,11 @@ class CheckpointingTrainer(Trainer):
             self._write_checkpoint(checkpoints.partial_folder(final))
         except (
             *checkpoints.WRITE_ERRORS,
-            CheckpointException,
-        ) as error:  # the last one, of FSDP, is no Exception
+            CheckpointException,  # of FSDP; a BaseException, so that `except Exception` would miss it
+        ) as error:
             problem = checkpoints.write_failure_reason(error)
         failed = self._in_any_process(bool(problem))
+        # Only after every process has written its part may the folder get its final name.
         if not failed and self.args.should_save:
             try:
                 checkpoints.publish(final)
@@ -99,6 +120,7 @@ class CheckpointingTrainer(Trainer):
         self._saving_took = self._saved_at - started
 
     def _write_checkpoint(self, folder: Path) -> None:
+        """Write this process's files; those that are the same everywhere only in the main process."""
         folder.mkdir(parents=True, exist_ok=True)
         if not self._is_sharded and self.args.should_save:
             save_file(_trained_weights(self.accelerator.unwrap_model(self.model)), folder / WEIGHTS)
@@ -126,6 +148,7 @@ class CheckpointingTrainer(Trainer):
         return template % {"step": checkpoints.step_of(final), "why": why, "kept": kept}
 
     def _in_any_process(self, here: bool) -> bool:
+        """Whether `here` is true in any process. A collective operation: every process must call it."""
         if self.args.world_size == 1:
             return here
         flag = torch.tensor([here], dtype=torch.long, device=self.args.device)
@@ -134,6 +157,7 @@ class CheckpointingTrainer(Trainer):
     def finished_model(self, build: Callable[[], nn.Module]) -> nn.Module | None:
         """The model with the trained weights; None in a process that does not save it.
 
+        Sharded weights are gathered into the memory of the main process's CPU and loaded into a new model there.
         build: makes a new model to load the weights into, if they are spread over processes. Raises TrainingError.
         """
         if not self._is_sharded:
@@ -158,6 +182,11 @@ class CheckpointingTrainer(Trainer):
         return model
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        """Copy saved weights into the model in place, so that the optimiser keeps referring to the same tensors.
+
+        Overrides the Trainer's method, which looks for a whole model's file. Raises TrainingError if the checkpoint
+        was written by another launcher, or for other weights (adapters of another rank, for example).
+        """
         weights = Path(resume_from_checkpoint) / WEIGHTS
         if self._is_sharded == weights.is_file():
             template = _("%(checkpoint)s was written by FSDP or DeepSpeed.")
@@ -184,5 +213,8 @@ class CheckpointingTrainer(Trainer):
 
 
 def _trained_weights(model: nn.Module) -> dict[str, Tensor]:
-    """The weights that are trained, by name; a tied weight once."""
+    """The weights that are trained, by name; a tied weight once.
+
+    `.data` shares memory with the parameter, so that saving does not copy the model.
+    """
     return {name: weight.data for name, weight in model.named_parameters() if weight.requires_grad}

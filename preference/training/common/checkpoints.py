@@ -33,11 +33,12 @@ def step_of(checkpoint: Path) -> int:
 
 
 def checkpoints(parent: Path) -> list[Path]:
-    """The complete checkpoints in `parent`, oldest first."""
+    """The complete checkpoints in `parent`, oldest first. By number: as text, checkpoint-100 precedes checkpoint-20."""
     return sorted((path for path in parent.glob("checkpoint-*") if step_of(path) >= 0), key=step_of)
 
 
 def newest(parent: Path) -> Path | None:
+    """The checkpoint to continue from, or None before the first."""
     return max(checkpoints(parent), key=step_of, default=None)
 
 
@@ -47,7 +48,11 @@ def partial_folder(final: Path) -> Path:
 
 
 def publish(final: Path) -> None:
-    """Flush the partial folder of `final` to disk and give it its name, replacing an older one. Raises OSError."""
+    """Flush the partial folder of `final` to disk and give it its name, replacing an older one. Raises OSError.
+
+    Without the flush a power cut can leave the new name pointing to files whose content never reached the disk. The
+    parent is flushed last, because the rename itself is an entry of the parent.
+    """
     partial = partial_folder(final)
     for path in [*partial.rglob("*"), partial]:
         _flush_to_disk(path)
@@ -84,6 +89,7 @@ def write_failure_reason(error: BaseException) -> str:
 
 
 def _flush_to_disk(path: Path) -> None:
+    """fsync of a file or a folder, which can be opened for reading only."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

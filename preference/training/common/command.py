@@ -27,7 +27,10 @@ INTERRUPTED = 130  # exit status after a second Ctrl-C: 128 + SIGINT
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One start of a run: where it writes, how it reports, and whether it is to stop."""
+    """One start of a run: where it writes, how it reports, and whether it is to stop.
+
+    A resumed run is several sessions over one output folder.
+    """
 
     output: OutputFolder
     progress: Progress
@@ -64,6 +67,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def positive_int(text: str) -> int:
+    """A type for argparse, which prints the message of its error together with the option's name."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
     return int(text)
@@ -78,12 +82,17 @@ def run_to_status(
 
     options: with those of add_run_options. build_recipe: raises TrainingError for a wrong setting. train: raises
     TrainingError, or Stopped after it has written a checkpoint.
+
+    The exit statuses are those of a shell: whoever started the run can tell a stop (143 for SIGTERM, 130 for SIGINT)
+    from a failure without reading a file.
     """
+    # torchrun and accelerate set RANK; without them there is one process.
     is_main = os.environ.get("RANK", "0") == "0"
     output, stop = OutputFolder(options.output), StopRequest()
     progress = Progress(options.output, quiet=options.quiet, main=is_main)
     claimed = False
     try:
+        # Before anything slow: a signal during the first import must end the run as a later one does.
         stop.listen()
         if options.parent is not None:
             stop.watch_parent(options.parent)
@@ -92,6 +101,7 @@ def run_to_status(
             output.claim(resume=options.resume)
         claimed = True
         if output.finished:
+            # --resume after the end: whoever retries a run without knowing its state gets success, not an error.
             progress.say(f"This run has ended; its model is in {output.model}.")
             return 0
         train(options, recipe, Session(output, progress, stop))

@@ -1,4 +1,8 @@
-"""Reading training data: JSON Lines, every error with the line that it is in."""
+"""Reading training data: JSON Lines, every error with the line that it is in.
+
+A wrong line ends the run instead of being skipped: a model trained on part of the data by accident looks like any other
+model. Files are read line by line, so that only the dialogues are in memory, not the text of the file.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,7 @@ def read_rows(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _parse(line: str, place: str) -> Any:
+    """One JSON value. RecursionError is what deeply nested brackets raise; they are as broken as a missing quote."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -65,7 +70,10 @@ def text_list_field(row: Row, key: str, place: str) -> list[str]:
 
 
 def name_field(row: Row, key: str) -> str:
-    """An id as text, "" if it is missing; files of other projects have numbers as ids."""
+    """An id as text, "" if it is missing; files of other projects have numbers as ids.
+
+    Ids are only compared with each other, so that 7 and "7" may be the same one.
+    """
     value = row.get(key)
     return str(value) if isinstance(value, str | int) else ""
 

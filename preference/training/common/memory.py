@@ -1,4 +1,9 @@
-"""Recognising and reporting that memory ran out."""
+"""Recognising and reporting that memory ran out.
+
+Memory runs out in two ways with different remedies. Activations grow with the tokens of a micro-batch: the trainer
+halves it and tries again. Weights, gradients and Adam's moments do not: only a smaller model, adapters or more GPUs
+help.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,11 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", 
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA mostly raises a class of its own; its libraries and the CPU allocator only say so in the message."""
+    """Whether an error of PyTorch means that memory ran out.
+
+    CUDA mostly raises a class of its own; its libraries (cuBLAS, NCCL) and the CPU allocator only say so in
+    the message.
+    """
     known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
     return known or any(words in str(error) for words in OUT_OF_MEMORY)
 

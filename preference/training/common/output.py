@@ -35,7 +35,11 @@ Explanation = dict[str, Any]
 
 
 class OutputFolder:
-    """The folder named by --output."""
+    """The folder named by --output.
+
+    One process at a time owns it: two that train into one folder would overwrite each other's checkpoints. Within a
+    run of several processes the main one holds the lock for all.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +48,10 @@ class OutputFolder:
         self._lock: IO[str] | None = None
 
     def claim(self, *, resume: bool) -> None:
-        """Create and lock the folder. Raises TrainingError if it holds anything that this run would destroy."""
+        """Create and lock the folder. Raises TrainingError if it holds anything that this run would destroy.
+
+        resume: continue what is there; otherwise the folder must be new, empty, or left by a run without a checkpoint.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._take_lock()
@@ -62,10 +69,11 @@ class OutputFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the model is there."""
+        """Whether the model is there. It is renamed into place last, so that its existence means that it is whole."""
         return self.model.is_dir()
 
     def last_checkpoint(self) -> Path | None:
+        """The checkpoint that --resume continues from, or None."""
         return checkpoints.newest(self.checkpoints)
 
     def explain(self, explanation: Explanation) -> None:
@@ -84,6 +92,7 @@ class OutputFolder:
             _check_same(explanation, saved, checkpoint, free)
 
     def _take_lock(self) -> None:
+        """Lock the folder without waiting. A lock file alone would outlive a killed process; a lock on it does not."""
         lock = (self.folder / ".lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,6 +110,7 @@ class OutputFolder:
             self._lock.close()
 
     def _refuse_foreign_content(self) -> None:
+        """Raise TrainingError for another run's work, and for files that no run writes: a mistyped --output."""
         if checkpoints.checkpoints(self.checkpoints) or self.finished:
             raise TrainingError(
                 _("%(folder)s holds another run.") % {"folder": self.folder},
@@ -115,16 +125,23 @@ class OutputFolder:
             )
 
     def _is_replaceable(self, path: Path) -> bool:
+        """Whether a run wrote this and can write it again; `.name.part` is a file that a kill left half-written."""
         known = path.name in LEFTOVERS or path in (self.checkpoints, self.folder / "model.part")
         return known or (path.name.startswith(".") and path.name.endswith(".part"))
 
     def _clear(self) -> None:
+        """Remove what an earlier run without a checkpoint left, or its curve would continue in this run's."""
         for name in LEFTOVERS - {".lock"}:
             path = self.folder / name
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path, free: Collection[str]) -> None:
+    """Raise TrainingError, listing what differs, if the checkpoint was made from other inputs.
+
+    Continued with another recipe, data set or base model the run would end at weights that no single run can reproduce,
+    and its training.json would describe only the last part.
+    """
     differ = differences(mine["recipe"], saved["recipe"], free=free)
     if mine["data"]["sha256"] != saved["data"]["sha256"]:
         sums = {"saved": saved["data"]["sha256"][:12], "mine": mine["data"]["sha256"][:12]}

@@ -1,4 +1,14 @@
-"""Reporting a run while it trains: lines in a terminal, files for the page, events for TensorBoard."""
+"""Reporting a run while it trains: lines in a terminal, files for the page, events for TensorBoard.
+
+A line of progress.jsonl, one per optimiser step (losses in nats, times in seconds):
+
+    {"step": 40, "steps": 120, "epoch": 2, "loss": 3.41, "nll": 2.80, "ranking": 0.61, "lr": 1.6e-07,
+     "seconds": 61.2, "eta_seconds": 122.4}
+
+and the line that a terminal shows for it:
+
+    step 40/120 (33%)  epoch 2/5  loss 3.4100 = nll 2.8000 + ranking 0.6100  lr 1.60e-07  1.53 s/step  2 min left
+"""
 
 from __future__ import annotations
 
@@ -61,7 +71,11 @@ class Progress:
             self.state("running")
 
     def step(self, step: Step) -> None:
-        """Report a finished step."""
+        """Report a finished step: to progress.jsonl and TensorBoard always, to state.json and stdout now and then.
+
+        state.json and the terminal are for people, who do not read more than a line every few seconds; a small model
+        makes many steps a second.
+        """
         now = time.monotonic()
         self._durations.append(now - self._last_step)
         self._last_step, self.done = now, step.step
@@ -121,6 +135,7 @@ class Progress:
             print(text, flush=True)
 
     def _seconds_left(self) -> float:
+        """Remaining steps times the mean duration of the last RECENT: early steps are slow and would count forever."""
         return (self.steps - self.done) * sum(self._durations) / len(self._durations)
 
     def _line(self, step: Step) -> str:
@@ -135,6 +150,7 @@ class Progress:
         )
 
     def _drop_lines_after(self, step: int) -> None:
+        """Keep the lines up to the checkpoint: the steps after it are trained, and reported, again."""
         path = self.folder / "progress.jsonl"
         lines = [line for line in read_lines(path) if line["step"] <= step] if step else []
         self._seconds_before = lines[-1]["seconds"] if lines else 0.0
@@ -153,6 +169,7 @@ class Progress:
             self._events.add(step.step, {**values, "train/lr": step.lr})
 
     def _try(self, write: Callable[[], object]) -> None:
+        """Write, or skip it if the disk is full: hours of training are worth more than a line about them."""
         with contextlib.suppress(OSError):
             write()
 

@@ -1,4 +1,10 @@
-"""Recipes: frozen dataclasses of settings, checked at construction and changed with `--set name=value`."""
+"""Recipes: frozen dataclasses of settings, checked at construction and changed with `--set name=value`.
+
+    recipe = with_settings(diamante(), ["batch=32", "similar=none"])
+
+A recipe is one value that can be compared, stored as JSON and printed, and that cannot hold a wrong setting:
+construction runs the checks, and `dataclasses.replace` constructs anew.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +61,7 @@ def check_bounds(
 def _require(
     recipe: Any, name: str, is_allowed: Callable[..., bool], template: str, **bounds: object
 ) -> None:
+    """Raise TrainingError unless the setting is None or allowed. template: see _refusal."""
     value = getattr(recipe, name)
     if value is not None and not is_allowed(value):
         raise _refusal(template, name, value, **bounds)
@@ -67,6 +74,7 @@ def with_settings(recipe: Recipe, settings: Sequence[str]) -> Recipe:
 
 
 def _parse_setting(recipe_class: type, text: str) -> tuple[str, Any]:
+    """`name=value` as the setting's name and its value in the type that the dataclass declares."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         raise TrainingError(
@@ -89,6 +97,7 @@ def _parse_value(name: str, text: str, kind: Any) -> Any:
             return None
         kind = next(option for option in get_args(kind) if option is not types.NoneType)
     if kind is bool:
+        # Not kind(text): bool("false") is True.
         if text.lower() not in ("true", "false"):
             raise _refusal(_("%(name)s is %(value)s, and must be true or false."), name, repr(text))
         return text.lower() == "true"

@@ -62,6 +62,7 @@ class StopRequest:
             raise Stopped(self.signum, self.why)
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
+        """Note the signal. Raising here would be safe only before training, when nothing is half-updated."""
         again = self.signum and time.monotonic() - self._first_signal_at > ECHO
         if signum == signal.SIGINT and again:
             raise KeyboardInterrupt
@@ -71,6 +72,7 @@ class StopRequest:
             self.check()
 
     def _watch(self, pid: int) -> None:
+        """Poll, because a process is not notified of the end of one that is not its child."""
         pause = threading.Event()
         while is_alive(pid):
             pause.wait(PARENT_POLL)

@@ -1,4 +1,8 @@
-"""Tokenizer and training batches of the demo model. The corpus is generated during training and never stored."""
+"""Tokenizer and training batches of the demo model. The corpus is generated during training and never stored.
+
+A chunk of the corpus is 2,000 dialogues from a seed of its own. The model sees new text all the time instead of several
+epochs of the same, and a run that continues after a chunk sees the text that it would have seen without the break.
+"""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 from generation.demo_model.corpus import write_corpus
 
 PAD, BOS, EOU = "<pad>", "<bos>", "<eou>"
-IGNORED = -100
+IGNORED = -100  # the label that torch's cross_entropy skips by default
 DIALOGUES_PER_CHUNK = 2000
 TOKENIZER_DIALOGUES = 20_000
 
@@ -35,7 +39,11 @@ def texts(seed: int, dialogues: int, *, short: bool = False) -> list[list[str]]:
 
 
 def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
-    """Byte-level BPE with `vocabulary` entries; every Chinese character is a pre-token, so that no merge crosses it."""
+    """Byte-level BPE with `vocabulary` entries; every Chinese character is a pre-token, so that no merge crosses it.
+
+    Byte-level: any text can be encoded, without an unknown token. The cut between characters spends the vocabulary on
+    characters and English words instead of frequent Chinese phrases.
+    """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -72,7 +80,11 @@ def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]
 
 
 def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False) -> Batch:
-    """One batch of rows of about equal length. replies_only: the openings get no labels."""
+    """One batch of rows of about equal length, padded on the right. replies_only: the openings get no labels.
+
+    The label of a column is its own token: the shift by one between states and targets is made in `Run.step`. <bos> is
+    never a target.
+    """
     width = max(len(ids) for ids in rows)
     inputs = torch.full((len(rows), width), tokenizer.pad_token_id)
     labels = torch.full((len(rows), width), IGNORED)

@@ -20,7 +20,10 @@ def replies(backend: HFBackend, context: list[str], *, seed: int, count: int = R
 
 
 def show_openings(folder: Path) -> None:
-    """Print seven replies to each held-out opening. The seeds are fixed, so that a judgement can be checked."""
+    """Print seven replies to each held-out opening. The seeds are fixed, so that a judgement can be checked.
+
+    The openings were written before the corpus and never occur in it; MODEL_CARD.md reports how they were judged.
+    """
     backend = HFBackend(str(folder))
     for seed, (language, where, opening) in enumerate(heldout_openings()):
         print(f"\n[{language} {where}] {opening}")

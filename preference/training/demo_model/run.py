@@ -3,6 +3,12 @@
 A Llama-shaped model of 5 M parameters learns the next token of generated chit-chat. Loss: the mean cross-entropy of
 the tokens that have a label. Optimisers: Muon for the matrices of the layers (Jordan et al., 2024), AdamW for the
 embedding and the norms (Loshchilov and Hutter, 2019).
+
+Muon replaces the update of a matrix by the nearest matrix with orthonormal rows or columns, so that all directions in
+it learn at the same pace. An embedding has no such directions (every row is learned apart), and a norm is a vector.
+
+This run is simpler than joint training, on purpose: one process, one CPU, made once and shipped. It shares no code with
+it but the idea of a checkpoint.
 """
 
 import json
@@ -82,6 +88,8 @@ def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalL
 def rate(recipe: Recipe, tokens: int) -> float:
     """Learning rate after `tokens` tokens: linear warm-up, constant, then linear decay to 0.
 
+    In tokens and not in steps, because a step has a varying number of them.
+
     rate = peak · min((tokens + batch) / warmup, (1 - tokens / total) / decay_share, 1)
     """
     warm = min(1.0, (tokens + recipe.batch_tokens) / recipe.warmup_tokens)
@@ -118,6 +126,7 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
+        """The one checkpoint, which the next replaces."""
         return self.work / "checkpoint.pt"
 
     def identity(self) -> dict[str, Any]:
@@ -189,6 +198,7 @@ class Run:
             started = time.monotonic()
             for batch in self.chunk_batches():
                 loss = self.step(batch.inputs, batch.labels)
+                # Exponential mean over about the last 50 steps; a single step's loss is too noisy to read.
                 self.progress.loss += 0.02 * (loss - self.progress.loss) if self.progress.steps else loss
                 self.progress.steps += 1
                 self.progress.tokens += batch.tokens

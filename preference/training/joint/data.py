@@ -1,6 +1,15 @@
 """Dialogues as the joint model learns from them: what a person wrote, and the candidates displayed at the time.
 
 Read from a snapshot folder (its `dialogues.jsonl`), or from a JSONL file in the format `diamante` or `quadruples`.
+
+`diamante`, one dialogue a line (optional: id, split, domain, language, and `action` and `model_version` of a turn):
+
+    {"conversation": [{"utterance": "I have a cat."},
+                      {"utterance": "What is her name?", "response_candidates": ["Nice!", "I like dogs.", …]}, …]}
+
+`quadruples`, one turn a line (optional: dialogue_id, `random`, and the fields above):
+
+    {"context": ["I have a cat."], "human": "What is her name?", "model": "Nice!", "random": "It rained."}
 """
 
 from __future__ import annotations
@@ -77,6 +86,7 @@ def read_dialogues(path: str | Path) -> list[TrainingDialogue]:
 
 
 def _check_row(row: Any, place: str) -> Row:
+    """The row itself. Raises TrainingError if it is of neither format."""
     if not isinstance(row, dict) or not ("conversation" in row or {"context", "human"} <= row.keys()):
         raise TrainingError(
             _("In %(place)s: neither a `conversation` nor a `context` with a `human` reply.")
@@ -109,7 +119,10 @@ def _from_conversation(place: str, row: Row) -> TrainingDialogue:
 def _turn(
     context: Sequence[str], human: str, candidates: Sequence[str], about: Row, place: str
 ) -> Turn | None:
-    """None if there is no context, no reply, or no candidate left to rank below the reply."""
+    """The turn, or None if there is no context, no reply, or no candidate left to rank below the reply.
+
+    An opening is never a turn: both losses are about a reply given its context.
+    """
     usable = _usable(human, candidates)
     if not (any(context) and human and usable):
         return None
@@ -118,7 +131,11 @@ def _turn(
 
 
 def _usable(human: str, candidates: Sequence[str]) -> tuple[str, ...]:
-    """Candidates in displayed order that are not empty and differ, by more than white space, from all before."""
+    """Candidates in displayed order that are not empty and differ, by more than white space, from all before.
+
+    A candidate equal to the human reply is the one that the annotator selected. Ranked against itself it would cost
+    log 2 whatever the model does.
+    """
     seen = {"", _normalize_spaces(human)}
     usable = []
     for text in candidates:
@@ -164,7 +181,10 @@ def _from_quadruples(rows: Sequence[tuple[str, Row]]) -> list[TrainingDialogue]:
 def _matching_dialogue(
     gathered: dict[tuple[str, int], _QuadrupleRows], name: str, utterances: tuple[str, ...], row: Row
 ) -> _QuadrupleRows:
-    """The dialogue of that name whose utterances agree; two texts under one id become two dialogues."""
+    """The dialogue of that name whose utterances agree; two texts under one id become two dialogues.
+
+    One of the two utterance lists must be a prefix of the other. Files joined from several sources reuse ids.
+    """
     version = 0
     while (found := gathered.setdefault((name, version), _QuadrupleRows(row))).utterances:
         shorter = min(len(found.utterances), len(utterances))
@@ -175,6 +195,7 @@ def _matching_dialogue(
 
 
 def _join_rows(name: str, dialogue: _QuadrupleRows) -> TrainingDialogue:
+    """One dialogue with a turn for every context length that had a row."""
     utterances, place = dialogue.utterances, _("dialogue %(name)s") % {"name": name}
     turns = (
         _turn(utterances[:position], utterances[position], candidates, dialogue.rows[position], place)

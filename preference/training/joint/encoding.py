@@ -16,6 +16,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
 Tokens = tuple[int, ...]
+# Every epoch encodes the same utterances and candidates again; this many encodings are kept.
 CACHED_TEXTS = 1 << 15
 SHORTEST_CONTEXT = 8  # tokens
 
@@ -52,6 +53,10 @@ class Encoder:
         self.utterance = lru_cache(CACHED_TEXTS)(self._utterance)
 
     def _context_that_fits(self, context: int, reply: int, positions: int | None) -> int:
+        """The context limit, lowered until context and reply together have at most `positions` tokens.
+
+        The context gives way, not the reply: a cut reply is scored at an end that its writer did not choose.
+        """
         if positions is None or context + reply <= positions:
             return context
         if positions - reply < SHORTEST_CONTEXT:
@@ -84,6 +89,7 @@ class Encoder:
         room = self.context_limit - len(self.start)
         context: Tokens = ()
         for text in reversed(utterances):
+            # Cut before encoding, generously: a pasted book must not be tokenized for its last 384 tokens.
             tokens = self.utterance(text[-room * LONGEST_TOKEN :])
             if not context:
                 tokens = tokens[-room:]

@@ -1,7 +1,15 @@
 """A causal language model with a preference head: one forward pass, both losses (Diamante, section 3).
 
 The backbone is any `AutoModelForCausalLM`. The head is one linear layer, hidden size → 1, read at the token that ends
-the reply. The losses are computed inside `forward`, so that DDP, FSDP and DeepSpeed wrap them.
+the reply: with causal attention it is the only token of the reply that has seen all of it. The losses are computed
+inside `forward`, so that DDP, FSDP and DeepSpeed wrap them.
+
+    tokens       c   c   <eou>  h   h   <eou>
+    predicts                h   h   <eou>          L_NLL: each target from the state of the token before it
+    scored                               s         L_PE:  s = w · state + b, at the end of the reply
+
+Generation and evaluation share everything but the head, so that one model both writes candidates and ranks them; at
+serving time the score costs one more token (section 3, last paragraph).
 """
 
 from __future__ import annotations
@@ -28,7 +36,7 @@ from preference.training.joint.attention import additive_mask, attend_in_blocks
 from preference.training.joint.loss import generation_loss, preference_loss, token_losses
 
 EXPLANATION_FILE = "training.json"
-HEAD_SPREAD = 0.02  # standard deviation of a new head's weights
+HEAD_SPREAD = 0.02  # standard deviation of a new head's weights; transformers' usual initializer_range
 
 
 @dataclass
@@ -88,6 +96,7 @@ class JointModel(nn.Module):
 
     @property
     def config(self) -> Any:
+        """The backbone's; the Trainer and accelerate look for it on the model that they are given."""
         return self.backbone.config
 
     @property
@@ -149,6 +158,9 @@ class JointModel(nn.Module):
         """Write an ordinary Hugging Face folder, the head beside it, and `about` as training.json.
 
         An older folder of that name stays until the new one is complete. Raises TrainingError if writing fails.
+
+        The head has a file of its own because transformers and vLLM refuse, or drop, weights that an architecture does
+        not name; without the head the folder still generates.
         """
         folder = Path(folder)
         partial, old = (folder.with_name(f"{folder.name}.{state}") for state in ("part", "old"))
@@ -179,6 +191,7 @@ class JointModel(nn.Module):
 
 
 def _hidden_size(backbone: Any) -> int:
+    """From the output layer, (vocabulary, hidden): configurations call this size by many names."""
     return int(backbone.get_output_embeddings().weight.shape[1])
 
 
@@ -194,6 +207,7 @@ def _new_head(backbone: Any, seed: int) -> nn.Linear:
 
 
 def _linear(saved: PreferenceHead) -> nn.Linear:
+    """A saved head, which serving holds as two tensors, as a module that can be trained."""
     head = nn.Linear(saved.weight.shape[1], 1)
     head.load_state_dict({"weight": saved.weight, "bias": saved.bias})
     return head

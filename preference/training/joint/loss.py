@@ -33,6 +33,9 @@ def preference_loss(scores: Tensor, pairs: Tensor, pairs_in_step: Tensor) -> Ten
     scores: (K,) of the replies of the micro-batch. pairs: (P, 2) indices into scores, the better and the worse reply;
     three per quadruple. pairs_in_step: scalar, pairs of the whole optimiser step; dividing by it averages over the
     three terms and the quadruples at once.
+
+    A pair of equal scores costs log 2 = 0.693, which is about where a new head starts. With respect to the better score
+    the gradient of a pair is -σ(worse - better): close to -1 in the wrong order, close to 0 once the order is clear.
     """
     better, worse = scores[pairs].unbind(1)
     return -logsigmoid(better - worse).sum() / pairs_in_step.clamp(min=1)

@@ -1,6 +1,8 @@
 """Drawing the quadruples of an epoch: context, human reply, one displayed candidate, one reply from elsewhere.
 
-Source: Diamante, sections 3 and 4.1.1, and its published code.
+Source: Diamante, sections 3 and 4.1.1, and its published code, which draws the model's reply among the candidates that
+are least similar to the human one. A candidate that was revised by one word is nearly as good as the revision, so that
+ranking it lower teaches little.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.joint.data import TrainingDialogue, Turn
 
-ATTEMPTS = 20  # random draws before all replies are searched
+ATTEMPTS = 20  # random draws before all replies are searched; nearly always the first one will do
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class QuadrupleSampler:
         self._check()
 
     def _check(self) -> None:
+        """Raise TrainingError if every draw would fail. Cheap, and before the model is loaded."""
         if not any(self._candidates):
             raise TrainingError(
                 _("No utterance has a candidate that differs from what the person wrote."),
@@ -106,7 +109,7 @@ class QuadrupleSampler:
     def _draw(
         self, random: Random, dialogue: int, turn: int, human: str, candidates: Sequence[str]
     ) -> list[Quadruple]:
-        """One quadruple, or none."""
+        """A list of one quadruple; empty if no random reply differs from the human's and from any candidate."""
         first_choice = random.choice(candidates)
         for candidate in (first_choice, *candidates):  # the others only if the first leaves no random reply
             other = self._random_reply(random, dialogue, {human, candidate})
@@ -115,7 +118,10 @@ class QuadrupleSampler:
         return []
 
     def _random_reply(self, random: Random, dialogue: int, excluded: set[str]) -> str:
-        """A reply of another dialogue that is none of the excluded; "" if there is none."""
+        """A reply of another dialogue that is not among the excluded; "" if every reply is.
+
+        Replies of the same dialogue are left out because many would fit the context, and would be ranked last for it.
+        """
         for _attempt in range(ATTEMPTS):
             number, text = random.choice(self._replies)
             if number != dialogue and text not in excluded:

@@ -1,4 +1,10 @@
-"""One joint training run, from the data to the saved model."""
+"""One joint training run, from the data to the saved model. Read `train` from top to bottom.
+
+    read data → plan steps → load model → choose layout → compare with the checkpoint → train → merge adapters → save
+
+Whatever can be wrong with the inputs is found before the first step, in order of cost: data takes seconds to read, a
+model minutes to load.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +44,16 @@ from preference.training.joint.recipe import FREE, JointRecipe
 from preference.training.joint.step_plan import StepPlan
 from preference.training.joint.trainer import JointTrainer
 
-GPU_BUDGET, CPU_BUDGET = 16_384, 1024  # tokens of a micro-batch
+# Tokens of a micro-batch, padding included. A GPU is busy only with many; a CPU is busy with few.
+GPU_BUDGET, CPU_BUDGET = 16_384, 1024
 
 
 @report_out_of_memory()
 def train(options: argparse.Namespace, recipe: JointRecipe, session: Session) -> None:
-    """Train and write the model. options: of the command. Raises TrainingError and Stopped."""
+    """Train and write the model. options: of the command. Raises TrainingError and Stopped.
+
+    Every process of a distributed run executes this; only the main one writes.
+    """
     output, progress, stop = session.output, session.progress, session.stop
     torch.set_num_threads(options.threads or torch.get_num_threads())
     trainer = prepare(options, recipe, session)
@@ -70,6 +80,7 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: Session) ->
 def _finish(
     trainer: JointTrainer, options: argparse.Namespace, recipe: JointRecipe, output: OutputFolder
 ) -> None:
+    """Gather the weights, merge adapters, convert, and save: the result is an ordinary model without traces of how."""
     model = cast(JointModel | None, trainer.finished_model(partial(build_model, options.model, recipe)))
     trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
     if model is None:
@@ -134,7 +145,10 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) 
 
 
 def save_model(model: JointModel, output: OutputFolder, about: Explanation) -> None:
-    """Write output.model. Raises TrainingError if the disk is full; the run can then be resumed."""
+    """Write output.model. Raises TrainingError if the disk is full; the run can then be resumed.
+
+    The half-written folder is removed, because it holds the space that the next attempt needs.
+    """
     try:
         model.save_pretrained(output.model, about=about)
     except TrainingError as error:
@@ -163,7 +177,11 @@ def read_training_dialogues(data: Path) -> list[TrainingDialogue]:
 
 
 def build_model(source: str, recipe: JointRecipe) -> JointModel:
-    """The model before its first step, on the CPU; source: folder or hub id. Raises TrainingError."""
+    """The model before its first step, on the CPU; source: folder or hub id. Raises TrainingError.
+
+    Deterministic: a new head and new adapters are drawn from the recipe's seed, so that every process, and a resumed
+    run, starts from the same weights.
+    """
     try:
         model = JointModel.from_pretrained(source, seed=recipe.seed)
     except (RuntimeError, MemoryError) as error:
@@ -182,13 +200,16 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
         )
     if recipe.recompute:
         model.backbone.activation_checkpointing_enable({"use_reentrant": False})
-    # The classes of layers that FSDP wraps one by one.
+    # The classes of layers that FSDP wraps one by one; it looks for them on the outermost module.
     model._no_split_modules = model.backbone._no_split_modules
     return model
 
 
 def base_version(source: str, model: JointModel) -> str:
-    """What identifies the base model: the hash of a folder's files, or the commit of a hub id."""
+    """What identifies the base model: the hash of a folder's files, or the commit of a hub id.
+
+    A name would not do: a folder can be overwritten, and a hub id moves with its default branch.
+    """
     if is_folder(source):
         return folder_hash(Path(source).expanduser())
     return str(getattr(model.config, "_commit_hash", None) or "unknown")

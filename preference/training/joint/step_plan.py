@@ -1,4 +1,8 @@
-"""Which quadruples every optimiser step of a run takes; every process computes the same plan."""
+"""Which quadruples every optimiser step of a run takes; every process computes the same plan.
+
+The plan is a function of data, recipe and step number. A resumed run therefore needs no state of a data loader: it asks
+for the next step. Neither do processes send each other data: each computes the plan and takes its share.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,11 @@ class StepPlan:
         return self._epoch(epoch)[place]
 
     def share(self, step: int, process: int, processes: int) -> list[Quadruple]:
-        """What one of several processes takes of a step: whole dialogues, about the same amount of text each."""
+        """What one of several processes takes of a step: whole dialogues, about the same amount of text each.
+
+        Whole, because a tree that is cut in two encodes its trunk twice. About the same, because all wait for the
+        slowest before the weights are updated.
+        """
         by_dialogue: dict[int, list[Quadruple]] = {}
         for quadruple in self.step(step):
             by_dialogue.setdefault(quadruple.dialogue, []).append(quadruple)
@@ -50,6 +58,9 @@ class StepPlan:
         return split_into_steps(drawn, batch=self._recipe.batch, seed=self._recipe.seed, epoch=epoch)
 
     def _characters(self, group: Sequence[Quadruple]) -> int:
-        """To encode, if the quadruples of one dialogue share a tree."""
+        """Characters to encode if the quadruples of one dialogue share a tree: trunk plus leaves.
+
+        They stand for tokens, which would have to be counted by the tokenizer; only the proportion matters.
+        """
         trunk = sum(map(len, self._dialogues[group[0].dialogue].utterances))
         return trunk + sum(len(quadruple.model) + len(quadruple.random) for quadruple in group)

@@ -37,7 +37,8 @@ from preference.training.joint.layouts.rows import MicroBatch
 from preference.training.joint.recipe import JointRecipe
 from preference.training.joint.step_plan import StepPlan
 
-HALVINGS = 3  # of the token budget, when memory runs out
+# How often the token budget is halved when memory runs out. A run that fails at an eighth of it needs another remedy.
+HALVINGS = 3
 
 
 class JointTrainer(CheckpointingTrainer):
@@ -90,6 +91,7 @@ class JointTrainer(CheckpointingTrainer):
         return adam
 
     def _move_head_to_own_group(self, adam: torch.optim.Optimizer, rate: float) -> None:
+        """Take the head's weights out of Adam's groups and give them a group with a rate of its own."""
         model: Any = self.model
         head = {id(weight): weight for name, weight in model.named_parameters() if name.startswith("head.")}
         for group in adam.param_groups:
@@ -97,6 +99,7 @@ class JointTrainer(CheckpointingTrainer):
         adam.add_param_group({"params": list(head.values()), "lr": rate})
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The recipe's factor on the rate of every group. LambdaLR counts finished steps, the recipe counts from 1."""
         adam: Any = optimizer or self.optimizer
         self.lr_scheduler = LambdaLR(adam, lambda done: self.recipe.rate_factor(done + 1))
         self._created_lr_scheduler = True
@@ -127,6 +130,11 @@ class JointTrainer(CheckpointingTrainer):
             self._halve_micro_batches(model)
 
     def _run_micro_batches(self, model: nn.Module) -> Tensor:
+        """Forward and backward of every micro-batch, adding up gradients; this process's share of the loss, a scalar.
+
+        The losses are shares of one mean (see `loss`), so gradients are added and not averaged. Only the last backward
+        pass exchanges gradients with other processes.
+        """
         micro_batches = self._agree(self._micro_batches())
         losses = torch.zeros(3, device=self.args.device)
         for number, micro_batch in enumerate(micro_batches, 1):
@@ -180,6 +188,7 @@ class JointTrainer(CheckpointingTrainer):
         self._losses = values[0], values[1], values[2]
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
+        """The norm before clipping. Raises TrainingError if it is not finite: Adam would spread it to every weight."""
         norm = super()._get_grad_norm(model, grad_norm=grad_norm)  # type: ignore[no-untyped-call]
         if norm is not None and not math.isfinite(float(norm)):
             raise self._not_finite(
@@ -201,7 +210,11 @@ class JointTrainer(CheckpointingTrainer):
         )
 
     def _halve_micro_batches(self, model: nn.Module) -> None:
-        """Raises TrainingError if that was done HALVINGS times, or if other processes would wait in vain."""
+        """Continue with a layout of half the token budget; what the step computes stays the same.
+
+        Raises TrainingError after HALVINGS times, and in a distributed run at once: the other processes already wait
+        in a collective operation that this one did not reach.
+        """
         if self.args.world_size > 1 or self._halvings == HALVINGS:
             raise TrainingError(
                 _("Memory ran out at step %(step)s with micro-batches of %(budget)s tokens.")
@@ -231,6 +244,8 @@ class JointTrainer(CheckpointingTrainer):
 
 
 class _AfterStep(TrainerCallback):
+    """Calls report_step after every optimiser step: the Trainer offers no method to override at that point."""
+
     def __init__(self, trainer: JointTrainer) -> None:
         self._trainer = trainer
 
@@ -239,6 +254,7 @@ class _AfterStep(TrainerCallback):
 
 
 def _generator_states() -> tuple[Tensor, list[Tensor]]:
+    """States of the random generators of CPU and GPUs; dropout of adapters draws from them."""
     return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
 
 

@@ -1,12 +1,15 @@
 """How well a jointly trained model ranks what people wrote among what they were shown (Diamante, Table 5).
 
-    python -m preference.training.joint.evaluation --data SNAPSHOT --model FOLDER \
-        [--split test] [--json] [--output FILE]
+    python -m preference.training.joint.evaluation --data SNAPSHOT --model FOLDER [--split test] [--json]
 
 By preference score and by generation probability, side by side: MAP, MRR and P@1 of the human reply, their paired
 difference, pairwise accuracies and likelihood, over all turns and by domain, language and action. Ties count against
 the human reply. Every figure has a 95 % interval from resampling whole dialogues, because the turns of a dialogue are
 not independent.
+
+The paper's figures for PLATO-XL with 11 billion parameters, to compare with: MAP 0.699, MRR 0.693, P@1 0.544 by
+preference score, and 0.303, 0.295, 0.112 by generation probability without joint training, which is close to chance
+among eight replies.
 """
 
 from __future__ import annotations
@@ -94,7 +97,11 @@ def dialogues_of_split(
 
 
 def evaluate(options: argparse.Namespace) -> dict[str, Any]:
-    """The report as JSON values. Raises TrainingError."""
+    """The report as JSON values. Raises TrainingError.
+
+    The split, its data and the model are named in it by content (SHA-256, version), so that two reports can be compared
+    only if they are about the same turns.
+    """
     dialogues = dialogues_of_split(read_dialogues(options.data), options.split, options.data)
     # Imported here because PyTorch takes seconds to load, and wrong data is to be reported at once.
     import torch
@@ -130,11 +137,13 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_progress(done: int, total: int) -> None:
+    """Rewrite one line of the terminal; silent in a log, where it would be thousands of lines."""
     if sys.stderr.isatty():
         print(f"\r{done} of {total} turns", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def _write(file: Path, text: str) -> None:
+    """Write the report, with its folder. Raises TrainingError."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -2,6 +2,10 @@
 
 Every estimate is {"value", "low", "high", "n"}: the figure, its 95 % interval from a bootstrap over whole dialogues,
 and the count it rests on; value is None if there is nothing to estimate from.
+
+In a turn the human reply is the only relevant one among itself and the displayed candidates. With its rank r, counted
+from 1, average precision and reciprocal rank are both 1 / r, and P@1 is 1 if r = 1, else 0 (Diamante, section 4.3.1 and
+Table 5); `measures.ranking` says how copies of the human reply count.
 """
 
 from __future__ import annotations
@@ -39,14 +43,17 @@ BASELINES: Mapping[str, ScoreOf] = {
 
 
 def preference(reply: ReplyScore) -> float:
+    """s(c, r), the value of the head: a number of any size, comparable within a turn only."""
     return reply.preference
 
 
 def mean_logprob(reply: ReplyScore) -> float:
+    """log p(r | c) / |r|, in nats per token: what the paper calls generation probability, independent of length."""
     return reply.mean_logprob
 
 
 def sum_logprob(reply: ReplyScore) -> float:
+    """log p(r | c), in nats: the probability of the whole reply, which favours short ones."""
     return reply.logprob
 
 
@@ -114,11 +121,15 @@ def scored_turns(scores: Sequence[TurnScores], score_of: ScoreOf) -> list[Scored
 
 
 def _ranking(ranking: Ranking) -> Figures:
+    """The three measures of one ranking as JSON values."""
     return {"map": ranking.map.as_dict(), "mrr": ranking.mrr.as_dict(), "p_at_1": ranking.p_at_1.as_dict()}
 
 
 def _baseline(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Estimate:
-    """P@1 with ties broken at random, because such scores have many."""
+    """P@1 with ties broken at random, because such scores have many.
+
+    Counted against the human reply, ties would give the baseline `chance` a precision of 0 instead of 1 / replies.
+    """
     firsts = [
         (first, turn.dialogue)
         for turn, scored in zip(scores, scored_turns(scores, score_of), strict=True)
@@ -155,7 +166,11 @@ def _pairs(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Figure
 
 
 def _likelihood(scores: Sequence[TurnScores], seed: int) -> Figures:
-    """Nats per token of the human replies (a ratio of sums), and perplexity = exp(nats). n counts replies."""
+    """Likelihood of the human replies; n counts replies.
+
+    nll = -Σ log p(h | c) / Σ |h| in nats per token, over all turns: a ratio of sums, as in training, so that long
+    replies weigh more than short ones. perplexity = exp(nll); exp is monotonic, so the interval's ends map alike.
+    """
     nll = clustered_ratio(
         np.array([-turn.human.logprob for turn in scores]),
         np.array([float(turn.human.tokens) for turn in scores]),

@@ -2,6 +2,10 @@
 
 A dialogue is encoded once: the utterances that people chose are a trunk, and at every turn the candidates and a random
 reply hang on it as leaves (see `layouts.rows`). Scores equal those of encoding every reply with its own context.
+
+Training hangs two leaves at a turn, one candidate and one random reply; here all seven or so candidates hang there, and
+every reply is both learned and scored, because both rankings are computed from one forward pass. "Learned" means only
+that the probabilities of its tokens are returned: nothing is updated.
 """
 
 from __future__ import annotations
@@ -89,7 +93,10 @@ def load_ranker(
 
 
 def served_version(source: str, model: JointModel) -> str:
-    """The version under which candidates of this model are logged."""
+    """The version under which candidates of this model are logged.
+
+    The same function as in serving, so that an evaluation can be joined with the log of the model that it is about.
+    """
     return loading.version_of(source, lambda: loading.Loaded(model.backbone, None, frozenset(), (), 0))
 
 
@@ -130,7 +137,10 @@ def score_turns(
 
 
 def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_TurnToScore]:
-    """Every turn with a random reply, or without one if no other dialogue has a reply to give."""
+    """Every turn with a random reply, or without one if no other dialogue has a reply to give.
+
+    Drawn as in training (epoch 0 of the seed); only the pairs with a random reply need it, the rankings do not.
+    """
     try:
         drawn = draw_quadruples(dialogues, seed=seed, epoch=0, similar=None)
     except TrainingError:
@@ -150,7 +160,7 @@ def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_T
 def _plain_rows(
     dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
 ) -> Iterator[Row]:
-    """Every reply in a row of its own, with its own copy of the context."""
+    """Every reply in a row of its own, with its own copy of the context: for models that cannot share one."""
     for turn in turns:
         context = encoder.context(dialogues[turn.dialogue].utterances[: turn.turn.position])
         for number, text in turn.replies.items():
@@ -185,7 +195,7 @@ def _fits(context: Sequence[str], human: str, encoder: Encoder) -> bool:
 
 
 def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder) -> Row:
-    """All replies of one turn on one copy of its context."""
+    """All replies of one turn on one copy of its context, whose oldest utterances were dropped."""
     row = Row()
     context = row.add(encoder.context(utterances[: turn.turn.position]))
     for number, text in turn.replies.items():
@@ -212,6 +222,7 @@ class _Tree:
                 self.row.add(self._encoder.reply(text), context, reply=(turn.place, number), learned=True)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:
+        """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""
         tokens = self._encoder.utterance(self.utterances[self._length])
         self._length += 1
         if self._top == ROOT:
@@ -222,9 +233,14 @@ class _Tree:
 
 @torch.inference_mode()
 def _score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores:
-    """Scores of every named reply of these rows, in one forward pass."""
+    """Scores of every named reply of these rows, in one forward pass.
+
+    The model returns the loss of every target, (N,); summed by the reply that each belongs to they are -log p(r | c).
+    In fp64, because replies of a hundred tokens add up a hundred rounded numbers.
+    """
     collated = collate(rows, pad)
     total = torch.tensor(1)
+    # Totals of a step that does not exist: only the losses are divided by them, and these are not used.
     inputs = collated.tensors | {"tokens_in_step": total, "pairs_in_step": total}
     output = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()})
     place = {name: number for number, name in enumerate(collated.replies)}
@@ -236,14 +252,18 @@ def _score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores:
     return dict(zip(collated.replies, values, strict=True))  # type: ignore[arg-type]
 
 
-def _turn_scores(turn: _TurnToScore, found: Scores) -> TurnScores:
-    scores = {number: _reply_score(text, found[turn.place, number]) for number, text in turn.replies.items()}
+def _turn_scores(turn: _TurnToScore, all_scores: Scores) -> TurnScores:
+    """The scores of one turn's replies, put back in their order."""
+    scores = {
+        number: _reply_score(text, all_scores[turn.place, number]) for number, text in turn.replies.items()
+    }
     candidates = tuple(scores[number] for number in range(len(turn.turn.candidates)))
     random = scores.get(len(candidates)) if turn.random else None
     return TurnScores(turn.dialogue, turn.turn, scores[HUMAN], candidates, random)
 
 
 def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
+    """Raises TrainingError for NaN: it compares as false with everything, so a ranking would hide it."""
     preference, logprob, tokens = values
     if not (math.isfinite(preference) and math.isfinite(logprob)):
         raise TrainingError(

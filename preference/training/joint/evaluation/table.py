@@ -1,4 +1,10 @@
-"""The report of an evaluation as a table for a terminal."""
+"""The report of an evaluation as a table for a terminal.
+
+    human reply first, by                          MAP                     MRR                     P@1
+    preference score              0.712 [0.689, 0.735]    …
+
+Columns have fixed widths, so that two tables can be compared with diff.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +34,7 @@ BASELINES = {
 
 
 def table(report: Report) -> str:
-    """Lines of text; every figure as `value [low, high]`, "-" if undefined."""
+    """The whole table as text. report: as `command.evaluate` returns it."""
     return "\n".join(_lines(report))
 
 
@@ -57,6 +63,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _pairs(overall: Report) -> Iterator[str]:
+    """Accuracy of each kind of pair; a column for preference only if the model has a head."""
     columns = [
         (key, name)
         for key, name in (("pairs", "preference"), ("generation_pairs", "generation"))
@@ -80,6 +87,7 @@ def _group(groups: Mapping[str, Report], name: str) -> Iterator[str]:
 
 
 def _format(estimate: Mapping[str, Any]) -> str:
+    """`value [low, high]`; "-" if the figure is undefined, the value alone if it has no interval."""
     if estimate["value"] is None:
         return "-"
     value = f"{estimate['value']:.3f}"

@@ -20,6 +20,14 @@ turn t and context of the later turns. Every annotated turn hangs its other two 
      └ r1  └ r2  └ r3
 
 A dialogue of T turns costs naive training O(T²) tokens, because the context grows with every turn, and a tree O(T).
+
+Why the gradients are equal: every token attends to exactly the tokens that it would attend to in its own plain row, at
+the same positions, so hidden states, logits and scores are the same numbers. The gradient of a sum over replies then
+flows back once through a shared token instead of once through each of its copies.
+
+Why the terminators of the trunk double as score tokens: <eou> of u_t both ends the human reply of turn t, where it is
+scored, and separates u_t from u_{t+1} in every later context. One encoded token serves both, which is why contexts are
+rendered exactly as replies are (see `encoding`); a separate score token would have to hang off the trunk at every turn.
 """
 
 from __future__ import annotations
@@ -100,10 +108,11 @@ def trees(
     """One row per tree; a tree grows until it has `longest` tokens, then a new one starts from the opening.
 
     A turn whose context or reply exceeds the encoder's limits is packed on its own, because cutting text would change
-    what the rest of the tree sees.
+    what the rest of the tree sees: dropping u0 for a late turn moves the positions of all its descendants.
     """
     groups: list[RowGroup] = []
     tree: _Tree | None = None
+    # In the order of the dialogue: a trunk grows at its end only.
     for item in sorted(numbered, key=lambda item: item.quadruple.turn):
         position = dialogue.turns[item.quadruple.turn].position
         if tree is None or tree.reached >= position or tree.row.tokens >= longest:
@@ -112,7 +121,7 @@ def trees(
             groups.append(packed(dialogue, item, encoder))
             continue
         tree.add_quadruple(item)
-        if len(tree.group.numbers) == 1:
+        if len(tree.group.numbers) == 1:  # its first turn; a tree that holds none is not a row
             groups.append(tree.group)
     return groups
 
@@ -146,6 +155,7 @@ class _Tree:
         self.group.numbers.append(numbered.number)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:
+        """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""
         self.reached += 1
         tokens = self.encoder.utterance(self.dialogue.utterances[self.reached])
         if self._top == ROOT:

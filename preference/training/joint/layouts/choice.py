@@ -1,4 +1,10 @@
-"""Choosing the fastest layout that gives a model the same gradient."""
+"""Choosing the fastest layout that gives a model the same gradient.
+
+Sharing an encoded context needs three things of a model: attention that reaches the whole context (no sliding window,
+no recurrent state that a sibling reply would change), positions that it takes from `position_ids` (not from the place
+in the row), and a mask that it takes from `attention_mask`. No configuration says all of this reliably, so the kinds of
+layers are checked first, and then the model is tried on a few short rows.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +65,10 @@ def choose_layout(
 
 
 def _count_cut_turns(dialogues: Sequence[TrainingDialogue], encoder: Encoder) -> int:
-    """How many turns do not fit into a tree, because their context or reply would be cut."""
+    """How many turns do not fit into a tree, because their context or reply would be cut.
+
+    The lengths are running sums over a dialogue, so that counting is linear in its text.
+    """
     count = 0
     for dialogue in dialogues:
         length, is_cut = len(encoder.start), []
@@ -103,7 +112,11 @@ def _unfit_layer(config: Any, longest: int) -> str:
 
 @torch.no_grad()
 def _forest_equals_plain_rows(model: JointModel) -> bool:
-    """Whether a row of two trees, and a shorter row with padding, give the losses and scores of plain rows."""
+    """Whether a row of two trees, and a shorter row with padding, give the losses and scores of plain rows.
+
+    Two trees in one row test the mask between trees and positions that start again at 0; the second row tests padding.
+    Tokens are arbitrary but different, so that a wrong position or mask changes the probabilities.
+    """
     vocabulary = model.backbone.get_input_embeddings().weight.shape[0]
     tokens = [7 * i % vocabulary for i in range(1, 40)]
     opening, answer, last = tokens[:6], tokens[6:11], tokens[11:16]
@@ -139,7 +152,7 @@ def _probe_tree(
 
 
 def _plain_rows(tree: Row) -> list[Row]:
-    """Each reply of a tree, in its order, as a row of plain text."""
+    """Each reply of a tree, in its order, as a row of plain text: the path from the root down to it."""
     rows = []
     for piece in tree.pieces[1:]:
         path = [piece]

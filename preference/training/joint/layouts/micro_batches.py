@@ -1,4 +1,11 @@
-"""From the quadruples of an optimiser step to its micro-batches."""
+"""From the quadruples of an optimiser step to its micro-batches.
+
+    quadruples → groups of rows (arrange) → fuller rows (fill_rows) → micro-batches (group_by_budget) → collate
+
+A micro-batch is what one forward pass takes; its size decides memory and speed. A step is what one update of the
+weights takes; its size decides what is learned. The two are independent, because losses are divided by the totals of
+the step (see `loss`).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +19,10 @@ from preference.training.joint.layouts.arrange import NumberedQuadruple, RowGrou
 from preference.training.joint.layouts.rows import MicroBatch, Row, collate
 from preference.training.joint.quadruples import Quadruple
 
-ROW_TOKENS = 1024  # rows are filled up to this
-TREE_TOKENS = 2048  # a longer dialogue becomes several trees, because masks grow with the square
+# Tokens up to which rows are filled. Joining trees saves padding; beyond this the dense mask costs more than it saves.
+ROW_TOKENS = 1024
+# Tokens at which a tree ends and a new one starts from the opening: masks grow with the square of a row's length.
+TREE_TOKENS = 2048
 LAYOUTS = ("naive", "packed", "trees")
 
 
@@ -55,6 +64,7 @@ class Layout:
         return [batch | {"tokens_in_step": tokens, "pairs_in_step": pairs} for batch in batches]
 
     def _arrange(self, step: Sequence[NumberedQuadruple]) -> list[RowGroup]:
+        """Groups of rows in this layout, in no particular order: the losses of a step are sums."""
         if self.name == "trees":
             return list(self._trees(step))
         arrange = naive if self.name == "naive" else packed
@@ -74,7 +84,11 @@ class Layout:
 
 
 def fill_rows(groups: Sequence[RowGroup], row_tokens: int) -> list[RowGroup]:
-    """Join groups of one row each into rows of at most `row_tokens`: first fit, the longest first."""
+    """Join groups of one row each into rows of at most `row_tokens`: first fit, the longest first.
+
+    First-fit decreasing uses at most about 11/9 of the fewest possible rows (Johnson, 1973). A row that is longer than
+    row_tokens stays alone. Joined trees do not see each other.
+    """
     filled: list[RowGroup] = []
     for group in sorted(groups, key=lambda group: -group.longest):
         target = next((other for other in filled if other.longest + group.longest <= row_tokens), None)
@@ -87,7 +101,11 @@ def fill_rows(groups: Sequence[RowGroup], row_tokens: int) -> list[RowGroup]:
 
 
 def group_by_budget(groups: Sequence[RowGroup], budget: int) -> Iterator[list[RowGroup]]:
-    """Groups of about the same length, as many as fit into `budget` tokens when padded to the longest of them."""
+    """Groups of about the same length, as many as fit into `budget` tokens when padded to the longest of them.
+
+    The longest come first, so that a run that lacks memory fails in its first forward pass, not after an hour. A group
+    that exceeds the budget is yielded alone.
+    """
     batch: list[RowGroup] = []
     rows = longest = 0
     for group in sorted(groups, key=lambda group: -group.longest):
