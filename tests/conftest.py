@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 import pytest
 from django.conf import settings as django_settings
@@ -42,18 +43,25 @@ for profile, examples in (("test", 30), ("soak", 300)):
 settings.load_profile("soak" if FULL else "test")
 
 
-class BrowserLane(LoadScopeScheduling):  # type: ignore[misc]
-    """Runs all browser tests on one worker, which starts with them; every other test goes to whichever is free.
+BROWSER_LANES = 2
 
-    (xdist's own `loadgroup` writes into private parts of pytest's node ids, which pytest 9.2 no longer reads.)
+
+class BrowserLanes(LoadScopeScheduling):  # type: ignore[misc]
+    """Runs the browser tests in two lanes, each with one browser and one stack on a worker that starts with them.
+
+    Every other test goes to whichever worker is free. A file stays in its lane. (xdist's own `loadgroup` writes into
+    private parts of pytest's node ids, which pytest 9.2 no longer reads.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith("tests/browser/") else nodeid
+        if not nodeid.startswith("tests/browser/"):
+            return nodeid
+        file = nodeid.split("::")[0]
+        return f"browser lane {crc32(file.encode()) % BROWSER_LANES}"
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLane:
-    return BrowserLane(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLanes:
+    return BrowserLanes(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")
