@@ -6,6 +6,9 @@ WORKERS ?= 2
 PRODUCTION_ENV := PRODUCTION=1 DEBUG=0 PUBLIC_URL=https://lapidary.example DATABASE_URL=postgresql://l:l@localhost/l \
 	REDIS_URL=redis://localhost/0 SECRET_KEY=checks-only-checks-only-checks-only-checks-only-0123456789
 
+# Where it is set, every process that a test starts would compile the whole project again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test soak check bench screenshots messages constraints clean coverage
 
 help:  ## these lines
