@@ -91,8 +91,8 @@ def shows(page: Page, place: int) -> None:
     if place == SAMPLE:
         page.wait_for_selector("#end:not([hidden])")
         return
-    told = "told => document.querySelector('#place').textContent === told"
-    page.wait_for_function(told, arg=f"{place + 1} of {SAMPLE}")
+    is_at = "place => document.querySelector('#place').textContent === place"
+    page.wait_for_function(is_at, arg=f"{place + 1} of {SAMPLE}")
 
 
 def judges_blind(page: Page, items: list[SampleItem]) -> None:
@@ -100,7 +100,7 @@ def judges_blind(page: Page, items: list[SampleItem]) -> None:
     for place, item in enumerate(items):
         shows(page, place)
         press(page, "n", KEYS[0 if place < WRONG else int(item.label)], "Control+Enter")
-        page.wait_for_selector("#told:not([hidden])")
+        page.wait_for_selector("#comparison:not([hidden])")
         if place == 0:
             press(page, "Alt+n")
             page.keyboard.type("The question is not answered.")

@@ -115,14 +115,14 @@ def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, ev
     first, _second, *rest = labels(sample)
     page = opened(signs_in(carla), sample)
     assert "final" not in page.content()
-    expect(page.locator("#told")).to_be_hidden()
+    expect(page.locator("#comparison")).to_be_hidden()
     expect(page.locator("#place")).to_have_text("1 of 4")
     press(page, "n", KEYS[first], "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label holds.")
+    expect(page.locator("#comparison")).to_contain_text("The label holds.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
     press(page, "n", KEYS[0], "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label does not hold.")
+    expect(page.locator("#comparison")).to_contain_text("The label does not hold.")
     expect(page.locator("[data-path=quality] .spread")).to_contain_text("you")
     assert cells(page) == ["right", "wrong now", "", ""]
     press(page, "Alt+n")
@@ -131,7 +131,7 @@ def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, ev
     expect(page.locator("#place")).to_have_text("3 of 4")
     for score in rest:
         press(page, "n", KEYS[score], "Control+Enter")
-        expect(page.locator("#told")).to_be_visible()
+        expect(page.locator("#comparison")).to_be_visible()
         press(page, "Enter")
     expect(page.locator("#end")).to_contain_text("The sample passes.")
     found = judgements(sample)
@@ -145,18 +145,18 @@ def test_what_was_judged_is_gone_back_to_and_corrected(mara: User, signs_in: Sig
     sample, carla = drawn(mara, [2, 1, 2, 2])
     page = opened(signs_in(carla), sample)
     press(page, "n", KEYS[0], "Control+Enter")
-    expect(page.locator("#told")).to_be_visible()
+    expect(page.locator("#comparison")).to_be_visible()
     press(page, "c")
     expect(page.locator("[data-path=quality]")).to_have_attribute("data-active", "")
     press(page, "t", "Control+Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
     expect(page.locator("#strip i").first).to_have_class("right")
     press(page, "Control+z")
-    expect(page.locator("#told")).to_contain_text("The label holds.")
+    expect(page.locator("#comparison")).to_contain_text("The label holds.")
     page.reload()
     page.wait_for_selector("html[data-ready]")
     press(page, "Control+z")
-    expect(page.locator("#told")).to_contain_text("The label holds.")
+    expect(page.locator("#comparison")).to_contain_text("The label holds.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
 
@@ -167,7 +167,7 @@ def test_open_the_label_is_agreed_to_or_corrected_with_a_reason(
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
     _first, second, *_rest = labels(sample)
     page = opened(signs_in(carla), sample)
-    expect(page.locator("#told")).to_contain_text("Label:")
+    expect(page.locator("#comparison")).to_contain_text("Label:")
     agrees(page)
     expect(page.locator("#place")).to_have_text("2 of 4")
     press(page, "n")
@@ -322,7 +322,7 @@ def test_where_every_answer_is_checked_brackets_differ_beside_the_utterances(
     expect(page.locator("[data-active]")).to_contain_text("This has to be answered first.")
     answer_all(page)
     press(page, "Control+Enter")
-    expect(page.locator("#told")).to_contain_text("The label does not hold.")
+    expect(page.locator("#comparison")).to_contain_text("The label does not hold.")
     expect(page.locator("#turns .spread").first).to_contain_text("you")
 
 
@@ -382,7 +382,7 @@ def test_nothing_hinders_anybody(mara: User, signs_in: SignedIn, theme: str, is_
     assert Axe().run(page).response["violations"] == []
     press(page, *(["n", KEYS[0], "Control+Enter"] if is_blind else ["n"]))
     if is_blind:
-        expect(page.locator("#told")).to_be_visible()
+        expect(page.locator("#comparison")).to_be_visible()
     assert Axe().run(page).response["violations"] == []
 
 

@@ -6,10 +6,9 @@
  * Judgements go through the outbox (shared/outbox.js), in order; the next dialogues lie ready meanwhile.
  */
 import { Questions, questionCommands, wireCommands } from "../labelling/questions/questions.js";
-import { call, isSignedOut, Problem, uuid } from "../shared/api.js";
 import * as outbox from "../shared/outbox.js";
-import { owner } from "../shared/outbox_store.js";
 import { byId, gettext, showNotice } from "../shared/page.js";
+import { JudgementSender } from "./judgement_sender.js";
 import { disagreements, isSameAsLabel, SampleState, valueAt } from "./sample_state.js";
 import { SampleView } from "./sample_view.js";
 
@@ -18,16 +17,14 @@ import { SampleView } from "./sample_view.js";
  * @typedef {import("./sample_state.js").Item} Item
  */
 
-const READY = 3;
-const MAX_HELD = 20;
-const LONGEST_MS = 3_600_000;
 const JUST_SHOWN_MS = 250; // a key pressed twice must not judge a dialogue that nobody has seen
 
-class SampleReview {
+export class SampleReview {
   /** @param {import("./sample_state.js").PageData} data */
   constructor(data) {
     this.state = new SampleState(data);
     this.view = new SampleView(this.state);
+    this.sender = new JudgementSender(this);
     this.questions = new Questions({
       turns: byId("turns"),
       panel: byId("questions"),
@@ -57,7 +54,7 @@ class SampleReview {
       state.item = null;
       view.showLoading();
       if (state.unsent.size > 0) return; // the answer to the last one brings more
-      await this.#fetchMore();
+      await this.sender.fetchMore();
     }
     const [item] = state.queue;
     state.item = item ?? null;
@@ -69,44 +66,50 @@ class SampleReview {
     const draft = state.draftFor(item);
     view.reason.value = draft?.reason ?? "";
     if (state.isBlind)
-      this.#open(item, draft?.answers, gettext("Label it yourself, then see what the annotators said."));
-    else if (draft) this.#open(item, draft.answers, gettext("Give the right label and say why."));
-    else this.#choose(item);
+      this.#ask(item, draft?.answers, gettext("Label it yourself, then see what the annotators said."));
+    else if (draft) this.#ask(item, draft.answers, gettext("Give the right label and say why."));
+    else this.#askWhetherRight(item);
   }
 
   /** @param {Item} item  @param {Answers | undefined} answers  @param {string} task  @param {string[]} [differences] */
-  #open(item, answers, task, differences = []) {
+  #ask(item, answers, task, differences = []) {
     this.state.item = item;
     if (item.label) this.view.showLabel(item);
     this.view.showSend(item.judgement ? gettext("Store the correction") : gettext("Judge"));
     this.view.enter("answer", task);
-    this.#draw(item, answers, true, differences);
+    this.#showQuestions(item, answers, true, differences);
     byId("asked").scrollTop = 0;
     this.questions.begin();
   }
 
+  /** A correction that was not stored. @param {Item} item  @param {Answers} answers  @param {string} reason */
+  reopen(item, answers, reason) {
+    this.view.reason.value = reason;
+    this.#ask(item, answers, gettext("Give the right label and say why."));
+  }
+
   /** @param {Item} item */
-  #choose(item) {
+  #askWhetherRight(item) {
     this.view.showLabel(item);
     this.view.enter("choose", gettext("Does the label hold?"));
-    this.#draw(item, item.label ?? undefined, false);
+    this.#showQuestions(item, item.label ?? undefined, false);
     /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
   }
 
   /** Own answers beside the label. @param {Item} item */
-  #compare(item) {
+  showComparison(item) {
     const { label, judgement } = item;
     if (!label || !judgement) return;
     this.state.item = item;
     this.view.showComparison(item);
-    this.view.enter("told", gettext("Compare, then go on."));
-    this.#draw(item, judgement.answers, false, disagreements(judgement.answers, label, this.state.checked));
+    this.view.enter("compare", gettext("Compare, then go on."));
+    this.#showQuestions(item, judgement.answers, false, disagreements(judgement.answers, label, this.state.checked));
     byId("asked").scrollTop = 0;
-    byId("told").focus({ preventScroll: true });
+    byId("comparison").focus({ preventScroll: true });
   }
 
   /** @param {Item} item  @param {Answers | undefined} answers  @param {boolean} isOpen  @param {string[]} [differences] */
-  #draw(item, answers, isOpen, differences = []) {
+  #showQuestions(item, answers, isOpen, differences = []) {
     this.questions.show({
       schema: this.state.schemas[item.schema],
       utterances: item.utterances,
@@ -114,12 +117,12 @@ class SampleReview {
       answers,
       isOpen,
       differences,
-      spread: differences.length > 0 ? this.#spread(item, differences) : null,
+      spread: differences.length > 0 ? this.#createSpread(item, differences) : null,
     });
   }
 
   /** Who answered what. @param {Item} item  @param {string[]} paths */
-  #spread(item, paths) {
+  #createSpread(item, paths) {
     const { label, judgement } = item;
     const row = (/** @type {Answers} */ answers, /** @type {string} */ by, /** @type {string} */ path) => ({
       words: this.state.textAt(item, answers, path),
@@ -138,7 +141,7 @@ class SampleReview {
     const { item, shownAt } = this.state;
     if (!item || performance.now() - shownAt < JUST_SHOWN_MS) return;
     this.view.reason.value = "";
-    this.#send(item, null);
+    this.sender.send(item, null);
     void this.showNext();
   }
 
@@ -154,7 +157,7 @@ class SampleReview {
       return;
     }
     if (state.isReasonNeeded && item.label && !this.#isJustified(answers, item.label)) return;
-    this.#send(item, answers);
+    this.sender.send(item, answers);
     if (state.isBlind && !item.judgement)
       this.view.enter("sent", gettext("Label it yourself, then see what the annotators said."));
     else void this.showNext();
@@ -185,8 +188,8 @@ class SampleReview {
   /** From the comparison to the next dialogue; what was written about it meanwhile is stored with it. */
   goOn() {
     const { stage, item } = this.state;
-    if (stage !== "told" || !item?.judgement) return;
-    if (this.view.reason.value.trim() !== item.judgement.reason) this.#send(item, item.judgement.answers);
+    if (stage !== "compare" || !item?.judgement) return;
+    if (this.view.reason.value.trim() !== item.judgement.reason) this.sender.send(item, item.judgement.answers);
     void this.showNext();
   }
 
@@ -197,7 +200,7 @@ class SampleReview {
     const reason = this.view.reason.value;
     this.state.shownAt = performance.now();
     const paths = judgement ? disagreements(judgement.answers, label, checked) : [];
-    this.#open(item, judgement?.answers ?? label, gettext("Give the right label and say why."), paths);
+    this.#ask(item, judgement?.answers ?? label, gettext("Give the right label and say why."), paths);
     this.view.reason.value = reason;
     if (checked) this.questions.goTo(checked);
     else this.questions.move(1);
@@ -207,7 +210,7 @@ class SampleReview {
     const { item } = this.state;
     if (!item) return;
     this.state.keepDraft(null);
-    if (item.judgement) this.#compare(item);
+    if (item.judgement) this.showComparison(item);
     else void this.showNext();
   }
 
@@ -224,162 +227,11 @@ class SampleReview {
   /** @param {number} id  of a dialogue that was judged */
   async #revisit(id) {
     try {
-      const item = await this.#itemFor(id);
-      if (item.judgement) this.#compare(item);
+      const item = await this.sender.itemFor(id);
+      if (item.judgement) this.showComparison(item);
     } catch (error) {
-      this.#showError(error);
+      this.sender.showError(error);
     }
-  }
-
-  /** @param {number} id  @returns {Promise<Item>} */
-  async #itemFor(id) {
-    return this.state.judged.get(id) ?? call("GET", `/sample-items/${id}/`);
-  }
-
-  // ---- sending -----------------------------------------------------------------------------------------------------
-
-  /** @param {Item} item  @param {Answers | null} answers  null: as the label says */
-  #send(item, answers) {
-    const { state, view } = this;
-    state.keepDraft(null);
-    state.removeFromQueue(item.id);
-    state.unsent.add(item.id);
-    state.judged.set(item.id, item); // its judgement follows with the server's answer
-    for (const cause of ["why", "back"]) showNotice(cause, null);
-    const id = uuid();
-    const opening = item.utterances.find(({ text }) => text.trim())?.text.slice(0, 80) ?? "";
-    const sent = {
-      ...{ id, sample_item: item.id, answers, reason: view.reason.value.trim() },
-      active_ms: Math.round(Math.min(performance.now() - state.shownAt, LONGEST_MS)),
-      next: Math.max(0, READY - state.queue.length),
-      held: state.queue.map((waiting) => waiting.id).slice(0, MAX_HELD),
-    };
-    const about = { id, kind: "judgement", lane: state.lane, assignment: null, position: item.place, text: opening };
-    outbox.enqueue({ ...about, sent, url: location.pathname, made_at: Date.now() }).catch((error) => {
-      this.#forgetUnsent(item.id);
-      state.queue.unshift(item);
-      this.#showError(error);
-    });
-  }
-
-  /** It was not stored, so it may be judged again. @param {number} id */
-  #forgetUnsent(id) {
-    const { state } = this;
-    state.unsent.delete(id);
-    if (!state.judged.get(id)?.judgement) state.judged.delete(id);
-  }
-
-  #listen() {
-    outbox.listen((event) => {
-      if (event.kind === "waiting") {
-        if (this.state.unsent.size > 0) this.#showWaiting(event.signedOut);
-      } else if (event.item.lane !== this.state.lane || event.item.owner !== owner) return;
-      else if (event.kind === "stored") void this.#onStored(event.item, event.answer);
-      else if (event.kind === "refused") void this.#onRefused(event.item);
-    });
-  }
-
-  /** @param {outbox.Item} item  in the outbox  @param {any} answer */
-  async #onStored(item, answer) {
-    const { state, view } = this;
-    const id = Number(item.sent.sample_item);
-    const isCurrent = state.item?.id === id;
-    const judged = this.#takeStored(item, answer);
-    showNotice("network", null);
-    if (judged && state.stage === "sent" && isCurrent) this.#compare(judged);
-    else if (state.stage === "loading" || (isCurrent && !judged)) await this.showNext();
-    else view.drawProgress();
-  }
-
-  /** @param {outbox.Item} item  in the outbox  @param {any} answer  @returns {Item | undefined} if it was judged on this page */
-  #takeStored({ sent }, answer) {
-    const { state } = this;
-    const id = Number(sent.sample_item);
-    const item = state.judged.get(id);
-    state.unsent.delete(id);
-    state.removeFromQueue(id);
-    state.progress = { standing: answer.standing, cells: answer.cells, left: answer.left };
-    if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
-    const answers = /** @type {Answers} */ (sent.answers ?? answer.label);
-    const judgement = { answers, is_right: answer.is_right, reason: String(sent.reason) };
-    const judged = item && { ...item, label: answer.label, judgement };
-    if (judged) state.judged.set(id, judged);
-    state.addToQueue(answer.next);
-    return judged;
-  }
-
-  /** The server will not store it: say why, and go on with what it has. @param {outbox.Item} refused */
-  async #onRefused(refused) {
-    const { sent, problem } = refused;
-    const id = Number(sent.sample_item);
-    await outbox.remove([refused]);
-    this.#forgetUnsent(id);
-    if (!problem) return;
-    this.#showProblem(problem);
-    const answers = /** @type {Answers | null} */ (sent.answers);
-    if (problem.code === "invalid" && answers) await this.#openRefused(id, answers, String(sent.reason), problem.body);
-    else await this.#refresh();
-  }
-
-  /** @param {number} id  @param {Answers} answers  @param {string} reason  @param {Record<string, any>} body */
-  async #openRefused(id, answers, reason, { problems = [] }) {
-    const item = await this.#itemFor(id).catch(() => null);
-    if (!item) return;
-    if (!item.judgement) this.state.queue.unshift(item);
-    this.view.reason.value = reason;
-    this.#open(item, answers, gettext("Give the right label and say why."));
-    if (problems[0]) this.questions.goTo(problems[0].path, problems[0].message);
-  }
-
-  async #refresh() {
-    const { state, view } = this;
-    try {
-      state.progress = await call("GET", state.urls.sample);
-    } catch {
-      // The next answer brings it.
-    }
-    if (state.stage === "sent" || state.stage === "loading") await this.showNext();
-    else view.drawProgress();
-  }
-
-  async #fetchMore() {
-    try {
-      this.state.addToQueue((await call("GET", `${this.state.urls.sample}next/?count=${READY}`)).items);
-    } catch (error) {
-      this.#showError(error);
-    }
-  }
-
-  // ---- notices -----------------------------------------------------------------------------------------------------
-
-  /** @param {unknown} error */
-  #showError(error) {
-    if (error instanceof Problem) this.#showProblem(error);
-    else this.#showWaiting(isSignedOut(error));
-  }
-
-  /** @param {{ code: string, message: string, remedy: string }} problem */
-  #showProblem({ code, message, remedy }) {
-    const toBatch = { label: gettext("To the batch"), run: () => location.assign(this.state.urls.batch) };
-    showNotice("refused", {
-      tone: "warn",
-      text: message || gettext("That did not work. Nothing was changed."),
-      remedy,
-      actions: code === "not_in_review" ? [toBatch] : [],
-    });
-  }
-
-  /** There is no connection, or nobody is signed in. @param {boolean} isOut */
-  #showWaiting(isOut) {
-    const signIn = { label: gettext("Sign in"), run: () => window.open(this.state.urls.login, "_blank", "noopener") };
-    showNotice("network", {
-      tone: "warn",
-      text: isOut ? gettext("You are signed out.") : gettext("No connection."),
-      remedy: isOut
-        ? gettext("Sign in again, also in another tab: what waits here is sent then.")
-        : gettext("What you judged is kept in this browser and sent when the connection is back."),
-      actions: isOut ? [signIn] : [],
-    });
   }
 
   // ---- begin -------------------------------------------------------------------------------------------------------
@@ -434,10 +286,10 @@ class SampleReview {
       state.unsent.add(Number(sent.sample_item));
       state.removeFromQueue(Number(sent.sample_item));
     }
-    for (const { item, answer } of outbox.storedSinceLoad(state.lane)) this.#takeStored(item, answer);
-    this.#listen();
+    for (const { item, answer } of outbox.storedSinceLoad(state.lane)) this.sender.applyAnswer(item, answer);
+    this.sender.listen();
     await this.showNext();
-    for (const item of items) if (item.problem) await this.#onRefused(item);
+    for (const item of items) if (item.problem) await this.sender.onRefused(item);
   }
 }
 

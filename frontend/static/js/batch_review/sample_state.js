@@ -10,8 +10,8 @@ import { gettext } from "../shared/page.js";
  * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
  * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
  *   utterances: import("../labelling/questions/answer_sheet.js").Utterance[], judgement: Judgement | null }} Item
- * @typedef {"choose" | "answer" | "sent" | "told" | "loading" | "end"} Stage
- *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; told: it is shown
+ * @typedef {"choose" | "answer" | "sent" | "compare" | "loading" | "end"} Stage
+ *   choose: agree or not; answer: the questions are open; sent: the comparison is on its way; compare: it is shown
  * @typedef {{ item: number, answers: Answers, reason: string }} Draft
  * @typedef {{ sample: string, me: number, question: string, isBlind: boolean, schemas: Record<string, Content>,
  *   items: Item[], progress: import("./sample_view.js").Progress, mine: number[],

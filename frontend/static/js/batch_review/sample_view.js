@@ -48,7 +48,7 @@ export class SampleView {
     byId("cancel").hidden = stage !== "answer" || !item?.label;
     byId("end").hidden = !isEnd;
     byId("again").hidden = true;
-    this.#enterVerdict(stage);
+    this.#enterComparison(stage);
     byId("task").textContent = task;
     const place = item && !isEnd ? { n: item.place + 1, of: state.progress.cells.length } : null;
     byId("place").textContent = place ? format(gettext("{n} of {of}"), place) : "";
@@ -56,11 +56,11 @@ export class SampleView {
   }
 
   /** @param {Stage} stage */
-  #enterVerdict(stage) {
+  #enterComparison(stage) {
     const { item, checked, isReasonNeeded } = this.state;
     const isCorrecting = stage === "answer" && Boolean(item?.label && checked);
-    byId("told").hidden = !(stage === "told" || (stage === "choose" && checked) || isCorrecting);
-    const isRightWithoutReason = stage === "told" && item?.judgement?.is_right === true && !this.reason.value;
+    byId("comparison").hidden = !(stage === "compare" || (stage === "choose" && checked) || isCorrecting);
+    const isRightWithoutReason = stage === "compare" && item?.judgement?.is_right === true && !this.reason.value;
     byId("why").hidden = stage === "choose" || isRightWithoutReason;
     /** @type {HTMLElement} */ (byId("why").querySelector(".optional")).hidden = isReasonNeeded;
   }
@@ -76,12 +76,12 @@ export class SampleView {
 
   /** @param {"good" | "bad" | ""} tone  @param {string} verdict  @param {string} text */
   showVerdict(tone, verdict, text) {
-    const box = byId("told");
+    const box = byId("comparison");
     box.className = `alert ${tone}`;
     for (const sign of /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll("[data-sign]")))
       sign.hidden = sign.dataset.sign !== tone;
-    partOf("told", "verdict").textContent = verdict;
-    partOf("told", "said").textContent = text;
+    partOf("comparison", "verdict").textContent = verdict;
+    partOf("comparison", "text").textContent = text;
   }
 
   /** @param {Item} item  whose label is known */
