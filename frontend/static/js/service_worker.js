@@ -13,17 +13,17 @@ const PATIENCE_MS = 5000; // a network that is there in name only
 /**
  * @typedef {{ waitUntil: (done: Promise<unknown>) => void }} Extendable
  * @typedef {Extendable & { request: Request, respondWith: (answer: Promise<Response>) => void }} Fetching
- * @typedef {Extendable & { data: { keep: string[], page: string }, ports: MessagePort[] }} Asked
+ * @typedef {Extendable & { data: { keep: string[], page: string }, ports: MessagePort[] }} KeepMessage
  */
 const worker = /** @type {any} */ (globalThis);
 
 /** All labelling pages of a project are one: its script finds the dialogue of the address. @param {string} url */
-const placeOf = (url) => url.replace(/(\/label\/)\d+\/$/, "$1");
+const cacheKeyOf = (url) => url.replace(/(\/label\/)\d+\/$/, "$1");
 
 /** @param {string} url  @param {Response} answer */
-async function keep(url, answer) {
+async function cacheResponse(url, answer) {
   const cache = await caches.open(CACHE);
-  await cache.put(placeOf(url), answer);
+  await cache.put(cacheKeyOf(url), answer);
   const pages = (await cache.keys()).filter((one) => PAGE.test(new URL(one.url).pathname));
   for (const old of pages.slice(0, -KEPT_PAGES)) await cache.delete(old);
 }
@@ -35,10 +35,10 @@ const isWhole = (/** @type {Response} */ answer) =>
 /** @param {Request} request  @param {(done: Promise<unknown>) => void} waitUntil */
 async function networkFirst(request, waitUntil) {
   const fromNetwork = fetch(request).then((answer) => {
-    if (isWhole(answer)) waitUntil(keep(request.url, answer.clone()));
+    if (isWhole(answer)) waitUntil(cacheResponse(request.url, answer.clone()));
     return answer;
   });
-  const kept = await caches.match(placeOf(request.url), { cacheName: CACHE, ignoreVary: true });
+  const kept = await caches.match(cacheKeyOf(request.url), { cacheName: CACHE, ignoreVary: true });
   if (!kept) return fromNetwork;
   const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
   const first = await Promise.race([fromNetwork.catch(() => undefined), tooLate]);
@@ -46,27 +46,27 @@ async function networkFirst(request, waitUntil) {
   return isServed ? first : kept;
 }
 
-/** The page has loaded before this worker could see it. @param {Asked["data"]} asked */
-async function keepAll({ keep: files, page }) {
+/** The page has loaded before this worker could see it. @param {KeepMessage["data"]} message */
+async function cachePage({ keep: files, page }) {
   const cache = await caches.open(CACHE);
   const missing = [];
   for (const url of files) if (!(await cache.match(url, { ignoreVary: true }))) missing.push(url);
-  await Promise.all(missing.map(async (url) => keepIfWhole(url, await fetch(url))));
-  if (!(await cache.match(placeOf(page), { ignoreVary: true })))
-    await keepIfWhole(page, await fetch(page, { credentials: "same-origin" }));
+  await Promise.all(missing.map(async (url) => cacheIfWhole(url, await fetch(url))));
+  if (!(await cache.match(cacheKeyOf(page), { ignoreVary: true })))
+    await cacheIfWhole(page, await fetch(page, { credentials: "same-origin" }));
 }
 
 /** @param {string} url  @param {Response} answer */
-async function keepIfWhole(url, answer) {
-  if (isWhole(answer)) await keep(new URL(url, worker.location.origin).href, answer);
+async function cacheIfWhole(url, answer) {
+  if (isWhole(answer)) await cacheResponse(new URL(url, worker.location.origin).href, answer);
 }
 
 worker.addEventListener("install", () => worker.skipWaiting());
 worker.addEventListener("activate", (/** @type {Extendable} */ event) => event.waitUntil(worker.clients.claim()));
 
-worker.addEventListener("message", (/** @type {Asked} */ event) => {
+worker.addEventListener("message", (/** @type {KeepMessage} */ event) => {
   if (!event.data?.keep) return;
-  event.waitUntil(keepAll(event.data).then(() => event.ports[0]?.postMessage("kept")));
+  event.waitUntil(cachePage(event.data).then(() => event.ports[0]?.postMessage("kept")));
 });
 
 worker.addEventListener("fetch", (/** @type {Fetching} */ event) => {

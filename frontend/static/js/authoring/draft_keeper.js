@@ -33,8 +33,8 @@ export class DraftKeeper {
   }
 
   /** The server has another draft now. @param {number} version  @param {{ position: number, text: string, source: Source | null }} words */
-  moved(version, words) {
-    this.drafts.moved(version, words);
+  adoptVersion(version, words) {
+    this.drafts.adoptVersion(version, words);
   }
 
   // ---- the words of this turn --------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ export class DraftKeeper {
     const isConflict =
       isMine && local.dirty && stored.text && stored.text !== local.text && local.version !== draft?.version;
     if (isConflict && draft) {
-      this.drafts.held = true;
+      this.drafts.isPaused = true;
       void this.#offerChoice(draft);
     } else if (!composer.source && draft?.source !== null && stored.text) void this.findSource();
     this.keep();
@@ -93,7 +93,7 @@ export class DraftKeeper {
     if (!source || composer.source || composer.field.value !== draft.text) return;
     composer.load(draft.text, source);
     candidates.mark(source);
-    this.moved(draft.version, { position: draft.position, text: draft.text, source });
+    this.adoptVersion(draft.version, { position: draft.position, text: draft.text, source });
   }
 
   // ---- two wordings ------------------------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ export class DraftKeeper {
 
   /** @param {StoredDraft} theirs */
   async #take(theirs) {
-    this.drafts.held = false;
+    this.drafts.isPaused = false;
     this.bench.composer.load(theirs.text);
-    this.moved(theirs.version, { position: theirs.position, text: theirs.text, source: null });
+    this.adoptVersion(theirs.version, { position: theirs.position, text: theirs.text, source: null });
     await this.bench.reload({ quiet: true });
     await this.findSource();
   }

@@ -48,7 +48,7 @@ export class Sender {
     bench.begin({ forget: true });
     bench.conversation.toEnd();
     hideNotices("conflict");
-    keeper.drafts.held = true; // until the outbox has the words, this browser's copy keeps them
+    keeper.drafts.isPaused = true; // until the outbox has the words, this browser's copy keeps them
     try {
       await this.#enqueue(item);
     } catch (error) {
@@ -56,7 +56,7 @@ export class Sender {
       bench.begin({ text, source });
       showError(error, "volatile");
     }
-    keeper.drafts.held = false;
+    keeper.drafts.isPaused = false;
     keeper.keep();
   }
 
@@ -112,7 +112,7 @@ export class Sender {
     else if (position === state.position) this.#addForeignTurn(storedTurn(turn, position));
     bench.show();
     if (!state.isBusy)
-      bench.keeper.moved(assignment.draft_version, { position: state.position, text: "", source: null });
+      bench.keeper.adoptVersion(assignment.draft_version, { position: state.position, text: "", source: null });
     bench.candidates.receive(request);
   }
 
@@ -142,7 +142,7 @@ export class Sender {
       bench.begin({ text: composer.text || text });
     }
     if (state.position !== position) return;
-    bench.keeper.moved(assignment.draft_version, { position, text, source: composer.source });
+    bench.keeper.adoptVersion(assignment.draft_version, { position, text, source: composer.source });
     bench.candidates.receive(request);
     // Which set the undone text was started from, only the server knows after a reload.
     if (isHere && !composer.source && composer.pristine) void bench.keeper.findSource();

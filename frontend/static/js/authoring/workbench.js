@@ -72,11 +72,11 @@ export class Workbench {
       topics: this.data.topics,
       settings: this.state.settings,
       onPick: (text, source, place) => {
-        activity.note(source ? "pick" : "idea", source ? { set: source.set, source: source.place } : { idea: place });
+        activity.record(source ? "pick" : "idea", source ? { set: source.set, source: source.place } : { idea: place });
         this.composer.fill(text, source, place);
       },
-      onShown: (set) => activity.note("shown", set),
-      onAsked: (ordinal) => activity.note("new_set", { ordinal }),
+      onShown: (set) => activity.record("shown", set),
+      onAsked: (ordinal) => activity.record("new_set", { ordinal }),
     });
   }
 
@@ -134,7 +134,7 @@ export class Workbench {
 
   /** @param {"typed" | "picked" | "cleared"} why */
   #onChange(why) {
-    if (why === "cleared") this.activity.note("clear");
+    if (why === "cleared") this.activity.record("clear");
     if (why !== "picked") this.candidates.forgetWish();
     this.candidates.mark(this.composer.source);
     this.keeper.keep();
@@ -190,7 +190,8 @@ export class Workbench {
     if (!composer.text && text) composer.load(text, source);
     candidates.mark(composer.source);
     this.show();
-    if (full.draft) keeper.moved(full.draft.version, { position: full.draft.position, text: full.draft.text, source });
+    if (full.draft)
+      keeper.adoptVersion(full.draft.version, { position: full.draft.position, text: full.draft.text, source });
   }
 
   /** Take up what was given back, finished or lost. @param {"resume" | "take-back"} how */

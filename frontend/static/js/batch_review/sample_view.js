@@ -12,7 +12,7 @@ const WIDE = matchMedia("(width >= 80rem)");
 /** @param {string} id  of an element  @param {string} name  of a part of it */
 const partOf = (id, name) => /** @type {HTMLElement} */ (byId(id).querySelector(`[data-${name}]`));
 /** @param {string} selector */
-const all = (selector) => /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(selector));
+const findAll = (selector) => /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(selector));
 
 export class SampleView {
   reason = /** @type {HTMLTextAreaElement} */ (byId("reason"));
@@ -41,9 +41,9 @@ export class SampleView {
     const { item } = state;
     state.stage = stage;
     const isEnd = stage === "end" || stage === "loading";
-    for (const control of all("[data-stage]"))
+    for (const control of findAll("[data-stage]"))
       control.hidden = control.dataset.stage !== (stage === "sent" ? "answer" : stage);
-    for (const part of all("[data-judging]")) part.hidden = isEnd;
+    for (const part of findAll("[data-judging]")) part.hidden = isEnd;
     /** @type {HTMLButtonElement} */ (byId("send")).disabled = stage === "sent";
     byId("cancel").hidden = stage !== "answer" || !item?.label;
     byId("end").hidden = !isEnd;
@@ -124,8 +124,8 @@ export class SampleView {
     partOf("end", "title").textContent = isComplete
       ? gettext("All of the sample is judged")
       : gettext("There is nothing left for you");
-    partOf("end", "verdict").textContent = outlook(standing);
-    partOf("end", "more").textContent = isComplete ? "" : leftText(left);
+    partOf("end", "verdict").textContent = describeOutlook(standing);
+    partOf("end", "more").textContent = isComplete ? "" : describeLeft(left);
     this.enter("end");
     byId("again").hidden = left === 0;
     /** @type {HTMLElement} */ (byId("end").querySelector("h2")).focus({ preventScroll: true });
@@ -133,7 +133,7 @@ export class SampleView {
 }
 
 /** @param {number} n  dialogues that other controllers hold */
-function leftText(n) {
+function describeLeft(n) {
   if (n === 0) return gettext("What is left is your own work, or others judge it.");
   const message = ngettext(
     "{n} more is with another controller now; in a few minutes it may be free.",
@@ -158,10 +158,11 @@ const MOST_CELLS = 200;
 const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
 const decimals = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
 const list = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
-const percent = (/** @type {number | null} */ share) => (share === null ? "–" : `${decimals.format(share * 100)} %`);
+const formatPercent = (/** @type {number | null} */ share) =>
+  share === null ? "–" : `${decimals.format(share * 100)} %`;
 
 /** What one cell of the strip stands for: one dialogue, or several where there are thousands. @param {string} part */
-function signOf(part) {
+function signOfCells(part) {
   for (const sign of "wW.rR") if (part.includes(sign)) return sign;
   return "o";
 }
@@ -175,14 +176,14 @@ function drawStrip(cells, current, label) {
   while (strip.childElementCount < count) strip.append(document.createElement("i"));
   const now = current === null ? -1 : Math.floor(current / each);
   for (const [n, cell] of [...strip.children].entries()) {
-    const look = `${LOOKS[signOf(cells.slice(n * each, (n + 1) * each))] ?? ""} ${n === now ? "now" : ""}`.trim();
+    const look = `${LOOKS[signOfCells(cells.slice(n * each, (n + 1) * each))] ?? ""} ${n === now ? "now" : ""}`.trim();
     if (cell.className !== look) cell.className = look;
   }
   strip.setAttribute("aria-label", label);
 }
 
 /** @param {Standing} standing */
-function outlook({ decision, judged, sample, spare }) {
+function describeOutlook({ decision, judged, sample, spare }) {
   const isWhole = judged === sample;
   if (decision === "accept")
     return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever the rest says.");
@@ -204,44 +205,47 @@ function outlook({ decision, judged, sample, spare }) {
 
 /**
  * @param {Progress} progress
- * @param {(label: string) => string} named  a class in words, "" without classes
+ * @param {(label: string) => string} nameClass  a class in words, "" without classes
  */
-function drawStanding({ standing, left }, named) {
+function drawStanding({ standing, left }, nameClass) {
   const home = byId("standing");
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (home.querySelector(`[data-${name}]`));
   const { judged, right, sample, decision, failing, classes } = standing;
   part("accuracy").textContent =
-    judged > 0 && standing.value !== null ? percent(standing.value) : gettext("Nothing is judged yet");
+    judged > 0 && standing.value !== null ? formatPercent(standing.value) : gettext("Nothing is judged yet");
   part("accuracy").toggleAttribute("data-figure", judged > 0);
   part("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
-  part("outlook").textContent = outlook(standing);
+  part("outlook").textContent = describeOutlook(standing);
   part("outlook").dataset.decision = decision;
   part("interval").textContent =
     judged > 0
-      ? format(gettext("95 % interval {low} to {high}"), { low: percent(standing.low), high: percent(standing.high) })
+      ? format(gettext("95 % interval {low} to {high}"), {
+          low: formatPercent(standing.low),
+          high: formatPercent(standing.high),
+        })
       : "";
   part("needed").textContent = format(
     standing.needed_by_class === null
       ? gettext("Needed: {overall} of all")
       : gettext("Needed: {overall} of all, {classes} of every class"),
     {
-      overall: percent(standing.needed),
-      classes: percent(standing.needed_by_class),
+      overall: formatPercent(standing.needed),
+      classes: formatPercent(standing.needed_by_class),
     },
   );
   part("failing").hidden = failing.length === 0;
   part("failing").textContent = format(gettext("Class that fell short: {names}"), {
-    names: list.format(failing.map(named)),
+    names: list.format(failing.map(nameClass)),
   });
   const table = /** @type {HTMLTableElement} */ (home.querySelector("table"));
-  const rows = classes.map((one) => rowOf(one, named(one.label)));
-  table.hidden = classes.every((one) => !named(one.label));
+  const rows = classes.map((one) => createClassRow(one, nameClass(one.label)));
+  table.hidden = classes.every((one) => !nameClass(one.label));
   table.tBodies[0].replaceChildren(...rows);
   byId("stop").hidden = decision === "open" || left === 0 || judged === sample;
 }
 
 /** @param {Class} one  @param {string} name */
-function rowOf(one, name) {
+function createClassRow(one, name) {
   const row = document.createElement("tr");
   const head = document.createElement("th");
   head.scope = "row";
@@ -250,11 +254,11 @@ function rowOf(one, name) {
   const counts = document.createElement("td");
   counts.textContent = one.judged > 0 ? `${one.right} / ${one.judged}` : "–";
   const share = document.createElement("td");
-  share.textContent = one.judged > 0 ? percent(one.value) : "–";
+  share.textContent = one.judged > 0 ? formatPercent(one.value) : "–";
   if (one.judged > 0) {
     const range = document.createElement("span");
     range.className = "muted";
-    range.textContent = ` ${percent(one.low)} – ${percent(one.high)}`;
+    range.textContent = ` ${formatPercent(one.low)} – ${formatPercent(one.high)}`;
     share.append(range);
   }
   counts.className = share.className = "num";

@@ -11,14 +11,14 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
 const formatField = /** @type {HTMLSelectElement} */ (form.elements.namedItem("format"));
 const token = /** @type {HTMLInputElement} */ (form.elements.namedItem("csrfmiddlewaretoken"));
-const look = /** @type {HTMLElement} */ (document.getElementById("look"));
+const preview = /** @type {HTMLElement} */ (document.getElementById("look"));
 const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
 const progress = /** @type {HTMLElement} */ (form.querySelector("[data-progress]"));
 const stop = /** @type {HTMLButtonElement} */ (form.querySelector("[data-stop]"));
 const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[type=submit]"));
 
 /** @param {string} words  said in the form; none: nothing is wrong */
-function complain(words) {
+function showProblem(words) {
   problem.hidden = !words;
   if (problem.lastElementChild) problem.lastElementChild.textContent = words;
 }
@@ -28,14 +28,14 @@ function isTooLarge() {
   return size > Number(form.dataset.most);
 }
 
-let looks = 0;
+let previews = 0;
 
-async function lookInside() {
-  looks += 1;
-  const own = looks;
+async function previewFile() {
+  previews += 1;
+  const own = previews;
   const chosen = file.files?.[0];
-  look.replaceChildren();
-  complain(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
+  preview.replaceChildren();
+  showProblem(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
   if (!chosen || isTooLarge()) return;
   const query = new URLSearchParams({ name: chosen.name, size: String(chosen.size), format: formatField.value });
   const answer = await fetch(`${form.dataset.look}?${query}`, {
@@ -47,11 +47,11 @@ async function lookInside() {
   if (!answer?.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // Answers may come in another order than they were asked for.
-  if (own === looks) look.replaceChildren(...page.body.childNodes);
+  if (own === previews) preview.replaceChildren(...page.body.childNodes);
 }
 
 /** @param {number} percent */
-function showSent(percent) {
+function showProgress(percent) {
   const [bar, words] = progress.children;
   /** @type {HTMLProgressElement} */ (bar).value = percent;
   const said = percent < 100 ? format(form.dataset.sending ?? "", { percent }) : form.dataset.takenIn;
@@ -59,10 +59,10 @@ function showSent(percent) {
 }
 
 /** @param {boolean} isSending */
-function show(isSending) {
+function showSending(isSending) {
   progress.hidden = stop.hidden = !isSending;
   submit.disabled = isSending;
-  if (isSending) showSent(0);
+  if (isSending) showProgress(0);
 }
 
 /** @param {XMLHttpRequest} request */
@@ -78,9 +78,9 @@ function onAnswer(request) {
     location.assign(said.url);
     return;
   }
-  show(false);
+  showSending(false);
   const signedOut = request.responseURL.includes("/accounts/");
-  complain(
+  showProblem(
     said?.detail
       ? `${said.detail} ${said.remedy ?? ""}`
       : ((signedOut ? form.dataset.signedOut : form.dataset.unreachable) ?? ""),
@@ -91,21 +91,21 @@ function onAnswer(request) {
 function send(event) {
   event.preventDefault();
   if (submit.disabled || isTooLarge()) return;
-  complain("");
+  showProblem("");
   const request = new XMLHttpRequest();
   request.open("POST", form.action);
   request.setRequestHeader("Accept", "application/json");
-  request.upload.addEventListener("progress", ({ loaded, total }) => showSent(Math.floor((100 * loaded) / total)));
+  request.upload.addEventListener("progress", ({ loaded, total }) => showProgress(Math.floor((100 * loaded) / total)));
   request.addEventListener("load", () => onAnswer(request));
   request.addEventListener("error", () => onAnswer(request));
-  request.addEventListener("abort", () => show(false));
+  request.addEventListener("abort", () => showSending(false));
   stop.onclick = () => request.abort();
-  show(true);
+  showSending(true);
   request.send(new FormData(form));
 }
 
-file.addEventListener("change", lookInside);
-formatField.addEventListener("change", lookInside);
+file.addEventListener("change", previewFile);
+formatField.addEventListener("change", previewFile);
 form.addEventListener("submit", send);
-window.addEventListener("pageshow", () => show(false)); // back from the page of the import
-if (file.files?.length) void lookInside();
+window.addEventListener("pageshow", () => showSending(false)); // back from the page of the import
+if (file.files?.length) void previewFile();

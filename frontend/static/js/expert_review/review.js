@@ -15,10 +15,10 @@ const shownAt = performance.now();
 
 // ---- moving ----------------------------------------------------------------------------------------------------------
 
-const current = () => rows.findIndex((row) => row.getAttribute("aria-current") === "true");
+const currentPlace = () => rows.findIndex((row) => row.getAttribute("aria-current") === "true");
 
 /** @param {HTMLElement | undefined} row */
-function mark(row) {
+function markRow(row) {
   for (const one of rows) one.removeAttribute("aria-current");
   row?.setAttribute("aria-current", "true");
 }
@@ -26,15 +26,15 @@ function mark(row) {
 /** @param {number} place */
 function goTo(place) {
   const row = rows[Math.max(0, Math.min(place, rows.length - 1))];
-  mark(row);
+  markRow(row);
   row?.focus({ preventScroll: true });
   row?.scrollIntoView({ block: "nearest" });
 }
 
 /** Open the remark of the current utterance, or of the first one. */
-function remark() {
-  if (current() < 0) goTo(0);
-  const details = rows[current()]?.querySelector("details");
+function openRemark() {
+  if (currentPlace() < 0) goTo(0);
+  const details = rows[currentPlace()]?.querySelector("details");
   if (!details) return;
   details.open = true;
   details.querySelector("textarea")?.focus();
@@ -47,7 +47,7 @@ function leaveField() {
   const row = field.closest(".turn");
   const details = field.closest("details");
   if (details && !field.value.trim()) details.open = false;
-  goTo(row instanceof HTMLElement ? rows.indexOf(row) : Math.max(0, current()));
+  goTo(row instanceof HTMLElement ? rows.indexOf(row) : Math.max(0, currentPlace()));
 }
 
 // ---- keeping words ---------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ function leaveField() {
 /** @param {string | undefined} dialogue */
 const keyOf = (dialogue) => `lapidary-review:${form.dataset.owner}:${dialogue}`;
 
-function keep() {
+function keepRemarks() {
   const changed = fields.filter((field) => field.value !== field.defaultValue);
   const words = Object.fromEntries(changed.map((field) => [field.name, field.value]));
   try {
@@ -67,7 +67,7 @@ function keep() {
 }
 
 /** What was typed here and not sent is newer than what the server shows. */
-function restore() {
+function restoreRemarks() {
   try {
     localStorage.removeItem(keyOf(form.dataset.judged));
     const words = JSON.parse(localStorage.getItem(keyOf(form.dataset.dialogue)) ?? "{}");
@@ -84,7 +84,7 @@ function restore() {
 // ---- sending ---------------------------------------------------------------------------------------------------------
 
 /** @param {string} words */
-function say(words) {
+function showProblem(words) {
   const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
   const text = problem.querySelector("p");
   if (text) text.textContent = words;
@@ -103,20 +103,20 @@ function onSubmit(event) {
     event.preventDefault();
   } else if (verdict === "veto" && !fields.some((field) => field.value.trim())) {
     event.preventDefault();
-    say(form.dataset.needsWords ?? "");
+    showProblem(form.dataset.needsWords ?? "");
   }
 }
 
 // ---- begin -----------------------------------------------------------------------------------------------------------
 
 for (const button of form.querySelectorAll("[data-move]")) {
-  button.addEventListener("click", () => goTo(current() + Number(button.getAttribute("data-move"))));
+  button.addEventListener("click", () => goTo(currentPlace() + Number(button.getAttribute("data-move"))));
 }
 for (const button of form.querySelectorAll("[data-move], [data-remark]")) button.removeAttribute("hidden");
-form.querySelector("[data-remark]")?.addEventListener("click", remark);
+form.querySelector("[data-remark]")?.addEventListener("click", openRemark);
 form.querySelector("[data-leave-field]")?.addEventListener("click", leaveField);
-for (const row of rows) row.addEventListener("focusin", () => mark(row));
-form.addEventListener("input", keep);
+for (const row of rows) row.addEventListener("focusin", () => markRow(row));
+form.addEventListener("input", keepRemarks);
 form.addEventListener("submit", onSubmit);
-restore();
+restoreRemarks();
 document.documentElement.dataset.ready = "true";

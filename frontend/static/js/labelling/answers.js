@@ -95,12 +95,12 @@ export class Editor {
   #restore({ draft, submission }) {
     const local = this.drafts?.local();
     this.bench.activity.begin(local?.activity);
-    const stored = draft && LABELS.print(draft) ? draft : null;
+    const stored = draft && LABELS.fingerprint(draft) ? draft : null;
     if (!local || (!local.dirty && stored))
       return stored ?? submission ?? { answers: { dialogue: {}, utterances: {} }, note: "" };
-    const isConflict = stored && local.version !== stored.version && LABELS.said(stored) !== LABELS.said(local);
+    const isConflict = stored && local.version !== stored.version && LABELS.content(stored) !== LABELS.content(local);
     if (isConflict && this.drafts) {
-      this.drafts.held = true;
+      this.drafts.isPaused = true;
       this.#offerChoice(stored);
     }
     return local;
@@ -130,10 +130,10 @@ export class Editor {
   /** @param {StoredDraft} draft */
   #load(draft) {
     if (!this.drafts) return;
-    this.drafts.held = false;
+    this.drafts.isPaused = false;
     this.questions.load(draft.answers);
     this.note.value = draft.note;
-    this.drafts.moved(draft.version, draft);
+    this.drafts.adoptVersion(draft.version, draft);
     this.bench.view.showLeft();
   }
 
@@ -190,7 +190,7 @@ export class Sender {
     questions.goTo(path, problem);
   }
 
-  /** A pending submission is not wanted any more. @param {string} [reason]  told to the person */
+  /** A pending submission is not wanted any more. @param {string} [reason]  shown to the person */
   cancel(reason = "") {
     clearTimeout(this.#submitLater);
     if (!this.state.isSubmitPending) return;
@@ -213,7 +213,7 @@ export class Sender {
     }
     const item = this.#createItem(task, labels);
     const { drafts } = bench.editor;
-    if (drafts) drafts.held = true; // until the outbox has the answers, this browser's copy keeps them
+    if (drafts) drafts.isPaused = true; // until the outbox has the answers, this browser's copy keeps them
     const next = bench.queue.takeNext();
     if (state.ahead.length === 0) Object.assign(item.sent, { next_claim: bench.queue.claimId() });
     state.addSubmitted({ task, item: item.id, ...labels });
@@ -303,7 +303,7 @@ export class Sender {
 
 /** Whether it is a correction that corrects nothing. @param {Task} task  @param {Labels} labels */
 function isUnchanged({ assignment: { stage, submission } }, labels) {
-  return stage === "label" && submission !== null && LABELS.print(submission) === LABELS.print(labels);
+  return stage === "label" && submission !== null && LABELS.fingerprint(submission) === LABELS.fingerprint(labels);
 }
 
 /** @param {import("./queue.js").Assignment} assignment */

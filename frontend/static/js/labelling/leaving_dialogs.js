@@ -11,7 +11,7 @@ import { toast } from "../shared/toast.js";
  */
 
 /** @param {unknown} error */
-function explain(error) {
+function explainError(error) {
   if (error instanceof Problem) return `${error.message} ${error.remedy}`;
   return gettext("This needs the connection. Try again when it is back.");
 }
@@ -72,7 +72,7 @@ function askForReason({ state }, action, send) {
       dialog.close();
       finish();
     } catch (error) {
-      problem.textContent = explain(error);
+      problem.textContent = explainError(error);
     } finally {
       isSending = false;
     }
@@ -116,7 +116,7 @@ async function showPage(bench, sheet, address) {
     older.onclick = () => void showPage(bench, sheet, page.next ?? "");
     if (!address) list.querySelector("button")?.focus();
   } catch (error) {
-    status.textContent = explain(error);
+    status.textContent = explainError(error);
   }
 }
 
@@ -124,7 +124,7 @@ async function showPage(bench, sheet, address) {
 function createRow(bench, sheet, submission) {
   const { row, part } = cloneTemplate("previous-row");
   part("dialogue").textContent = `#${submission.dialogue}`;
-  part("answers").textContent = describe(bench, submission.answers);
+  part("answers").textContent = describeAnswers(bench, submission.answers);
   part("revision").textContent = format(gettext("revision {n}"), { n: submission.revision });
   part("time").textContent = clock(submission.stored_at);
   /** @type {HTMLElement} */ (row.querySelector("button")).onclick = async () => {
@@ -133,14 +133,14 @@ function createRow(bench, sheet, submission) {
       sheet.close();
     } catch (error) {
       const status = sheet.querySelector("[data-state]");
-      if (status) status.textContent = explain(error);
+      if (status) status.textContent = explainError(error);
     }
   };
   return row;
 }
 
 /** Answers about a dialogue in the words of its questions. @param {Workbench} bench  @param {Answers} answers */
-function describe({ state, questions }, answers) {
+function describeAnswers({ state, questions }, answers) {
   const content = [...state.schemas.values()].at(-1);
   const texts = Object.entries(answers.dialogue).flatMap(([key, value]) => {
     const options = content?.questions.find((question) => question.key === key)?.options ?? [];

@@ -138,7 +138,7 @@ export class View {
     for (const control of document.querySelectorAll("#skip, [data-leaving=save], [data-leaving=giveBack]"))
       control.toggleAttribute("disabled", assignment.state === "submitted");
     this.bench.editor.note.readOnly = !open;
-    const state = stateOf(assignment);
+    const state = stateKey(assignment);
     if (state === "active" || (state === "submitted" && current.isRevision && open)) this.bench.notices.hide("state");
     else this.#showStateNotice(assignment, state);
   }
@@ -185,7 +185,7 @@ export class View {
 }
 
 /** @param {Assignment} assignment  a key of STATES, or "active" */
-function stateOf(assignment) {
+function stateKey(assignment) {
   const { state, task_state, is_decided } = assignment;
   if (is_decided) return "decided";
   if (task_state === "disputed") return "disputed";
@@ -194,24 +194,24 @@ function stateOf(assignment) {
 
 // ---- the page between dialogues -------------------------------------------------------------------------------------
 
-const part = (/** @type {string} */ name) =>
+const emptyPagePart = (/** @type {string} */ name) =>
   /** @type {HTMLElement} */ (byId("nothing").querySelector(`[data-${name}]`));
 
 /** @param {EmptyReason} reason  @param {boolean} isAway  the server cannot be reached  @returns {string} the code shown */
 export function showEmptyPage(reason, isAway) {
   const { code, message, remedy, details } = reason.code === "loading" && isAway ? offlineReason() : reason;
-  showWays(code === "all_done" && details?.open ? "too_many_open" : code);
-  part("title").textContent = message;
-  part("text").textContent = remedy;
+  showActionsFor(code === "all_done" && details?.open ? "too_many_open" : code);
+  emptyPagePart("title").textContent = message;
+  emptyPagePart("text").textContent = remedy;
   const freeAt = gettext("The first of them becomes free, if it is not finished, at {when}.");
-  part("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
+  emptyPagePart("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
   const test = byId("nothing").querySelector("a[data-way=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
   byId("nothing").append(byId("notices"));
   byId("panes").hidden = true;
   byId("task").textContent = "";
   byId("nothing").hidden = false;
-  part("title").focus();
+  emptyPagePart("title").focus();
   return code;
 }
 
@@ -225,7 +225,7 @@ function offlineReason() {
 }
 
 /** What this code offers, else what "other" does. @param {string} code */
-function showWays(code) {
+function showActionsFor(code) {
   const holder = byId("nothing");
   const codesOf = (/** @type {Element} */ element) =>
     (element.getAttribute("data-codes") ?? element.getAttribute("data-way") ?? "").split(" ");
@@ -243,7 +243,7 @@ export function showUnsentCount(n) {
     "{n} submissions wait here and are not lost.",
     n,
   );
-  part("more").textContent = format(message, { n });
+  emptyPagePart("more").textContent = format(message, { n });
 }
 
 /** @param {import("./workbench.js").Workbench} bench */

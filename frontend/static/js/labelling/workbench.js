@@ -146,7 +146,7 @@ export class Workbench {
   /** @param {string} path  @param {import("./questions/answer_sheet.js").Value | undefined} value */
   #onAnswer(path, value) {
     const isLong = typeof value === "string" && value.length > 40;
-    this.activity.note(value === undefined ? "clear" : "answer", isLong ? { path } : { path, value });
+    this.activity.record(value === undefined ? "clear" : "answer", isLong ? { path } : { path, value });
     this.#onEdit();
     this.view.showLeft();
   }

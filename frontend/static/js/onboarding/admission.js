@@ -21,17 +21,17 @@ const questions = new Questions({
   turns: byId("turns"),
   panel: byId("questions"),
   decidedText: data.spread ? gettext("settled") : undefined,
-  onChange: keep,
+  onChange: keepAnswers,
   onActive: (slot) => byId("panes").toggleAttribute("data-beside", slot !== null && slot.position !== null),
-  onDone: () => (unwritten() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
+  onDone: () => (firstMissingText() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
 });
 
 /** The text that has to be written and is not. */
-function unwritten() {
+function firstMissingText() {
   return [...texts].find(({ required, value }) => required && !value.trim());
 }
 
-function keep() {
+function keepAnswers() {
   const written = Object.fromEntries([...texts].map(({ name, value }) => [name, value]));
   try {
     sessionStorage.setItem(keptAs, JSON.stringify({ begun, answers: questions.answers, written }));
@@ -40,7 +40,7 @@ function keep() {
   }
 }
 
-function kept() {
+function readKeptAnswers() {
   try {
     const found = JSON.parse(sessionStorage.getItem(keptAs) ?? "null");
     return found?.begun === begun ? found : null;
@@ -57,7 +57,7 @@ form.addEventListener("submit", (event) => {
     questions.goTo(first.path, gettext("This has to be answered first."));
     return;
   }
-  const text = data.isOpen && !isRetiring ? unwritten() : undefined;
+  const text = data.isOpen && !isRetiring ? firstMissingText() : undefined;
   if (text) {
     event.preventDefault();
     text.setAttribute("aria-invalid", "true");
@@ -68,12 +68,12 @@ form.addEventListener("submit", (event) => {
 });
 
 if (!data.isOpen) sessionStorage.removeItem(keptAs);
-const before = data.isOpen ? kept() : null;
+const before = data.isOpen ? readKeptAnswers() : null;
 for (const text of texts) {
   text.value = before?.written?.[text.name] ?? text.value;
   text.addEventListener("input", () => {
     text.removeAttribute("aria-invalid");
-    keep();
+    keepAnswers();
   });
 }
 questions.show({

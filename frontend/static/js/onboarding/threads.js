@@ -15,12 +15,12 @@ const fieldOf = (form) => /** @type {HTMLTextAreaElement} */ (form.querySelector
 const idOf = (form) => /** @type {HTMLInputElement} */ (form.querySelector("[name=id]"));
 
 /** What may have been sent before this page was opened. @type {WeakMap<HTMLFormElement, Kept>} */
-const restored = new WeakMap();
+const restoredDrafts = new WeakMap();
 
 /** @param {HTMLFormElement} form */
-function keep(form) {
+function keepText(form) {
   const text = fieldOf(form).value;
-  const before = restored.get(form);
+  const before = restoredDrafts.get(form);
   // Other words are another message: under the old id the server would take them for what it has stored.
   if (before && idOf(form).value === before.id && text !== before.text) idOf(form).value = uuid();
   try {
@@ -32,7 +32,7 @@ function keep(form) {
 }
 
 /** With its id, so that a message that was stored and whose answer was lost is not stored twice. @param {HTMLFormElement} form */
-function restore(form) {
+function restoreText(form) {
   try {
     /** @type {Kept | null} */
     const kept = JSON.parse(localStorage.getItem(keyOf(form)) ?? "null");
@@ -44,14 +44,14 @@ function restore(form) {
     fieldOf(form).value ||= kept.text;
     if (fieldOf(form).value !== kept.text) return;
     idOf(form).value = kept.id;
-    restored.set(form, kept);
+    restoredDrafts.set(form, kept);
   } catch {
     // Nothing was kept.
   }
 }
 
 for (const form of forms) {
-  restore(form);
-  form.addEventListener("input", () => keep(form));
+  restoreText(form);
+  form.addEventListener("input", () => keepText(form));
 }
 document.documentElement.dataset.ready = "true";

@@ -57,10 +57,10 @@ export async function call(method, path, body, signal) {
     signal: signal ? AbortSignal.any([signal, patience]) : patience,
     credentials: "same-origin",
   });
-  const said = await answer.json().catch(() => null);
-  if (answer.ok && said === null && answer.status !== 202) throw new TypeError("not an answer of this server"); // a portal
-  if (answer.ok) return said;
-  throw new Problem(answer.status, said ?? {});
+  const content = await answer.json().catch(() => null);
+  if (answer.ok && content === null && answer.status !== 202) throw new TypeError("not an answer of this server"); // a portal
+  if (answer.ok) return content;
+  throw new Problem(answer.status, content ?? {});
 }
 
 /** A random UUID, also on pages that were not served over HTTPS. */

@@ -3,7 +3,7 @@
 import { toast } from "./toast.js";
 
 /** Marks the text, for browsers that let no page write to the clipboard. @param {Element} source */
-function select(source) {
+function selectText(source) {
   const range = document.createRange();
   range.selectNodeContents(source);
   getSelection()?.removeAllRanges();
@@ -19,6 +19,6 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(source.textContent ?? "");
     toast(button.dataset.copied ?? "");
   } catch {
-    select(source);
+    selectText(source);
   }
 });

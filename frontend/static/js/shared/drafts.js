@@ -23,10 +23,10 @@ const IDLE_AFTER_MS = 30_000;
 const LONGEST_TRACE = 400;
 
 /** @param {string} kind  @param {number} assignment */
-const keyOf = (kind, assignment) => `lapidary.${kind}.${owner}.${assignment}`;
+const storageKey = (kind, assignment) => `lapidary.${kind}.${owner}.${assignment}`;
 
 /** @param {string} key  @returns {any} */
-function recall(key) {
+function readStored(key) {
   try {
     return JSON.parse(localStorage.getItem(key) ?? "null");
   } catch {
@@ -35,7 +35,7 @@ function recall(key) {
 }
 
 /** @param {string} key  @param {unknown} value */
-function remember(key, value) {
+function writeStored(key, value) {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
@@ -50,16 +50,16 @@ function remember(key, value) {
  */
 function lastSent(assignment) {
   try {
-    return sessionStorage.getItem(keyOf("sent", assignment));
+    return sessionStorage.getItem(storageKey("sent", assignment));
   } catch {
     return null;
   }
 }
 
-/** @param {number} assignment  @param {string} said */
-function setLastSent(assignment, said) {
+/** @param {number} assignment  @param {string} content */
+function setLastSent(assignment, content) {
   try {
-    sessionStorage.setItem(keyOf("sent", assignment), said);
+    sessionStorage.setItem(storageKey("sent", assignment), content);
   } catch {
     // Then a person may be asked to choose between two wordings that are both their own.
   }
@@ -67,18 +67,19 @@ function setLastSent(assignment, said) {
 
 /** Words that were not stored and have no place in the input now. @param {number} assignment  @returns {string[]} */
 export function textsSetAside(assignment) {
-  return recall(keyOf("aside", assignment)) ?? [];
+  return readStored(storageKey("aside", assignment)) ?? [];
 }
 
 /** @param {number} assignment  @param {string[]} texts */
 export function setAside(assignment, texts) {
-  remember(keyOf("aside", assignment), texts.length > 0 ? texts : null);
+  writeStored(storageKey("aside", assignment), texts.length > 0 ? texts : null);
 }
 
 /**
- * What drafts of one kind are. body: what is sent of what is read; print: equal for equal drafts, "" for an empty one;
- * said: what a person would have to choose between.
- * @typedef {{ address: string, body: (words: any) => any, print: (body: any) => string, said: (body: any) => string }} Kind
+ * What drafts of one kind are. body: what is sent of what is read; fingerprint: equal for equal drafts, "" for an empty one;
+ * content: what a person would have to choose between.
+ * @typedef {{ address: string, body: (words: any) => any, fingerprint: (body: any) => string,
+ *   content: (body: any) => string }} Kind
  */
 
 /** @type {Kind} */
@@ -88,13 +89,13 @@ const TURN = {
     ...{ position, text },
     ...{ candidate_set: source?.set ?? null, source: source?.place ?? null },
   }),
-  print: ({ position, text, candidate_set = null, source = null }) =>
+  fingerprint: ({ position, text, candidate_set = null, source = null }) =>
     text === "" ? "" : JSON.stringify([position, text, candidate_set, source]),
-  said: ({ text }) => text.trim(),
+  content: ({ text }) => text.trim(),
 };
 
 /** @param {Labels} labels  the order of the keys says nothing */
-function printOfLabels({ answers, note }) {
+function fingerprintLabels({ answers, note }) {
   const flat = Object.entries({ "": answers.dialogue, ...answers.utterances }).flatMap(([place, given]) =>
     Object.entries(given).map(([question, value]) => JSON.stringify([place, question, value])),
   );
@@ -105,8 +106,8 @@ function printOfLabels({ answers, note }) {
 export const LABELS = {
   address: "labelling",
   body: ({ answers, note }) => ({ answers, note }),
-  print: printOfLabels,
-  said: printOfLabels,
+  fingerprint: fingerprintLabels,
+  content: fingerprintLabels,
 };
 
 export class Drafts {
@@ -116,7 +117,7 @@ export class Drafts {
   /** @type {string} what the server has, for telling whether anything changed */
   #known;
   /** Saving waits: a turn is on its way, or the person is choosing between two texts. */
-  held = false;
+  isPaused = false;
 
   #ended = new AbortController();
 
@@ -132,19 +133,19 @@ export class Drafts {
     this.options = options;
     this.kind = kind;
     this.version = options.stored?.version ?? 0;
-    this.#known = options.stored ? kind.print(options.stored) : "";
+    this.#known = options.stored ? kind.fingerprint(options.stored) : "";
     const { signal } = this.#ended;
     const onHidden = () => document.hidden && this.#isDirty() && void this.#save();
     document.addEventListener("visibilitychange", onHidden, { signal });
-    addEventListener("online", () => this.rest(), { signal });
+    addEventListener("online", () => this.saveLater(), { signal });
   }
 
   /** Another piece of work is shown from now on. @param {{ forget?: boolean }} [how]  forget: this one was sent */
   end({ forget = false } = {}) {
-    this.held = true;
+    this.isPaused = true;
     this.#ended.abort();
     clearTimeout(this.#timer);
-    if (forget) remember(keyOf("draft", this.options.assignment), null);
+    if (forget) writeStored(storageKey("draft", this.options.assignment), null);
   }
 
   /** Save what is not saved yet, and nothing after it. */
@@ -156,7 +157,7 @@ export class Drafts {
 
   /** What this browser kept. @returns {any} what `read` gave, with version, dirty and activity; or null */
   local() {
-    return recall(keyOf("draft", this.options.assignment));
+    return readStored(storageKey("draft", this.options.assignment));
   }
 
   #read() {
@@ -164,50 +165,50 @@ export class Drafts {
   }
 
   #isDirty() {
-    return this.kind.print(this.#read()) !== this.#known;
+    return this.kind.fingerprint(this.#read()) !== this.#known;
   }
 
   /** At every change. @param {{ rest?: boolean }} [how]  rest: save on the server, too, once the person rests */
   keep({ rest = true } = {}) {
     const dirty = this.#isDirty();
-    remember(keyOf("draft", this.options.assignment), {
+    writeStored(storageKey("draft", this.options.assignment), {
       ...this.options.read(),
       version: this.version,
       dirty,
       activity: this.options.time(),
     });
-    if (dirty && rest) this.rest();
+    if (dirty && rest) this.saveLater();
   }
 
-  rest(after = REST_MS) {
+  saveLater(after = REST_MS) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#save(), after);
   }
 
   /** The words were sent, or taken back: the server's draft is another now. @param {number} version  @param {any} words */
-  moved(version, words) {
+  adoptVersion(version, words) {
     this.version = Math.max(this.version, version);
-    this.#known = this.kind.print(this.kind.body(words));
+    this.#known = this.kind.fingerprint(this.kind.body(words));
     this.keep();
   }
 
   async #save() {
     clearTimeout(this.#timer);
-    if (this.held || this.#saving || !this.#isDirty()) return;
+    if (this.isPaused || this.#saving || !this.#isDirty()) return;
     this.#saving = true;
     let isStored = false;
     const sent = this.#read();
     const before = lastSent(this.options.assignment);
-    setLastSent(this.options.assignment, this.kind.said(sent));
+    setLastSent(this.options.assignment, this.kind.content(sent));
     try {
       const address = `/${this.kind.address}/${this.options.assignment}/draft/`;
       const stored = await call("PUT", address, { ...sent, version: this.version });
       this.version = Math.max(this.version, stored.version);
-      this.#known = this.kind.print(sent);
+      this.#known = this.kind.fingerprint(sent);
       isStored = true;
       if (!this.#ended.signal.aborted) this.options.onState("saved");
     } catch (error) {
-      if (!this.#ended.signal.aborted) this.#failed(error, sent, before);
+      if (!this.#ended.signal.aborted) this.#onSaveFailed(error, sent, before);
     } finally {
       this.#saving = false;
     }
@@ -215,24 +216,25 @@ export class Drafts {
   }
 
   /** What no repetition heals waits for the next change. @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
-  #failed(error, sent, before) {
+  #onSaveFailed(error, sent, before) {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();
-    if (isPassing(error) || isSignedOut(error)) this.rest(RETRY_MS);
-    if (error instanceof Problem && error.code === "draft_conflict") this.#settle(error.body.draft, sent, before);
+    if (isPassing(error) || isSignedOut(error)) this.saveLater(RETRY_MS);
+    if (error instanceof Problem && error.code === "draft_conflict")
+      this.#resolveConflict(error.body.draft, sent, before);
   }
 
   /**
    * Nobody needs to choose between some words and none, or between their own of now and of before a reload.
    * @param {any} theirs  @param {any} sent  @param {string | null} before
    */
-  #settle(theirs, sent, before) {
-    const { said } = this.kind;
-    const isChoice = ![before, said(sent), ""].includes(said(theirs));
+  #resolveConflict(theirs, sent, before) {
+    const { content } = this.kind;
+    const isChoice = ![before, content(sent), ""].includes(content(theirs));
     if (!isChoice) this.keepMine(theirs.version);
-    else if (said(sent) === "") this.options.onOther();
+    else if (content(sent) === "") this.options.onOther();
     else {
-      this.held = true;
+      this.isPaused = true;
       this.options.onConflict(theirs);
     }
   }
@@ -240,8 +242,8 @@ export class Drafts {
   /** The person has chosen this text. @param {number} version  of the other one */
   keepMine(version) {
     this.version = version;
-    this.held = false;
-    this.rest(0);
+    this.isPaused = false;
+    this.saveLater(0);
   }
 }
 
@@ -259,21 +261,21 @@ export class Activity {
 
   constructor() {
     for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "touchmove"]) {
-      addEventListener(name, () => this.touch(), { capture: true, passive: true });
+      addEventListener(name, () => this.onInput(), { capture: true, passive: true });
     }
     document.addEventListener("visibilitychange", () => {
-      this.pass();
+      this.bookTime();
       this.away = document.hidden;
     });
   }
 
-  touch() {
+  onInput() {
     this.inputs += 1;
-    this.pass();
+    this.bookTime();
   }
 
   /** Book the time since the last input: the first 30 s as active, the rest, and all of it in another tab, as idle. */
-  pass() {
+  bookTime() {
     const now = performance.now();
     const gap = now - this.last;
     const active = this.away ? 0 : Math.min(gap, IDLE_AFTER_MS);
@@ -283,8 +285,8 @@ export class Activity {
   }
 
   /** @param {string} kind  @param {Record<string, unknown>} [more] */
-  note(kind, more) {
-    this.pass();
+  record(kind, more) {
+    this.bookTime();
     if (this.trace.length < LONGEST_TRACE) this.trace.push({ at: Math.round(this.active + this.idle), kind, ...more });
   }
 
@@ -297,7 +299,7 @@ export class Activity {
   }
 
   report() {
-    this.pass();
+    this.bookTime();
     return { active_ms: Math.round(this.active), idle_ms: Math.round(this.idle), trace: this.trace };
   }
 }

@@ -88,7 +88,7 @@ export const isVolatile = () => memory !== undefined;
  */
 async function transact(work) {
   const disk = memory ? undefined : await openDatabase().catch(() => undefined);
-  if (!disk) return inMemory(work);
+  if (!disk) return transactInMemory(work);
   const transaction = disk.transaction(["outbox", "confirmed"], "readwrite", { durability: "strict" });
   return new Promise((resolve, reject) => {
     /** @type {any} */
@@ -102,7 +102,7 @@ async function transact(work) {
 }
 
 /** @param {(outbox: any, confirmed: any, result: (value: any) => void) => void} work  @returns {Promise<any>} */
-async function inMemory(work) {
+async function transactInMemory(work) {
   memory ??= [new MemoryStore(), new MemoryStore()];
   /** @type {any} */
   let result;
@@ -114,7 +114,7 @@ async function inMemory(work) {
 }
 
 /** @template T @param {IDBObjectStore} store  @param {(rows: T[]) => void} then  in the order of their making */
-function read(store, then) {
+function readRows(store, then) {
   const request = store.getAll();
   request.onsuccess = () => then(request.result);
 }
@@ -149,7 +149,7 @@ async function recoverCopies() {
   const lost = keys.map((key) => JSON.parse(localStorage.getItem(key) ?? ""));
   lost.sort((one, other) => one.made_at - other.made_at);
   await transact((outbox) =>
-    read(outbox, (/** @type {Item[]} */ rows) => {
+    readRows(outbox, (/** @type {Item[]} */ rows) => {
       const known = new Set(rows.map((row) => row.id));
       for (const item of lost) if (!known.has(item.id)) outbox.add(item);
     }),
@@ -171,7 +171,7 @@ export const laneOf = (item) => item.lane ?? String(item.assignment);
 export async function allItems() {
   await recovered;
   /** @type {Item[]} */
-  const rows = await transact((outbox, _confirmed, result) => read(outbox, result));
+  const rows = await transact((outbox, _confirmed, result) => readRows(outbox, result));
   return rows.filter(isOwn);
 }
 
@@ -198,7 +198,7 @@ export function deleteItems(items) {
 /** Delete an item that was never sent. @param {string} id  @returns {Promise<Item | undefined>} */
 export function deleteUnsent(id) {
   return transact((outbox, _confirmed, result) =>
-    read(outbox, (/** @type {Item[]} */ rows) => {
+    readRows(outbox, (/** @type {Item[]} */ rows) => {
       const unsent = rows.find((row) => row.id === id && row.attempts === 0);
       if (!unsent) return;
       outbox.delete(/** @type {number} */ (unsent.seq));
@@ -214,7 +214,7 @@ export function deleteUnsent(id) {
 export async function takeForSending(lane) {
   await recovered;
   return transact((outbox, _confirmed, result) =>
-    read(outbox, (/** @type {Item[]} */ rows) => {
+    readRows(outbox, (/** @type {Item[]} */ rows) => {
       const own = rows.filter((row) => isOwn(row) && laneOf(row) === lane);
       const refused = own.filter((row) => row.problem);
       const isStopped = (/** @type {Item} */ item) =>
@@ -249,7 +249,7 @@ export function confirmedSince(assignment, touchedAt) {
   const isNew = (/** @type {Confirmed} */ row) => Date.parse(row.touched_at) >= Date.parse(touchedAt);
   const isOld = (/** @type {Confirmed} */ row) => Date.now() - Date.parse(row.touched_at) > FORGET_AFTER_MS;
   return transact((_outbox, confirmed, result) =>
-    read(confirmed, (/** @type {Confirmed[]} */ rows) => {
+    readRows(confirmed, (/** @type {Confirmed[]} */ rows) => {
       const useless = rows.filter((row) => isOld(row) || (row.assignment === assignment && !isNew(row)));
       for (const row of useless) confirmed.delete(/** @type {number} */ (row.seq));
       result(rows.filter((row) => row.assignment === assignment && isNew(row)));

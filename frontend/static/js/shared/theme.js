@@ -6,7 +6,7 @@
 import { toast } from "./toast.js";
 
 /** @param {string} theme */
-function show(theme) {
+function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
   for (const choice of document.querySelectorAll("[name=theme][aria-pressed]")) {
     choice.setAttribute("aria-pressed", String(choice.getAttribute("value") === theme));
@@ -14,7 +14,7 @@ function show(theme) {
 }
 
 /** @param {HTMLFormElement} form  @param {string} theme */
-async function store(form, theme) {
+async function saveTheme(form, theme) {
   const body = new FormData(form);
   body.set("theme", theme);
   const answer = await fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" } });
@@ -26,11 +26,11 @@ document.addEventListener("submit", async (event) => {
   if (!(form instanceof HTMLFormElement) || !form.matches("[data-theme-form]")) return;
   if (!(event.submitter instanceof HTMLButtonElement)) return;
   event.preventDefault();
-  show(event.submitter.value);
+  applyTheme(event.submitter.value);
   const menu = form.closest("[popover]");
   if (menu instanceof HTMLElement) menu.hidePopover();
   try {
-    await store(form, event.submitter.value);
+    await saveTheme(form, event.submitter.value);
   } catch {
     toast(form.dataset.failed ?? "", { tone: "warn" });
   }

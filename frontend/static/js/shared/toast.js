@@ -22,18 +22,18 @@ export function toast(text, { tone = "", action, stay = tone === "bad" } = {}) {
   words.textContent = text;
   words.dir = "auto";
   const remove = () => note.remove();
-  note.append(words, ...(action ? [button(action.label, act(action, remove))] : []));
-  note.append(button("×", remove, region.dataset.close));
+  note.append(words, ...(action ? [createNoteButton(action.label, removeAndRun(action, remove))] : []));
+  note.append(createNoteButton("×", remove, region.dataset.close));
   const same = [...region.children].find((one) => one.textContent === note.textContent);
   if (same && stay && !action) return () => same.remove(); // it is not read out again
   same?.remove();
   region.append(note);
-  if (!stay) leaveLater(note);
+  if (!stay) removeLater(note);
   return remove;
 }
 
 /** @param {Action} action  @param {() => void} remove */
-function act(action, remove) {
+function removeAndRun(action, remove) {
   return () => {
     remove();
     action.run();
@@ -41,7 +41,7 @@ function act(action, remove) {
 }
 
 /** @param {string} text  @param {() => void} run  @param {string} [label] */
-function button(text, run, label) {
+function createNoteButton(text, run, label) {
   const control = document.createElement("button");
   control.type = "button";
   control.className = "button quiet";
@@ -52,8 +52,8 @@ function button(text, run, label) {
 }
 
 /** A note stays while it is pointed at or has the focus. @param {HTMLElement} note */
-function leaveLater(note) {
-  setTimeout(() => (note.matches(":hover, :focus-within") ? leaveLater(note) : note.remove()), STAY_MS);
+function removeLater(note) {
+  setTimeout(() => (note.matches(":hover, :focus-within") ? removeLater(note) : note.remove()), STAY_MS);
 }
 
 /** @param {Event} event  HX-Trigger: {"toast": {"text": …, "tone": …}} */

@@ -5,16 +5,16 @@ import { clock } from "../shared/page.js";
 
 const section = document.getElementById("waiting");
 
-async function show() {
+async function showWaiting() {
   const list = section?.querySelector("ul");
   if (!section || !list) return;
   const waiting = (await items()).filter((item) => item.kind !== "undo");
   section.hidden = waiting.length === 0;
-  list.replaceChildren(...waiting.map(row));
+  list.replaceChildren(...waiting.map(createRow));
 }
 
 /** @param {import("../shared/outbox.js").Item} item */
-function row({ text, url, problem }) {
+function createRow({ text, url, problem }) {
   const line = document.createElement("li");
   const [words, state, link] = [
     document.createElement("q"),
@@ -31,12 +31,12 @@ function row({ text, url, problem }) {
   link.href = url;
   link.textContent = section?.dataset.use ?? "";
   line.append(words, state, link);
-  if (problem) line.append(note(`${problem.message} ${problem.remedy}`));
+  if (problem) line.append(createProblemNote(`${problem.message} ${problem.remedy}`));
   return line;
 }
 
 /** @param {string} text */
-function note(text) {
+function createProblemNote(text) {
   const why = document.createElement("p");
   why.className = "small is-bad";
   why.textContent = text;
@@ -48,5 +48,5 @@ for (const time of document.querySelectorAll("time")) {
   const isToday = at.toDateString() === new Date().toDateString();
   time.textContent = isToday ? clock(at).slice(-5) : clock(at);
 }
-listen(() => void show());
-void show();
+listen(() => void showWaiting());
+void showWaiting();
