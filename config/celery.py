@@ -10,3 +10,4 @@ app = Celery("lapidary")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.autodiscover_tasks(["annotation.tasks"])  # a room: its tasks are in annotation/tasks/tasks.py
+app.autodiscover_tasks(["assessment.sessions"])

@@ -106,7 +106,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "default"},
     },
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
+    "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
 }
+if env.str("PROLIFIC_TOKEN", default=""):
+    # The panel tells who left, so that their places reopen before their assignments expire.
+    CELERY_BEAT_SCHEDULE["sync-panel"] = {"task": "assessment.sessions.sync_panel", "schedule": 60.0}
 
 # --- applications ----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -329,6 +333,9 @@ SPECTACULAR_SETTINGS = {
         "JobState": "jobs.models.JobState",
         "CandidateRequestState": "generation.models.RequestState",
         "AssignmentState": "annotation.tasks.models.work.AssignmentState",
+        "ParticipationState": "assessment.sessions.models.participants.AssignmentState",
+        "RunState": "assessment.sessions.models.runs.RunState",
+        "TopicMode": "assessment.setup.models.TopicMode",
         "TaskState": "annotation.tasks.models.work.TaskState",
         "LabelOrigin": "annotation.labelling.models.labels.LabelOrigin",
         "SubmissionStage": "annotation.labelling.models.labels.Stage",

@@ -1,0 +1,143 @@
+"""Which systems a participant gets, and the places of a run.
+
+Locks are taken in this order: assignment, session, run.
+"""
+
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from accounts.models import User
+from assessment.sessions.models.conversations import Session, SessionState
+from assessment.sessions.models.participants import ASSIGNMENT_MOVES, Assignment, AssignmentState
+from assessment.sessions.models.runs import Run
+from assessment.setup.models import AssessmentSettings, TopicMode
+from assessment.systems.models import Connector, System
+from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState
+from projects.models import Project
+from projects.transitions import move
+
+# Sessions of these assignments count when systems are balanced.
+COUNTED = (AssignmentState.ACTIVE, AssignmentState.COMPLETED)
+OPEN_SESSIONS = (SessionState.TOPIC, SessionState.CHATTING, SessionState.RATING)
+
+
+def expiry(settings: AssessmentSettings) -> datetime:
+    """When an assignment expires whose participant acts now."""
+    return timezone.now() + timedelta(minutes=settings.expires_after_minutes)
+
+
+def create_sessions(assignment: Assignment, settings: AssessmentSettings) -> list[Session]:
+    """The sessions of an assignment that begins. The caller has locked the run."""
+    rng = random.Random(f"{assignment.run.seed}:{assignment.seed}")
+    systems = choose_systems(assignment.run, settings.ordinary_systems, rng)
+    return Session.objects.bulk_create(
+        Session(
+            assignment=assignment,
+            system=system,
+            place=place,
+            ice_breaker=choose_ice_breaker(assignment.run, system, settings, rng),
+        )
+        for place, system in enumerate(systems, start=1)
+    )
+
+
+def choose_systems(run: Run, ordinary: int, rng: random.Random) -> list[System]:
+    """The ordinary systems with the fewest sessions in the run and one degraded system, shuffled.
+
+    Ties are broken by `rng`. A system comes twice only if the project has fewer than `ordinary`.
+    """
+    systems = System.objects.filter(project=run.project_id, retired_at=None).exclude(
+        connector=Connector.IMPORTED
+    )
+    counts = session_counts(run)
+    by_kind: dict[bool, list[System]] = {True: [], False: []}
+    for system in systems.order_by("pk"):
+        by_kind[system.is_degraded].append(system)
+    chosen = [*_fewest(by_kind[False], counts, ordinary, rng), *_fewest(by_kind[True], counts, 1, rng)]
+    rng.shuffle(chosen)
+    return chosen
+
+
+def session_counts(run: Run) -> Counter[int]:
+    """How many sessions of the run each system has, by its key: without voided ones and abandoned assignments."""
+    counted = Session.objects.filter(assignment__run=run, assignment__state__in=COUNTED)
+    rows = counted.exclude(state=SessionState.VOIDED).order_by().values_list("system").annotate(Count("pk"))
+    return Counter(dict(rows))
+
+
+def _fewest(systems: list[System], counts: Counter[int], wanted: int, rng: random.Random) -> list[System]:
+    order = {system.pk: rng.random() for system in systems}
+    chosen: list[System] = []
+    while systems and len(chosen) < wanted:
+        ranked = sorted(systems, key=lambda system: (counts[system.pk], order[system.pk]))
+        chosen += ranked[: wanted - len(chosen)]
+    return chosen
+
+
+def choose_ice_breaker(run: Run, system: System, settings: AssessmentSettings, rng: random.Random) -> str:
+    """A sentence to begin with; "" if participants choose their topic.
+
+    Systems without a persona get a sentence of another one, so that its absence does not tell them apart.
+    """
+    if run.topic_mode != TopicMode.ICE_BREAKER:
+        return ""
+    sentences = settings.ice_breakers or system.persona or _every_persona(run.project_id)
+    return str(rng.choice(sentences)) if sentences else ""
+
+
+def _every_persona(project_id: int) -> list[str]:
+    personas = System.objects.filter(project=project_id, retired_at=None).order_by("pk")
+    return [str(sentence) for persona in personas.values_list("persona", flat=True) for sentence in persona]
+
+
+def end_assignment(
+    assignment: Assignment, *, to: AssignmentState, actor: User | None = None, reason: str = ""
+) -> None:
+    """End a locked assignment. Its place reopens unless it was completed; unfinished dialogues are abandoned."""
+    had_place = assignment.state == AssignmentState.ACTIVE
+    move_assignment(assignment, to, actor=actor, reason=reason, ended_at=timezone.now(), expires_at=None)
+    if to == AssignmentState.COMPLETED:
+        return
+    move_dialogues(assignment, DialogueState.WRITING, DialogueState.ABANDONED)
+    if had_place:
+        reopened = Run.objects.filter(pk=assignment.run_id, open_places__lt=F("places"))
+        reopened.update(open_places=F("open_places") + 1)
+
+
+def move_assignment(
+    assignment: Assignment,
+    to: AssignmentState,
+    *,
+    actor: User | None = None,
+    reason: str = "",
+    **changes: Any,
+) -> None:
+    """Move an assignment, with an event that names its participant."""
+    move(
+        assignment,
+        to=to,
+        moves=ASSIGNMENT_MOVES,
+        project=_project_of(assignment),
+        actor=actor,
+        reason=reason,
+        data={"participant": assignment.participant_id},
+        **changes,
+    )
+
+
+def move_dialogues(assignment: Assignment, before: DialogueState, after: DialogueState) -> None:
+    """Move the dialogues of sessions that are not over, when the assignment ends or is taken up again."""
+    of_open_sessions = Q(
+        assessment_session__assignment=assignment, assessment_session__state__in=OPEN_SESSIONS
+    )
+    for dialogue in list(Dialogue.objects.filter(of_open_sessions, state=before)):
+        move(dialogue, to=after, moves=DIALOGUE_MOVES, project=_project_of(assignment))
+
+
+def _project_of(assignment: Assignment) -> Project:
+    return assignment.run.project
