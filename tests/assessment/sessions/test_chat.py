@@ -69,7 +69,7 @@ def test_a_chat_becomes_a_dialogue(session: Session) -> None:
 
 
 def test_starting_twice_is_starting_once(anns: Assignment, session: Session) -> None:
-    again = {"participant": anns.participant, "session_id": session.pk}
+    again: dict[str, Any] = {"participant": anns.participant, "session_id": session.pk}
     assert chat.start_session(**again, topic=" cats ", opinion="like").dialogue_id == session.dialogue_id
     assert code_of(chat.start_session, **again, topic="dogs", opinion="like") == "already_started"
 
@@ -115,7 +115,7 @@ def test_the_next_input_waits_for_the_reply(session: Session) -> None:
 
 def test_a_reply_is_not_handed_out_before_its_time(session: Session) -> None:
     turn = send(session)
-    own = {"slug": "study", "token": session.assignment.participant.token, "turn_id": turn.pk}
+    own: dict[str, Any] = {"slug": "study", "token": session.assignment.participant.token, "turn_id": turn.pk}
     assert turn_status(**own).as_json() == {"state": "waiting", "retry_after_ms": 300}
     answer(turn, "Secret", visible_in=2)
     waiting = turn_status(**own).as_json()
@@ -144,7 +144,7 @@ def test_nobody_reads_or_writes_in_anothers_chat(study: Project, session: Sessio
 def test_each_turn_keeps_the_topic_of_its_time(session: Session) -> None:
     talk(session, 1)
     key = uuid4()
-    change = {"participant": session.assignment.participant, "session_id": session.pk, "change_id": key}
+    change: dict[str, Any] = {"participant": session.assignment.participant, "session_id": session.pk, "change_id": key}
     chat.change_topic(**change, topic="dogs", opinion="dislike")
     chat.change_topic(**change, topic="dogs", opinion="dislike")
     talk(session, 1)

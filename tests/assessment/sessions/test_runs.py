@@ -1,5 +1,6 @@
 """Runs are created once, opened with enough systems, closed, and never hold fewer places than have entered."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,7 +15,7 @@ from tests.assessment.steps import begin, complete, opened_run
 
 def test_a_run_sent_twice_is_one(study: Project) -> None:
     key = uuid4()
-    sent = {"project": study, "actor": None, "creation_id": key, "places": 3, "topic_mode": "free"}
+    sent: dict[str, Any] = {"project": study, "actor": None, "creation_id": key, "places": 3, "topic_mode": "free"}
     first, second = create_run(**sent), create_run(**sent)
     assert first == second
     assert Run.objects.count() == 1
