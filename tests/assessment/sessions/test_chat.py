@@ -144,7 +144,11 @@ def test_nobody_reads_or_writes_in_anothers_chat(study: Project, session: Sessio
 def test_each_turn_keeps_the_topic_of_its_time(session: Session) -> None:
     talk(session, 1)
     key = uuid4()
-    change: dict[str, Any] = {"participant": session.assignment.participant, "session_id": session.pk, "change_id": key}
+    change: dict[str, Any] = {
+        "participant": session.assignment.participant,
+        "session_id": session.pk,
+        "change_id": key,
+    }
     chat.change_topic(**change, topic="dogs", opinion="dislike")
     chat.change_topic(**change, topic="dogs", opinion="dislike")
     talk(session, 1)

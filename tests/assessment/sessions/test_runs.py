@@ -15,7 +15,13 @@ from tests.assessment.steps import begin, complete, opened_run
 
 def test_a_run_sent_twice_is_one(study: Project) -> None:
     key = uuid4()
-    sent: dict[str, Any] = {"project": study, "actor": None, "creation_id": key, "places": 3, "topic_mode": "free"}
+    sent: dict[str, Any] = {
+        "project": study,
+        "actor": None,
+        "creation_id": key,
+        "places": 3,
+        "topic_mode": "free",
+    }
     first, second = create_run(**sent), create_run(**sent)
     assert first == second
     assert Run.objects.count() == 1
