@@ -15,11 +15,14 @@ class AssessmentConfig(AppConfig):
         """Connect the rooms: a lower one asks, a higher one answers."""
         from annotation.project_setup.presets.registry import PRESETS
         from annotation.project_setup.services import SETTINGS_CREATORS
+        from assessment.report.services.rating_import import RatingStorage
         from assessment.setup.preset import LIVE_ASSESSMENT
+        from dialogues.services.storing import STORAGES
         from projects.models import Protocol
 
         PRESETS["live-assessment"] = LIVE_ASSESSMENT
         SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
+        STORAGES["assessment"] = RatingStorage
 
 
 def create_settings(project: "Project") -> None:

@@ -50,6 +50,7 @@ RAW_PARAMETERS = [
     OpenApiParameter("id", OpenApiTypes.UUID, description=RAW_ONLY),
     OpenApiParameter("format", enum=list(FORMATS), description=RAW_ONLY),
     OpenApiParameter("on_error", enum=["skip", "stop"], description=RAW_ONLY),
+    OpenApiParameter("run", OpenApiTypes.INT, description=RAW_ONLY),
     OpenApiParameter("name", description=RAW_ONLY),
 ]
 DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
@@ -110,6 +111,7 @@ class ImportsView(APIView):
             name=fields["name"] or getattr(file, "name", None) or str(fields["id"]),
             format=fields["format"],
             on_error=fields["on_error"],
+            run=fields["run"],
             submission_id=fields["id"],
         )
         return Response(ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)

@@ -40,6 +40,14 @@ class ImportQuery(serializers.Serializer[Any]):
         default="skip",
         help_text="skip: leave out refused rows; stop: import nothing if a row is refused.",
     )
+    run = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+        default=None,
+        allow_null=True,
+        help_text="Number of the run, for the format assessment. Default: the next number.",
+    )
     name = serializers.CharField(
         required=False,
         max_length=200,
@@ -86,6 +94,9 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     already_there = serializers.IntegerField(source="result.already_there", default=0)
     utterances = serializers.IntegerField(source="result.utterances", default=0)
     refused = serializers.IntegerField(source="result.refused", default=0, help_text="Rows; see errors/.")
+    run = serializers.IntegerField(
+        source="result.run", default=None, allow_null=True, help_text="The run that ratings were stored in."
+    )
     same_as = serializers.UUIDField(
         source="result.same_as",
         default=None,
@@ -100,7 +111,7 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "project", "name", "format", "on_error", "size", "state", "phase", "done", "total", "stored",
-            "already_there", "utterances", "refused", "same_as", "error", "remedy", "created_by",
+            "already_there", "utterances", "refused", "run", "same_as", "error", "remedy", "created_by",
             "created_at", "ended_at",
         ]  # fmt: skip
 

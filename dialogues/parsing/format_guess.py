@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dialogues.parsing.formats import FORMATS, parse
-from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.parsed_dialogue import ParsedAssignment, ParsedDialogue
 from dialogues.parsing.row_errors import RowError
 
 KEYS = {"messages": "messages", "conversations": "sharegpt", "conversation": "diamante", "dialogue": "diqad"}
 KEY = re.compile(r'"(messages|conversations|conversation|dialogue)"\s*:\s*\[')
 TURNS = re.compile(r'"turns"\s*:\s*\[')
+QC_MODEL = re.compile(r'"qc-model"\s*:')
 TABLE = re.compile(r"\bdialogue_id\b", re.IGNORECASE)
 EXTENSIONS = {"jsonl": "messages", "ndjson": "messages", "json": "messages", "csv": "csv", "tsv": "tsv"}
 
@@ -33,6 +34,8 @@ def guess_format(name: str, head: bytes) -> str | None:
 
 
 def _guess_json(first: str, text: str) -> str:
+    if QC_MODEL.search(text):
+        return "assessment"
     if text[0] == "[" and TURNS.search(text):
         return "dialeval"
     try:
@@ -66,4 +69,13 @@ def preview_dialogue(format: str, head: bytes, *, is_whole: bool) -> Preview:
     if not results or (not is_whole and len(results) == 1 and FORMATS[format].extension != "jsonl"):
         return Preview()  # a dialogue of several lines may continue after the head
     first = results[0]
-    return Preview(error=first) if isinstance(first, RowError) else Preview(dialogue=first)
+    if isinstance(first, RowError):
+        return Preview(error=first)
+    return Preview(dialogue=first if isinstance(first, ParsedDialogue) else _first_conversation(first))
+
+
+def _first_conversation(assignment: ParsedAssignment) -> ParsedDialogue | None:
+    """The first conversation of which the file has the texts."""
+    conversations = (each for each in assignment.conversations if each.utterances)
+    first = next(conversations, None)
+    return ParsedDialogue(assignment.line, assignment.external_id, first.utterances) if first else None

@@ -7,20 +7,36 @@ from typing import BinaryIO
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, Reader
-from dialogues.parsing.readers import csv_tsv, dialeval, diamante, diqad, eou, messages, sharegpt, utterances
+from dialogues.parsing.parsed_dialogue import Limits, ParsedRow, Reader
+from dialogues.parsing.readers import (
+    assessment,
+    csv_tsv,
+    dialeval,
+    diamante,
+    diqad,
+    eou,
+    messages,
+    sharegpt,
+    utterances,
+)
 from dialogues.parsing.row_errors import RowError
+from projects.models import Project, Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """description: one sentence for people; example: a file of one dialogue, as text."""
+    """description: one sentence for people; example: a file of one dialogue, as text.
+
+    protocol: of the projects that can import it; None for all. has_runs: the file belongs to a numbered run.
+    """
 
     name: str
     description: str | Promise
     extension: str
     example: str
     read: Reader
+    protocol: str | None = None
+    has_runs: bool = False
 
 
 _ALL = [
@@ -64,6 +80,17 @@ _ALL = [
         diqad.read,
     ),
     Format(
+        "assessment",
+        _("JSON of people's ratings of conversations with systems, for live assessments; texts are optional."),
+        "json",
+        '{"metadata": {"score": {"fun": {"positive": true, "qc": true, "max": 100}}, "model": ["mine"], "qc-model":'
+        ' "degraded"},\n "data": [{"hit": "h1", "assignment": "a1", "worker": "w1", "duration in seconds": 1500,'
+        ' "result":\n   [{"model": "mine", "score": {"fun": 80}}, {"model": "degraded", "score": {"fun": 5}}]}]}\n',
+        assessment.read,
+        protocol=Protocol.ASSESSMENT,
+        has_runs=True,
+    ),
+    Format(
         "csv",
         _("A table with the columns dialogue_id, speaker, text and, if wanted, time; "
           "the rows of one dialogue below each other."),
@@ -96,8 +123,13 @@ _ALL = [
 FORMATS: Mapping[str, Format] = {each.name: each for each in _ALL}
 
 
-def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterator[ParsedDialogue | RowError]:
-    """Dialogues and refused rows of a file, in order, in memory that does not depend on its size.
+def formats_of(project: Project) -> list[Format]:
+    """The formats that the project can import."""
+    return [each for each in FORMATS.values() if each.protocol in (None, project.protocol)]
+
+
+def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterator[ParsedRow | RowError]:
+    """Rows and refused rows of a file, in order, in memory that does not depend on its size.
 
     No input raises; a RowError with `fatal` ends the file. Raises KeyError for an unknown format.
     """
@@ -106,12 +138,12 @@ def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterat
 
 
 def _limit_dialogues(
-    results: Iterator[ParsedDialogue | RowError], limits: Limits
-) -> Iterator[ParsedDialogue | RowError]:
+    results: Iterator[ParsedRow | RowError], limits: Limits
+) -> Iterator[ParsedRow | RowError]:
     count = 0
     for result in results:
-        if isinstance(result, ParsedDialogue):
-            count += 1
+        if not isinstance(result, RowError):
+            count += result.dialogue_count
             if count > limits.dialogues:
                 yield RowError(result.line, "too_many_dialogues", {"limit": limits.dialogues}, fatal=True)
                 return

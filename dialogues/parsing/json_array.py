@@ -1,4 +1,4 @@
-"""One JSON array of objects, read entry by entry: memory stays within one entry, however large the file is.
+"""A JSON array of objects, read entry by entry: memory stays within one entry, however large the file is.
 
 The decoder is the standard library's; this module only moves a window over the file. The package ijson (3.6, yajl2_c)
 cannot replace it. It reports no positions, so a bad entry would have no line. It turns half of a surrogate pair into
@@ -10,8 +10,8 @@ import codecs
 import itertools
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, TypeVar
 
 from dialogues.parsing.json_lines import ESCAPED_UNSTORABLE, Convert, finite_number
 from dialogues.parsing.lines import BOM, detect_other_format
@@ -20,6 +20,7 @@ from dialogues.parsing.row_errors import BadRow, RowError
 from dialogues.parsing.value_checks import check_depth, check_object, check_storable
 
 CHUNK = 256 * 1024  # bytes
+Row = TypeVar("Row")
 NOT_BLANK = re.compile(r"[^ \t\r\n]")
 DECODER = json.JSONDecoder(parse_constant=finite_number, parse_float=finite_number)
 
@@ -31,33 +32,34 @@ def json_array_reader(convert: Convert) -> Reader:
     """
 
     def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError]:
-        window = _Window(stream, limits)
+        window = JsonWindow(stream, limits)
         try:
             window.open_array()
             for index in itertools.count():
                 if not window.has_next():
+                    window.check_end()
                     return
-                line, entry = window.next_entry()
-                yield _dialogue(convert, entry, index, line, limits)
+                line, entry = window.next_value()
+                yield convert_entry(convert, entry, f"[{index}]", line, limits)
         except BadRow as problem:
             yield RowError(window.line, problem.code, problem.params, fatal=True)
 
     return read
 
 
-def _dialogue(
-    convert: Convert, entry: Any, index: int, line: int, limits: Limits
-) -> ParsedDialogue | RowError:
-    """The path of an error includes the index of the entry, because the whole array may be on one line."""
+def convert_entry(
+    convert: Callable[[dict[str, Any], int, Limits], Row], entry: Any, place: str, line: int, limits: Limits
+) -> Row | RowError:
+    """The row of an entry. The path of an error begins with its place, because the whole array may be on one line."""
     try:
         return convert(check_object(entry, ""), line, limits)
     except BadRow as problem:
         if "path" in problem.params:
-            problem.params["path"] = f"[{index}].{problem.params['path']}".rstrip(".")
+            problem.params["path"] = f"{place}.{problem.params['path']}".rstrip(".")
         return problem.at(line)
 
 
-class _Window:
+class JsonWindow:
     """The decoded text of a part of the file. Everything before `at` is used up; `line` is the line of `at`.
 
     Used text is dropped when more is read. Dropping it after every entry would copy the rest each time.
@@ -70,18 +72,28 @@ class _Window:
         self.is_first_entry = self.is_first_chunk = True
 
     def open_array(self) -> None:
-        """Move past the opening bracket. Raises BadRow if the file does not begin with one."""
-        if self._next_character() != "[":
+        """Move past the opening bracket. Raises BadRow if the array does not begin here."""
+        if not self.skip("["):
             raise BadRow("not_array")
+        self.is_first_entry = True
+
+    def skip(self, character: str) -> bool:
+        """Move past the next character that is not blank if it is this one. Returns whether it is."""
+        if self._next_character() != character:
+            return False
         self._advance(self.at + 1)
+        return True
+
+    def check_end(self) -> None:
+        """Raises BadRow unless the file ends here."""
+        if self._next_character():
+            raise BadRow("after_array")
 
     def has_next(self) -> bool:
-        """Whether another entry follows; moves past the comma before it. Raises BadRow."""
+        """Whether another entry follows; moves past the comma before it or the closing bracket. Raises BadRow."""
         character = self._next_character()
         if character == "]":
             self._advance(self.at + 1)
-            if self._next_character():
-                raise BadRow("after_array")
             return False
         if not self.is_first_entry:
             if character != ",":
@@ -91,8 +103,9 @@ class _Window:
         self.is_first_entry = False
         return True
 
-    def next_entry(self) -> tuple[int, Any]:
-        """The line on which the next entry begins, and its value. Raises BadRow."""
+    def next_value(self) -> tuple[int, Any]:
+        """The line on which the next value begins, and the value. Raises BadRow."""
+        self._next_character()
         value, end = self._decode()
         if ESCAPED_UNSTORABLE.search(self.text, self.at, end):
             check_depth(value, self.limits.metadata_depth)

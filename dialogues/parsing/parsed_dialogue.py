@@ -1,4 +1,4 @@
-"""A dialogue as a format reader yields it, and the limits that the reader applies."""
+"""A row of a file as a format reader yields it, and the limits that the reader applies."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,5 +54,57 @@ class ParsedDialogue:
     domain: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def dialogue_count(self) -> int:
+        return 1
 
-Reader = Callable[[BinaryIO, Limits], Iterator[ParsedDialogue | RowError]]
+
+@dataclass(frozen=True, slots=True)
+class ScoreKind:
+    """What a file says about a score: is_reversed: agreeing is bad; in_test: it is used in the reliability test."""
+
+    is_reversed: bool
+    in_test: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedConversation:
+    """One conversation of an assignment with a system. scores: 0-100 by statement, not reversed; empty if unrated.
+
+    utterances: of the participant ("A") and the system ("B"); empty if the file has no texts. topics: {"round",
+    "topic", "attitude"} as they changed; round 0 is the beginning.
+    """
+
+    system: str
+    is_degraded: bool
+    scores: Mapping[str, float]
+    utterances: tuple[ParsedUtterance, ...] = ()
+    persona: tuple[str, ...] = ()
+    topics: tuple[Mapping[str, Any], ...] = ()
+    bot_opinion: str = ""
+    topic_change: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAssignment:
+    """One assignment of a live assessment; `line` is the number, from 1, of the line on which it begins.
+
+    external_id: the file's name of the assignment. group: the HIT that it belongs to. score_kinds: of the whole file.
+    """
+
+    line: int
+    external_id: str
+    participant: str
+    group: str
+    duration_seconds: float | None
+    feedback: str
+    conversations: tuple[ParsedConversation, ...]
+    score_kinds: Mapping[str, ScoreKind]
+
+    @property
+    def dialogue_count(self) -> int:
+        return len(self.conversations)
+
+
+ParsedRow = ParsedDialogue | ParsedAssignment
+Reader = Callable[[BinaryIO, Limits], Iterator[ParsedRow | RowError]]

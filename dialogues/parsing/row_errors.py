@@ -116,6 +116,25 @@ ROW_ERRORS = {
         _("%(path)s is %(found)s, though a selected candidate is not edited."),
         _("Write 0, or the action revise."),
     ),
+    # ratings of a live assessment
+    "not_assessment": (
+        _("This format is one JSON object with the keys metadata and data, in this order."),
+        _("Look whether it is the right format; jq '{metadata, data}' puts the keys in order."),
+    ),
+    "score_outside": (
+        _("%(path)s is %(found)s, outside 0 to %(limit)s."),
+        _("Correct the value, or the maximum in the metadata."),
+    ),
+    "other_statements": (
+        _(
+            "The file has a score “%(found)s” that is not a statement of the project, or reverses it otherwise."
+        ),
+        _("Give the project the statements of the file in its settings: %(wanted)s."),
+    ),
+    "other_system": (
+        _("The system “%(found)s” is degraded in the file or in the project, but not in both."),
+        _("Rename the system in the file."),
+    ),
     # the dialogue
     "id_again": (
         _("The dialogue %(id)s begins again here, after rows of other dialogues; none of it is imported."),

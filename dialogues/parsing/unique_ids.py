@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 
-from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedRow, ParsedUtterance
 from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.seen_ids import SeenIds
 
 
-def with_unique_ids(results: Iterator[ParsedDialogue | RowError]) -> Iterator[ParsedDialogue | RowError]:
+def with_unique_ids(results: Iterator[ParsedRow | RowError]) -> Iterator[ParsedRow | RowError]:
     """The same results, with an external id for every dialogue that is unique in the file.
 
     A dialogue without an id gets one from its content: when an extended file is imported again, only the new dialogues
@@ -22,13 +22,13 @@ def with_unique_ids(results: Iterator[ParsedDialogue | RowError]) -> Iterator[Pa
     for result in results:
         if isinstance(result, RowError):
             yield result
-        elif result.external_id is None:
+        elif isinstance(result, ParsedDialogue) and result.external_id is None:
             name = content_id(result)
             if not seen.add(name):
                 repeats[name] = repeats.get(name, 1) + 1
                 name = f"{name}#{repeats[name]}"
             yield replace(result, external_id=name)
-        elif seen.add(result.external_id):
+        elif seen.add(str(result.external_id)):
             yield result
         else:
             yield RowError(result.line, "id_twice", {"id": result.external_id})

@@ -19,18 +19,19 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
-from dialogues.parsing.formats import FORMATS, parse
-from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.formats import FORMATS, formats_of, parse
+from dialogues.parsing.parsed_dialogue import Limits, ParsedRow
 from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.unique_ids import with_unique_ids
 from dialogues.services import uploads
 from dialogues.services.refused_rows import RefusedRowWriter
-from dialogues.services.storing import check_fits_project, store_batch
+from dialogues.services.storing import STORAGES, DialogueStorage, RowStorage
 from jobs.garbage_collection import manual_garbage_collection
 from jobs.models import Job, JobState
 from jobs.progress import Progress
 from jobs.services import start_job
 from projects.models import Project
+from projects.models import Protocol as ProjectProtocol
 
 KIND = "import"
 BATCH_DIALOGUES = 500
@@ -47,33 +48,35 @@ def start_import(
     format: str,
     submission_id: UUID,
     on_error: str = "skip",
+    run: int | None = None,
     enqueue: bool = True,
 ) -> Job:
     """Save the file and start its import. The same submission_id with the same request returns the first job.
 
     source: a file, standard input or UploadedFile. name: shown to people. on_error: "skip" refused rows, or "stop" and
-    store nothing if there is one. enqueue=False: the caller runs the job. Raises Invalid (format, on_error, empty
-    file), Refusal "too_large", "archived", "disk_full", "id_in_use".
+    store nothing if there is one. run: for formats with runs; None for the next number. enqueue=False: the caller runs
+    the job. Raises Invalid (format, on_error, run, empty file), Refusal "too_large", "archived", "disk_full",
+    "id_in_use".
     """
     if Job.objects.filter(pk=submission_id).exists():
         upload = uploads.measure_upload(source)
     else:
-        _check_request(project, format, on_error)
+        _check_request(project, format, on_error, run)
         uploads.delete_old_uploads()
         upload = uploads.save_upload(source, import_id=submission_id)
-    parameters = {"name": name[:200], "format": format, "on_error": on_error, **asdict(upload)}
+    parameters = {"name": name[:200], "format": format, "on_error": on_error, "run": run, **asdict(upload)}
     return start_job(
         id=submission_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
 
 
-def _check_request(project: Project, format: str, on_error: str) -> None:
-    if format not in FORMATS:
-        known = ", ".join(FORMATS)
+def _check_request(project: Project, format: str, on_error: str, run: int | None) -> None:
+    _check_format(project, format)
+    if run is not None and not (FORMATS[format].has_runs and 1 <= run < 2**31):
         raise Invalid(
-            _("There is no format “%(format)s”.") % {"format": format[:40]},
-            _("Choose one of: %(known)s.") % {"known": known},
-            field="format",
+            _("The format “%(format)s” takes no run %(run)d.") % {"format": format, "run": run},
+            _("Leave the run out; for ratings, write a number from 1."),
+            field="run",
         )
     if on_error not in {"skip", "stop"}:
         raise Invalid(
@@ -83,9 +86,36 @@ def _check_request(project: Project, format: str, on_error: str) -> None:
         raise Refusal("archived", _("This project is archived."), _("Ask its manager to open it again."))
 
 
+def _check_format(project: Project, format: str) -> None:
+    known = ", ".join(each.name for each in formats_of(project))
+    if format not in FORMATS:
+        raise Invalid(
+            _("There is no format “%(format)s”.") % {"format": format[:40]},
+            _("Choose one of: %(known)s.") % {"known": known},
+            field="format",
+        )
+    protocol = FORMATS[format].protocol
+    if protocol not in (None, project.protocol):
+        raise Invalid(
+            _(
+                "The format “%(format)s” needs a project of the kind “%(kind)s”; this one is of the kind “%(own)s”."
+            )
+            % {
+                "format": format,
+                "kind": ProjectProtocol(protocol).label,
+                "own": ProjectProtocol(project.protocol).label,
+            },
+            _("Choose such a project, or one of the formats %(known)s.") % {"known": known},
+            field="format",
+        )
+
+
 @dataclass(slots=True)
 class Report:
-    """Progress of an import, stored as the result of the job. errors: the first MAX_REPORTED_ERRORS refused rows."""
+    """Progress of an import, stored as the result of the job. errors: the first MAX_REPORTED_ERRORS refused rows.
+
+    run: number of the run that the rows were stored in, if the format has runs.
+    """
 
     dialogues: int = 0
     stored: int = 0
@@ -94,6 +124,7 @@ class Report:
     refused: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     same_as: str | None = None
+    run: int | None = None
 
     def add_error(self, error: RowError) -> None:
         self.refused += 1
@@ -135,8 +166,9 @@ def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
         return asdict(finished)
     try:
         with manual_garbage_collection():
-            report, refused_ids = _check(job, progress)
-            _store(job, progress, report, refused_ids)
+            storage: RowStorage = STORAGES.get(job.parameters["format"], DialogueStorage)(job)
+            report, refused_ids = _check(job, progress, storage)
+            _store(job, progress, storage, report, refused_ids)
     except Refusal:
         uploads.delete_upload(job.pk)
         raise
@@ -158,6 +190,8 @@ def _finished_report(job: Job) -> Report | None:
 
 def _find_same_import(job: Job) -> Report | None:
     """The report of an earlier import of the same bytes, if no row was refused and every dialogue still exists."""
+    if job.parameters["format"] in STORAGES:
+        return None
     same = {f"parameters__{name}": job.parameters[name] for name in ("sha256", "format")}
     for earlier in Job.objects.filter(project=job.project, kind=KIND, state=JobState.DONE, **same):
         report = Report(**earlier.result)
@@ -168,7 +202,7 @@ def _find_same_import(job: Job) -> Report | None:
     return None
 
 
-def _results(reader: _PositionReader, job: Job) -> Iterator[ParsedDialogue | RowError]:
+def _results(reader: _PositionReader, job: Job) -> Iterator[ParsedRow | RowError]:
     limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
     results = with_unique_ids(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
     for count, result in enumerate(results):
@@ -186,17 +220,18 @@ def _open(job: Job) -> io.BufferedReader:
         ) from None
 
 
-def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
+def _check(job: Job, progress: Progress, storage: RowStorage) -> tuple[Report, frozenset[str]]:
     """Read the whole file. Returns the report, and the ids of dialogues to leave out because a part is refused."""
-    report, project = Report(), cast(Project, job.project)
+    report, rows = Report(), 0
     refused_ids = set()
     with RefusedRowWriter(job) as refused_rows, _open(job) as stream:
         reader = _PositionReader(stream)
         for result in _results(reader, job):
-            error = check_fits_project(project, result) if isinstance(result, ParsedDialogue) else result
-            if error is None:
-                report.dialogues += 1
-            else:
+            error = result if isinstance(result, RowError) else storage.check(result)
+            if error is None and not isinstance(result, RowError):
+                rows += 1
+                report.dialogues += result.dialogue_count
+            elif error is not None:
                 report.add_error(error)
                 refused_rows.add(error)
                 if error.fatal:
@@ -204,7 +239,7 @@ def _check(job: Job, progress: Progress) -> tuple[Report, frozenset[str]]:
                 if result.external_id:
                     refused_ids.add(result.external_id)
             progress.report(reader.position // 2)
-    if (report.refused and job.parameters["on_error"] == "stop") or not report.dialogues:
+    if (report.refused and job.parameters["on_error"] == "stop") or not rows:
         raise _nothing_imported(report)
     return report, frozenset(refused_ids)
 
@@ -232,13 +267,15 @@ def _nothing_imported(report: Report) -> Refusal:
     return Refusal("import_refused", message, remedy, details=asdict(report))
 
 
-def _store(job: Job, progress: Progress, report: Report, refused_ids: frozenset[str]) -> None:
+def _store(
+    job: Job, progress: Progress, storage: RowStorage, report: Report, refused_ids: frozenset[str]
+) -> None:
     """Read the file again and store it; reports progress after every batch."""
-    project = cast(Project, job.project)
     with _open(job) as stream:
         reader = _PositionReader(stream)
         for batch in _batches(reader, job, refused_ids):
-            counts = store_batch(project=project, job=job, batch=batch)
+            counts = storage.store(batch)
+            report.run = storage.run
             report.stored += counts.stored
             report.already_there += counts.already_there
             report.utterances += counts.utterances
@@ -248,10 +285,8 @@ def _store(job: Job, progress: Progress, report: Report, refused_ids: frozenset[
     report.dialogues = report.stored + report.already_there
 
 
-def _batches(
-    reader: _PositionReader, job: Job, refused_ids: frozenset[str]
-) -> Iterator[list[ParsedDialogue]]:
-    batch: list[ParsedDialogue] = []
+def _batches(reader: _PositionReader, job: Job, refused_ids: frozenset[str]) -> Iterator[list[ParsedRow]]:
+    batch: list[ParsedRow] = []
     batch_start = 0
     for result in _results(reader, job):
         if isinstance(result, RowError) or result.external_id in refused_ids:

@@ -7,14 +7,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, cast
 
 from django.db import connection, models, transaction
 from django.utils import timezone
 from psycopg import sql
 
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedRow, ParsedUtterance
 from dialogues.parsing.row_errors import RowError
 from dialogues.splits import split_for
 from jobs.models import Job
@@ -76,6 +76,40 @@ class StoredCounts:
     stored: int
     already_there: int
     utterances: int
+
+
+class RowStorage(Protocol):
+    """Checks and stores the rows of one import. run: number of the run that they belong to, if the format has runs."""
+
+    @property
+    def run(self) -> int | None: ...
+
+    def check(self, row: ParsedRow) -> RowError | None:
+        """Why the row does not fit the project; None if it does."""
+        ...
+
+    def store(self, batch: Sequence[ParsedRow]) -> StoredCounts:
+        """Store the rows that are not there yet, all or none. Safe to repeat."""
+        ...
+
+
+class DialogueStorage:
+    """Rows that are dialogues."""
+
+    run: int | None = None
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.project = job, cast(Project, job.project)
+
+    def check(self, row: ParsedRow) -> RowError | None:
+        return check_fits_project(self.project, cast(ParsedDialogue, row))
+
+    def store(self, batch: Sequence[ParsedRow]) -> StoredCounts:
+        return store_batch(project=self.project, job=self.job, batch=cast(Sequence[ParsedDialogue], batch))
+
+
+# By format, for formats whose rows are not dialogues; higher apps add theirs when they are ready.
+STORAGES: dict[str, Callable[[Job], RowStorage]] = {}
 
 
 @transaction.atomic

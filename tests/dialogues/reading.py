@@ -5,13 +5,13 @@ import json
 from typing import Any
 
 from dialogues.parsing.formats import parse
-from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 
 HEADER = "dialogue_id,speaker,text\n"
 
 
-def read(data: str | bytes, format: str, **limits: int) -> list[ParsedDialogue | RowError]:
+def read(data: str | bytes, format: str, **limits: int) -> list[ParsedRow | RowError]:
     raw = data.encode() if isinstance(data, str) else data
     return list(parse(io.BytesIO(raw), format, Limits(**limits)))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dialogues.parsing.formats import FORMATS, parse
 from dialogues.parsing.lines import BOM
-from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.value_checks import CONTROL, UNSTORABLE
 
@@ -40,7 +40,7 @@ ROWS = [
 fragments = st.sampled_from([*(part.encode() for part in FRAGMENTS + ROWS), b"\xff"])
 
 
-def check(data: bytes, format: str) -> list[ParsedDialogue | RowError]:
+def check(data: bytes, format: str) -> list[ParsedRow | RowError]:
     results = list(parse(io.BytesIO(data), format, LIMITS))
     for result in results:
         assert result.line >= 1
@@ -49,7 +49,7 @@ def check(data: bytes, format: str) -> list[ParsedDialogue | RowError]:
             assert result.remedy
             json.dumps(result.params, allow_nan=False).encode()
             assert not UNSTORABLE.search(str(result))
-        else:
+        elif isinstance(result, ParsedDialogue):
             check_dialogue(result)
     return results
 

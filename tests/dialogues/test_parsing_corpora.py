@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dialogues.parsing.formats import parse
-from dialogues.parsing.parsed_dialogue import ParsedDialogue
+from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 
 DATA = Path(os.environ.get("LAPIDARY_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "corpora"
@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-def read(name: str, format: str) -> list[ParsedDialogue | RowError]:
+def read(name: str, format: str) -> list[ParsedRow | RowError]:
     with (DATA / name).open("rb") as stream:
         return list(parse(stream, format))
 

@@ -65,6 +65,9 @@ class Command(BaseCommand):
             default="skip",
             help="skip: leave refused rows out and import the others (default); stop: import nothing if any is refused",
         )
+        parser.add_argument(
+            "--run", type=int, metavar="N", help="number of the run, for ratings; default: the next number"
+        )
         parser.add_argument("--json", action="store_true", help="write the result as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -87,6 +90,7 @@ class Command(BaseCommand):
                 name=options["file"],
                 format=options["format"],
                 on_error=options["on_error"],
+                run=options["run"],
                 submission_id=uuid.uuid4(),
                 enqueue=False,
             )
@@ -141,6 +145,15 @@ def _summary(job: Job) -> str:
     if job.result["same_as"]:
         return _("This file was imported before; its dialogues are all there: %(n)d.") % {
             "n": job.result["dialogues"]
+        }
+    if job.result["run"]:
+        return _(
+            "Run %(run)d: dialogues imported: %(stored)d, already there: %(there)d, rows refused: %(refused)d."
+        ) % {
+            "run": job.result["run"],
+            "stored": job.result["stored"],
+            "there": job.result["already_there"],
+            "refused": job.result["refused"],
         }
     return _("Dialogues imported: %(stored)d, already there: %(there)d, rows refused: %(refused)d.") % {
         "stored": job.result["stored"],

@@ -1,6 +1,6 @@
 """Imports: upload a file of dialogues, follow the job, and see which rows were refused and why."""
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from django import forms
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from common.refusals import Invalid
 from dialogues.parsing.format_guess import guess_format, preview_dialogue
-from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.formats import FORMATS, formats_of
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import (
     import_for,
@@ -57,9 +57,13 @@ class ImportForm(forms.Form):
         allow_empty_file=True,
         help_text=gettext_lazy("Drop it here, or choose it. UTF-8 text."),
     )
-    format = forms.ChoiceField(
-        label=gettext_lazy("Format"),
-        choices=[(GUESS, gettext_lazy("Guess from the file")), *((name, name) for name in FORMATS)],
+    format = forms.ChoiceField(label=gettext_lazy("Format"))
+    run = forms.IntegerField(
+        label=gettext_lazy("Run"),
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text=gettext_lazy("Of ratings only. Empty: the next number."),
     )
     on_error = forms.ChoiceField(
         label=gettext_lazy("Rows that cannot be read"),
@@ -70,6 +74,16 @@ class ImportForm(forms.Form):
         initial="skip",
         widget=forms.RadioSelect,
     )
+
+    def __init__(self, project: Project, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        formats = formats_of(project)
+        choice = cast(forms.ChoiceField, self.fields["format"])
+        choice.choices = [
+            (GUESS, _("Guess from the file")), *((each.name, each.name) for each in formats)
+        ]  # fmt: skip
+        if not any(each.has_runs for each in formats):
+            del self.fields["run"]
 
 
 # Django must not read the form before its length is checked, so csrf_protect is on _start instead of here.
@@ -87,7 +101,7 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
             if uploads.is_full_disk(error):
                 raise uploads.disk_full() from error
             raise
-    return _render_list(request, project, ImportForm())
+    return _render_list(request, project, ImportForm(project))
 
 
 def _render_list(request: HttpRequest, project: Project, form: ImportForm, status: int = 200) -> HttpResponse:
@@ -97,7 +111,7 @@ def _render_list(request: HttpRequest, project: Project, form: ImportForm, statu
         "title": _("Import dialogues"),
         "form": form,
         "page": page,
-        "formats": FORMATS.values(),
+        "formats": formats_of(project),
         "most_bytes": settings.IMPORT_MAX_BYTES,
         "limits": Limits(),
         "worker_alive": live_workers(QUEUE).exists(),
@@ -108,7 +122,7 @@ def _render_list(request: HttpRequest, project: Project, form: ImportForm, statu
 @csrf_protect
 def _start(request: HttpRequest, project: Project) -> HttpResponse:
     """A script gets the URL of the import as JSON; a plain form is redirected to it."""
-    form = ImportForm(request.POST, request.FILES)
+    form = ImportForm(project, request.POST, request.FILES)
     wants_json = "application/json" in request.headers.get("Accept", "")
     if not form.is_valid():
         if wants_json:
@@ -123,6 +137,7 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
         name=file.name,
         format=_format_of(file, form.cleaned_data["format"]),
         on_error=form.cleaned_data["on_error"],
+        run=form.cleaned_data.get("run"),
         submission_id=form.cleaned_data["id"],
     )
     if wants_json:
