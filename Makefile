@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+# Many tests wait for processes that they have started: with more workers than cores, others run meanwhile.
+WORKERS ?= 4
 PRODUCTION_ENV := PRODUCTION=1 DEBUG=0 PUBLIC_URL=https://lapidary.example DATABASE_URL=postgresql://l:l@localhost/l \
 	REDIS_URL=redis://localhost/0 SECRET_KEY=checks-only-checks-only-checks-only-checks-only-0123456789
 

@@ -93,8 +93,24 @@ def home(var: Path) -> Home:
     return embedded.locate(var)
 
 
+@pytest.fixture(scope="module")
+def installation() -> Iterator[Path]:
+    """A stopped installation to copy: `initdb` takes seconds."""
+    with folder_for_var() as folder:
+        Person(folder).ready().leave()
+        embedded.stop(folder)
+        yield folder
+
+
 @pytest.fixture
-def ann(var: Path) -> Iterator[Person]:
+def installed(installation: Path, var: Path) -> None:
+    """An installation in `var` that was used before and is stopped."""
+    subprocess.run(["cp", "-a", installation, var], check=True)
+    embedded.locate(var).log.unlink()
+
+
+@pytest.fixture
+def ann(installed: None, var: Path) -> Iterator[Person]:
     person = Person(var).ready()
     yield person
     person.process.kill()
@@ -193,26 +209,24 @@ def test_everything_killed_at_once_starts_again(var: Path, home: Home, ann: Pers
     bob.leave()
 
 
-def test_a_stale_pid_file_with_somebody_elses_number_is_no_obstacle(var: Path, home: Home) -> None:
-    Person(var).ready().leave()
-    embedded.stop(var)
+def test_a_stale_pid_file_with_somebody_elses_number_is_no_obstacle(
+    installed: None, var: Path, home: Home
+) -> None:
     (home.postgres / "postmaster.pid").write_text(
         f"{os.getpid()}\n{home.postgres}\n0\n5432\n{home.sockets}\n\n"
     )
     Person(var).ready().leave()
 
 
-def test_a_killed_initdb_is_made_good(var: Path, home: Home) -> None:
-    Person(var).ready().leave()
-    embedded.stop(var)
+def test_a_killed_initdb_is_made_good(installed: None, var: Path, home: Home) -> None:
     (home.root / "initdb.unfinished").touch()
     (home.postgres / "PG_VERSION").unlink()
     Person(var).ready().leave()
 
 
-def test_a_server_that_cannot_start_is_given_up_with_the_place_of_its_reason(var: Path, home: Home) -> None:
-    Person(var).ready().leave()
-    embedded.stop(var)
+def test_a_server_that_cannot_start_is_given_up_with_the_place_of_its_reason(
+    installed: None, var: Path, home: Home
+) -> None:
     (home.postgres / "PG_VERSION").write_text("99\n")
     assert f"postgres does not start. The reason is at the end of {home.log}" in Person(var).leave()
     assert "incompatible" in home.log.read_text()
