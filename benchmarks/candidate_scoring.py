@@ -24,7 +24,7 @@ import torch
 from benchmarks.candidates import COUNT, random_model
 from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import ConversationCache, Feeder, Prompt
-from generation.backends.hf.engines import SharedContextEngine, Task
+from generation.backends.hf.engines import DecodingTask, SharedContextEngine
 from generation.backends.hf.packing import pack
 from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
 from generation.backends.hf.scoring import PreferenceHead
@@ -72,7 +72,7 @@ def decode_round(engine: SharedContextEngine, setting: Setting, round: int) -> l
     prompt = setting.dialogues[round % len(setting.dialogues)]
     seeds = range(round * COUNT, (round + 1) * COUNT)
     contexts = engine.encode([prompt])
-    task = Task(contexts[0], [Draw(seed, setting.sampling, NGramBlock(3)) for seed in seeds])
+    task = DecodingTask(contexts[0], [Draw(seed, setting.sampling, NGramBlock(3)) for seed in seeds])
     engine.decode([task])
     return list(task.draws)
 

@@ -25,7 +25,7 @@ from benchmarks.reporting import command_line
 from benchmarks.timing import Case, Timing, time_in_turn
 from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import ConversationCache, Feeder, Prompt
-from generation.backends.hf.engines import SharedContextEngine, Task, why_not_shared
+from generation.backends.hf.engines import DecodingTask, SharedContextEngine, why_not_shared
 from generation.backends.hf.loading import load
 from generation.backends.hf.packing import PackedLinear, pack
 from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
@@ -74,7 +74,9 @@ class Engine:
         prompts = self.dialogues[:annotators]
         contexts = self.engine.encode(prompts)
         tasks = [
-            Task(context, [Draw(seed, self.sampling, NGramBlock(3, prompt.tokens)) for seed in range(COUNT)])
+            DecodingTask(
+                context, [Draw(seed, self.sampling, NGramBlock(3, prompt.tokens)) for seed in range(COUNT)]
+            )
             for context, prompt in zip(contexts, prompts, strict=True)
         ]
         self.engine.decode(tasks)

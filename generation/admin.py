@@ -1,4 +1,4 @@
-"""Generation in the administration pages: to look, not to touch. Models are set up through the API."""
+"""Generation in the administration pages, read-only. Models are set up through the API."""
 
 from django.contrib import admin
 

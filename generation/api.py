@@ -31,7 +31,7 @@ class CandidateRequestView(APIView):
     def get(self, request: Request, pk: UUID) -> Response:
         """State and candidates of a turn's request."""
         row = request_for(person(request), pk)
-        services.nudge(row)
+        services.wake_if_overdue(row)
         return Response(CandidateRequestSerializer(row).data)
 
 

@@ -1,4 +1,4 @@
-"""From a dialogue to what a backend is asked, and the hash by which a request is found again."""
+"""Turning a dialogue into a request to a backend, and the hash that identifies such a request."""
 
 import hashlib
 import json
@@ -19,23 +19,23 @@ def speaker_at(position: int) -> str:
 
 
 def context_of(dialogue: Dialogue, draft: str = "") -> Context:
-    """The stored utterances, oldest first, and the draft as the one that comes next."""
+    """The stored utterances, oldest first, followed by the draft as the next one."""
     rows = dialogue.utterances.order_by("position").values_list("speaker", "text")
-    said = tuple(Message(speaker, text) for speaker, text in rows)
-    return (*said, Message(speaker_at(len(said)), draft)) if draft else said
+    messages = tuple(Message(speaker, text) for speaker, text in rows)
+    return (*messages, Message(speaker_at(len(messages)), draft)) if draft else messages
 
 
 def context_of_request(request: CandidateRequest) -> Context | None:
-    """What the request is about; None when the dialogue has changed under it (an undo), so that nobody needs it."""
+    """The utterances that the request continues; None if they have changed since (by an undo): nobody needs it then."""
     stored = request.position - 1 if request.draft else request.position
-    said = context_of(request.dialogue)[:stored]
+    messages = context_of(request.dialogue)[:stored]
     if request.draft:
-        said = (*said, Message(speaker_at(stored), request.draft))
-    return said if is_about(request, said) else None
+        messages = (*messages, Message(speaker_at(stored), request.draft))
+    return messages if matches_context(request, messages) else None
 
 
-def is_about(request: CandidateRequest, context: Context) -> bool:
-    """Whether these are the utterances that the request was made for."""
+def matches_context(request: CandidateRequest, context: Context) -> bool:
+    """Whether the request was made for exactly these utterances."""
     sampling = Sampling(**request.sampling)
     models = (request.generator_id, request.second_generator_id)
     return hash_of(context, models=models, count=request.count, sampling=sampling) == request.context_hash
@@ -44,12 +44,12 @@ def is_about(request: CandidateRequest, context: Context) -> bool:
 def hash_of(
     context: Sequence[Message], *, models: tuple[int | None, int | None], count: int, sampling: Sampling
 ) -> str:
-    """SHA-256 over all that the candidates depend on, the seed left out. models: ids of the generators."""
-    said = [[message.speaker, message.text] for message in context]
+    """SHA-256 of everything that the candidates depend on except the seed. models: ids of the generators."""
+    messages = [[message.speaker, message.text] for message in context]
     first, second = models
-    # Requests from before there were second models are found, too.
-    asked = [first, count, asdict(sampling), said, *([] if second is None else [second])]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    # Without a second model the hash equals that of requests stored before second models existed.
+    hashed = [first, count, asdict(sampling), messages, *([] if second is None else [second])]
+    return hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
 
 
 def reply_request(request: CandidateRequest, context: Context) -> ReplyRequest:

@@ -17,11 +17,11 @@ Kinds = tuple[type, ...]
 NUMBER: Kinds = (int, float)
 NULL = type(None)
 # As JSON calls them.
-WORDS = {
+JSON_TYPES = {
     str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array", NULL: "null",
 }  # fmt: skip
-# What the backends' constructors take, as JSON spells it; a test compares. The local backend cannot be asked here: it
-# imports torch, which the web process does not have.
+# The options of the backends' constructors, with their types; a test compares both. The local backend cannot be
+# inspected here: it imports torch, which the web process lacks.
 OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
     BackendKind.HF: {
         "model": (str,),
@@ -61,27 +61,34 @@ OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
     },
 }
 SECRET_WORDS = {"key", "apikey", "token", "secret", "password", "authorization", "credential", "credentials"}
-# The variables that may be named: whoever names one sends its value to the server that they name beside it.
+# The environment variables that may be named. The value goes to the server named beside it, so any other variable would
+# let an administrator of models read the worker's secrets.
 KEY_VARIABLE = re.compile(r"OPENAI_API_KEY|LAPIDARY_KEY_[A-Z0-9_]+")
 
 
 @transaction.atomic
 def create_generator(*, actor: User | None, slug: str, backend: str, options: dict[str, Any]) -> Generator:
-    """Store a generator. The same one again returns the first; another of that name is refused (name_taken)."""
+    """Store a generator; storing the same one again returns the first. Raises Refusal name_taken for another one."""
     _check_administers(actor)
     check_options(backend, options)
-    made, created = Generator.objects.get_or_create(
+    generator, created = Generator.objects.get_or_create(
         slug=slug, defaults={"backend": backend, "options": options}
     )
     if created:
-        record(made, kind="created", project=None, actor=actor, data={"backend": backend, "options": options})
-    elif (made.backend, made.options) != (backend, options):
+        record(
+            generator,
+            kind="created",
+            project=None,
+            actor=actor,
+            data={"backend": backend, "options": options},
+        )
+    elif (generator.backend, generator.options) != (backend, options):
         raise Refusal(
             "name_taken",
-            _("There is a model named “%(name)s” already.") % {"name": slug},
-            _("Choose another name, or change that one."),
+            _("A model named “%(name)s” already exists.") % {"name": slug},
+            _("Choose another name, or change that model."),
         )
-    return made
+    return generator
 
 
 @transaction.atomic
@@ -92,7 +99,7 @@ def change_generator(
     backend: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> Generator:
-    """Change where its replies come from; `options` replaces all. Candidates keep the version that wrote them."""
+    """Change where replies come from; `options` replaces all options. Candidates keep the version that wrote them."""
     _check_administers(actor)
     row = Generator.objects.select_for_update().get(pk=generator.pk)
     before = {"backend": row.backend, "options": row.options}
@@ -107,18 +114,18 @@ def change_generator(
 
 
 def _check_administers(actor: User | None) -> None:
-    # Generators are shared by all projects, and name servers that get the dialogues.
+    # Generators are shared by all projects, and their servers receive the dialogues.
     if actor is not None and not actor.is_superuser:
         raise NotAllowed(
             _("Models are added and changed by administrators of the server."),
-            _("Choose one of those that are there, or ask an administrator."),
+            _("Choose an existing model, or ask an administrator."),
         )
 
 
 def check_options(backend: str, options: Mapping[str, Any]) -> None:
-    """Raises Invalid for what the backend does not take, and for secrets. Nothing is loaded and no server is asked."""
-    taken = OPTIONS.get(backend)
-    if taken is None:
+    """Raise Invalid for unknown or wrong options and for secrets. Loads no model and contacts no server."""
+    accepted = OPTIONS.get(backend)
+    if accepted is None:
         raise Invalid(
             _("There is no backend “%(name)s”.") % {"name": backend},
             _("Choose one of: %(names)s.") % {"names": ", ".join(BackendKind.values)},
@@ -126,7 +133,7 @@ def check_options(backend: str, options: Mapping[str, Any]) -> None:
         )
     _refuse_secrets(options)
     for name, value in options.items():
-        _check_option(name, value, taken)
+        _check_option(name, value, accepted)
     if backend == BackendKind.HF:
         return
     try:
@@ -136,7 +143,7 @@ def check_options(backend: str, options: Mapping[str, Any]) -> None:
 
 
 def _refuse_secrets(options: Mapping[str, Any]) -> None:
-    for name, value in _named(options):
+    for name, value in _named_values(options):
         secret = SECRET_WORDS & set(re.split(r"[^a-z]+", name.lower()))
         by_name = name.lower().endswith("_env")
         if secret and not (by_name and KEY_VARIABLE.fullmatch(str(value))):
@@ -150,29 +157,29 @@ def _refuse_secrets(options: Mapping[str, Any]) -> None:
             )
 
 
-def _named(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every name at any depth, with its value."""
+def _named_values(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key at any depth, with its value."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield str(name), inner
-            yield from _named(inner)
+            yield from _named_values(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _named(inner)
+            yield from _named_values(inner)
 
 
-def _check_option(name: str, value: Any, taken: Mapping[str, Kinds]) -> None:
-    if name not in taken:
+def _check_option(name: str, value: Any, accepted: Mapping[str, Kinds]) -> None:
+    if name not in accepted:
         raise Invalid(
             _("This backend has no option “%(name)s”.") % {"name": name},
-            _("It takes: %(names)s.") % {"names": ", ".join(taken)},
+            _("It takes: %(names)s.") % {"names": ", ".join(accepted)},
             field="options",
         )
-    kinds = taken[name]
-    # True is an int to Python, and not to whoever wrote it.
+    kinds = accepted[name]
+    # True is an int in Python, but not for the person who wrote it.
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise Invalid(
             _("The option “%(name)s” has a value of the wrong kind.") % {"name": name},
-            _("It must be: %(kinds)s.") % {"kinds": " / ".join(WORDS[kind] for kind in kinds)},
+            _("It must be: %(kinds)s.") % {"kinds": " / ".join(JSON_TYPES[kind] for kind in kinds)},
             field="options",
         )

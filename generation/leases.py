@@ -1,4 +1,4 @@
-"""Keeping requests while the model runs, and letting go of a model that never ends."""
+"""Renewing the leases of claimed requests while the model runs, and ending a worker whose model hangs."""
 
 import logging
 import os
@@ -19,42 +19,44 @@ logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 RENEW_EVERY = 2.0  # seconds
-HUNG = gettext_noop("The model did not answer in the time that it is given.")
+HUNG = gettext_noop("The model did not answer within its time limit.")
 HUNG_REMEDY = gettext_noop(
     "Try again; if it happens again, tell whoever runs the server to look at the worker's log, or to raise "
     "GENERATION_TIMEOUT."
 )
 
 
-def held(batch: Sequence[CandidateRequest]) -> QuerySet[CandidateRequest]:
-    """The requests of a batch that its worker still holds: those that another took over bear the other's name."""
+def leased_requests(batch: Sequence[CandidateRequest]) -> QuerySet[CandidateRequest]:
+    """The requests of a batch that its worker still holds; those that another worker took over have its name."""
     running = CandidateRequest.objects.filter(state=RequestState.RUNNING, worker=batch[0].worker)
     return running.filter(pk__in=[request.pk for request in batch])
 
 
 @contextmanager
-def kept(batch: Sequence[CandidateRequest], *, limit: float) -> Iterator[None]:
+def renew_leases(batch: Sequence[CandidateRequest], *, limit: float) -> Iterator[None]:
     """Renew the leases of a claimed batch from a thread while the block runs.
 
-    A block that takes longer than `limit` seconds is taken for hung. Nothing can stop it from inside, so its requests
-    fail and the process ends; whoever runs the worker starts it again.
+    A block that takes longer than `limit` seconds counts as hung. Nothing inside the process can stop it, so its
+    requests fail and the process exits; the supervisor starts it again.
     """
-    done = threading.Event()
-    thread = threading.Thread(target=_keep, args=[batch, done, limit], daemon=True, name="leases")
+    finished = threading.Event()
+    thread = threading.Thread(
+        target=_renew_until_done, args=[batch, finished, limit], daemon=True, name="leases"
+    )
     thread.start()
     try:
         yield
     finally:
-        done.set()
+        finished.set()
 
 
-def _keep(batch: Sequence[CandidateRequest], done: threading.Event, limit: float) -> None:
+def _renew_until_done(batch: Sequence[CandidateRequest], finished: threading.Event, limit: float) -> None:
     deadline = monotonic() + limit
-    while not done.wait(max(0.0, min(RENEW_EVERY, deadline - monotonic()))):
+    while not finished.wait(max(0.0, min(RENEW_EVERY, deadline - monotonic()))):
         try:
             if monotonic() >= deadline:
                 _give_up(batch)
-            held(batch).update(lease_until=timezone.now() + LEASE)
+            leased_requests(batch).update(lease_until=timezone.now() + LEASE)
         except DatabaseError:
             logger.warning("leases could not be renewed", exc_info=True)
         finally:
@@ -64,7 +66,7 @@ def _keep(batch: Sequence[CandidateRequest], done: threading.Event, limit: float
 def _give_up(batch: Sequence[CandidateRequest]) -> None:
     logger.critical("the model hangs; the worker ends", extra={"requests": [str(one.pk) for one in batch]})
     try:
-        held(batch).update(
+        leased_requests(batch).update(
             state=RequestState.FAILED,
             error=HUNG,
             remedy=HUNG_REMEDY,

@@ -1,4 +1,4 @@
-"""The models that a worker process holds: few of them, since each takes memory until it goes."""
+"""The models that a worker process keeps loaded: only a few, because each takes memory until it is unloaded."""
 
 import json
 import logging
@@ -18,28 +18,28 @@ from jobs import tasks as heartbeat
 logger = logging.getLogger(__name__)
 
 MAX_VERSION = 200  # characters; CandidateSet.model_version
-LOCAL = {BackendKind.HF.value}  # what takes memory of the worker
-SERVERS_OWN = ""  # the slug under which a worker reports the model that the settings name
+LOCAL = {BackendKind.HF.value}  # backends that take the worker's own memory
+DEFAULT_MODEL = ""  # the slug under which a worker reports the model that the settings name
 
 
 @dataclass(slots=True, eq=False)
-class Held:
-    """A loaded model. wanted: the options that it was loaded with; users: who uses it at this moment."""
+class LoadedModel:
+    """A loaded model. load_key: path and options that it was loaded with; users: how many callers use it now."""
 
     backend: Backend
-    wanted: str
+    load_key: str
     slug: str
     is_local: bool
     users: int = 0
 
 
 # By generator, least recently used first.
-_loaded: OrderedDict[int | None, Held] = OrderedDict()
+_loaded: OrderedDict[int | None, LoadedModel] = OrderedDict()
 _lock = threading.RLock()
 
 
 def path_and_options(generator: Generator | None) -> tuple[str, dict[str, Any]]:
-    """What `load_backend` takes; without a generator or a model in its options, the model that the settings name."""
+    """Arguments of `load_backend`; GENERATION_MODEL if there is no generator or its options name no model."""
     default = {"model": settings.GENERATION_MODEL, "threads": settings.GENERATION_THREADS or None}
     if generator is None:
         return BackendKind.HF.value, default
@@ -49,65 +49,67 @@ def path_and_options(generator: Generator | None) -> tuple[str, dict[str, Any]]:
 
 
 @contextmanager
-def borrowed(generator: Generator | None) -> Iterator[Backend]:
-    """The backend of a generator, loaded and tried out once and then kept; anew when its options changed.
+def use_backend(generator: Generator | None) -> Iterator[Backend]:
+    """The backend of a generator: loaded and checked at the first use, kept, and loaded again if its options change.
 
-    GENERATION_LOADED_MODELS local models are held at most; the least recently used goes, and never one that is
-    borrowed. Raises BackendError where the model cannot be used; the next call tries again.
+    At most GENERATION_LOADED_MODELS local models are kept; the least recently used one is unloaded, but never one in
+    use. Raises BackendError if the model cannot be used; the next call tries again.
     """
     with _lock:
-        held = _held(generator)
-        held.users += 1
+        loaded = _load_once(generator)
+        loaded.users += 1
     try:
-        yield held.backend
+        yield loaded.backend
     finally:
         with _lock:
-            held.users -= 1
-            if held not in _loaded.values():  # its options changed meanwhile
-                _close(held)
+            loaded.users -= 1
+            if loaded not in _loaded.values():  # unloaded while it was in use, because its options changed
+                _close(loaded)
 
 
-def _held(generator: Generator | None) -> Held:
+def _load_once(generator: Generator | None) -> LoadedModel:
     number = generator.pk if generator else None
     path, options = path_and_options(generator)
-    wanted = json.dumps([path, options], sort_keys=True)
-    if number in _loaded and _loaded[number].wanted != wanted:
-        _let_go(number)
+    load_key = json.dumps([path, options], sort_keys=True)
+    if number in _loaded and _loaded[number].load_key != load_key:
+        _unload(number)
     if number not in _loaded:
         is_local = path in LOCAL
         if is_local:
             _make_room()
         backend = load_backend(path, options)
         backend.check()
-        _loaded[number] = Held(backend, wanted, generator.slug if generator else SERVERS_OWN, is_local)
-        _report()
+        _loaded[number] = LoadedModel(
+            backend, load_key, generator.slug if generator else DEFAULT_MODEL, is_local
+        )
+        _report_models()
     _loaded.move_to_end(number)
     return _loaded[number]
 
 
 def _make_room() -> None:
-    """Before loading: two models of a size that fits twice would otherwise be there three times."""
-    local = [number for number, held in _loaded.items() if held.is_local]
+    """Unload idle models before loading another: afterwards memory would hold one model too many for a moment."""
+    local = [number for number, loaded in _loaded.items() if loaded.is_local]
     idle = [number for number in local if not _loaded[number].users]
     for number in idle[: max(0, len(local) + 1 - settings.GENERATION_LOADED_MODELS)]:
-        logger.info("a model goes for another", extra={"model": _loaded[number].slug})
-        _let_go(number)
+        logger.info("unloading a model to make room", extra={"model": _loaded[number].slug})
+        _unload(number)
 
 
-def _let_go(number: int | None) -> None:
-    held = _loaded.pop(number)
-    _close(held)
-    _report()
+def _unload(number: int | None) -> None:
+    loaded = _loaded.pop(number)
+    _close(loaded)
+    _report_models()
 
 
-def _close(held: Held) -> None:
-    if not held.users:
-        held.backend.close()
+def _close(loaded: LoadedModel) -> None:
+    if not loaded.users:
+        loaded.backend.close()
 
 
-def _report() -> None:
-    """The next heartbeat tells the rest of the platform what this worker holds (see jobs.models.Worker)."""
-    versions = {held.slug: version_of(held.backend) for held in _loaded.values()}
+def _report_models() -> None:
+    """Put the loaded models into the next heartbeat, for the rest of the platform (see jobs.models.Worker)."""
+    versions = {loaded.slug: version_of(loaded.backend) for loaded in _loaded.values()}
     heartbeat.details |= {"models": sorted(versions.values()), "generators": versions}
 
 
@@ -119,16 +121,16 @@ def preload(generator_id: int | None) -> None:
     """Load a model before it is needed. Failures are logged; requests for its replies report the reason."""
     generator = Generator.objects.filter(pk=generator_id).first() if generator_id is not None else None
     if generator_id is not None and generator is None:
-        return  # deleted meanwhile
+        return  # deleted since the message was sent
     try:
-        with borrowed(generator):
+        with use_backend(generator):
             pass
     except BackendError as error:
         logger.warning("the model cannot be used: %s", error)
 
 
 def warm_up() -> None:
-    """Load the model that was asked last, or both, so that the first annotator does not wait for it."""
+    """Load the models of the latest request, so that the first annotator does not wait for them."""
     latest = CandidateRequest.objects.order_by("-created_at").first()
     preload(latest.generator_id if latest else None)
     if latest and latest.second_generator_id:

@@ -66,14 +66,13 @@ class CandidateOrder(models.TextChoices):
 
 
 class CandidateRequest(models.Model):
-    """One turn that wants candidates. Found again by (dialogue, context_hash, ordinal): asking twice is one request.
+    """A request for the candidates of one turn, identified by (dialogue, context_hash, ordinal).
 
-    draft: for a request ahead of time, the unsent text that follows the stored utterances as their last one.
-    second_generator: writes half of the candidates, where a project compares two models. order, shows_scores: as the
-    project's settings were when it was asked.
-    ordinal: 0 for the first set of a turn, then one more for every time the annotator asks for new candidates.
-    lease_until: a running request whose worker has not renewed it by then is lost. not_before: of a queued one that
-    failed for a reason which may pass.
+    draft: for a request ahead of time, the unsent text that follows the stored utterances. second_generator: writes
+    half of the candidates if the project compares two models. order, shows_scores: the project's settings at the time.
+    ordinal: 0 for the first set of a turn, one more each time the annotator requests new candidates. lease_until: a
+    running request that its worker has not renewed by then is lost. not_before: when a queued request that failed for
+    a passing reason may run again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -98,7 +97,7 @@ class CandidateRequest(models.Model):
     error = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
     failures = models.JSONField(
-        default=list, help_text=_("Replies of the set that could not be had, in plain words")
+        default=list, help_text=_("Why replies of the set are missing, in plain words")
     )
     candidate_set = models.OneToOneField(
         CandidateSet, null=True, on_delete=models.SET_NULL, related_name="request"

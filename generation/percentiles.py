@@ -1,4 +1,4 @@
-"""Percentiles, counted by the database."""
+"""Percentiles, computed by the database."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from django.db.models import Aggregate, FloatField
 
 
 class Percentiles(Aggregate):
-    """percentile_cont at several shares between 0 and 1, interpolated; the values are sorted once. None without any."""
+    """percentile_cont at several shares between 0 and 1, interpolated; sorts the values once. None without values."""
 
     function = "PERCENTILE_CONT"
     template = "%(function)s(ARRAY[%(shares)s]) WITHIN GROUP (ORDER BY %(expressions)s)"

@@ -1,7 +1,7 @@
-"""What the rest of the platform knows of a model that suggests replies.
+"""The interface between the platform and the models that suggest replies.
 
-Plain values in, plain values out: no Django and no torch here, so that the web process, a Celery worker and a
-benchmark all speak to every backend alike. A backend is named by its dotted path (`load_backend`).
+Plain values in, plain values out, without Django or torch, so that the web process, a Celery worker and a benchmark use
+every backend in the same way. A backend is named by its dotted path (`load_backend`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_COUNT = 64
 
 
 def _check_int(name: str, value: object, low: int, high: int | None = None) -> None:
-    """bool is refused although Python counts it as an int: `top_k=True` is a slip."""
+    """Raise TypeError or ValueError. A bool is refused although it is an int in Python: `top_k=True` is a mistake."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     if value < low or (high is not None and value > high):
@@ -70,9 +70,9 @@ class Sampling:
 class ReplyRequest:
     """`count` different replies of `speaker` to `context` (oldest utterance first).
 
-    conversation: what the context belongs to (a dialogue's id), so that a backend may keep its encoding for the
-    next turn; it never changes what is answered. seed: the first reply is drawn from it, the others from seeds
-    derived from it; a reply asked for alone with its own stored seed comes out the same.
+    conversation: the dialogue's id, by which a backend may keep the encoded context for the next turn; it never changes
+    the replies. seed: the first reply is drawn from it, the others from seeds derived from it. A reply requested alone
+    with its own stored seed is the same again.
     """
 
     conversation: str
@@ -93,10 +93,13 @@ class ReplyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """tokens: how many the model wrote, the end of the utterance not counted; logprob: their summed
-    log-probability under the model itself (temperature 1, nothing cut, in nats, the end counted), None where
-    a server does not say; score: of a preference head, None without one; warmth: the factor on the temperature of
-    its first tokens, above 1 where the plain draws repeated each other and another reply was wanted."""
+    """One reply with its provenance.
+
+    tokens: number that the model wrote, without the end of the utterance. logprob: their summed log-probability in
+    nats, with the end, under the model itself (temperature 1, no top-k); None if a server does not return it. score: of
+    the preference head, None without one. warmth: factor on the temperature of the first tokens; above 1 if ordinary
+    draws repeated each other.
+    """
 
     text: str
     seed: int
@@ -108,14 +111,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ReplySet:
-    """Different, non-empty replies, and in plain words why each missing one could not be had."""
+    """Different, non-empty replies, and a sentence for each missing one that says why it is missing."""
 
     replies: tuple[Reply, ...]
     failures: tuple[str, ...] = ()
 
 
 class BackendError(Exception):
-    """cause and remedy are sentences for a person; retryable: the same request may succeed a little later."""
+    """cause, remedy: sentences for a person. retryable: whether the same request may succeed a little later."""
 
     def __init__(self, cause: str, remedy: str, retryable: bool = False) -> None:
         super().__init__(cause, remedy, retryable)
@@ -135,20 +138,22 @@ class Backend(Protocol):
     def version(self) -> str: ...
 
     def check(self) -> None:
-        """Raise BackendError where no reply could be had now."""
+        """Raise BackendError if no reply can be generated right now."""
         ...
 
     def generate(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
-        """Answer in the same order and number; one failed request does not fail the others."""
+        """One answer per request, in the same order; a failed request does not fail the others."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free memory and connections. The backend loads again at the next use."""
+        ...
 
 
 def load_backend(dotted_path: str, options: Mapping[str, Any]) -> Backend:
     """Build a backend, e.g. `load_backend("generation.backends.hf.HFBackend", {"model": "models/demo"})`.
 
-    Raises BackendError for a path that names no backend and for options it does not take.
+    Raises BackendError for a path that is not a backend and for options that it does not accept.
     """
     module_name, _, class_name = dotted_path.rpartition(".")
     try:

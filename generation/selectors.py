@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from accounts.models import User
 from common.refusals import NotAllowed, NotFound
 from dialogues.models import CandidateSet, Dialogue
-from generation.conversation import context_of, is_about
+from generation.conversation import context_of, matches_context
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.percentiles import Percentiles
 from jobs.selectors import live_workers
@@ -26,34 +26,34 @@ from projects.roles import CAPABILITIES, Capability
 QUEUE = "gpu"
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 _WORKERS_KEY = "generation:workers-alive"
-_WORKERS_FOR = 2  # seconds
+_WORKERS_FOR = 2  # seconds that the number of live workers is cached
 
 
 def latest_request(dialogue: Dialogue) -> CandidateRequest | None:
-    """The newest request that an annotator waits for, of the turn after the stored utterances.
+    """The newest request that an annotator waits for, for the turn after the stored utterances.
 
-    An undone turn leaves requests of the same position behind that were made for other utterances.
+    After an undo there are older requests of the same position that were made for other utterances.
     """
     wanted = CandidateRequest.objects.filter(
         dialogue=dialogue, position=dialogue.utterance_count, wanted_at__isnull=False
     )
     rows = list(wanted.select_related("candidate_set").order_by("-wanted_at", "-ordinal"))
     context = context_of(dialogue) if rows else ()
-    return next((row for row in rows if is_about(row, context)), None)
+    return next((row for row in rows if matches_context(row, context)), None)
 
 
 def request_for(user: User, request_id: UUID) -> CandidateRequest:
-    """A request of a dialogue that the person writes; NotFound otherwise."""
-    # By the name of the reverse relation: assignments belong to `annotation`, which lies above.
-    mine = CandidateRequest.objects.filter(dialogue__assignments__annotator=user)
-    row = mine.select_related("candidate_set").filter(pk=request_id).first()
+    """A request of a dialogue that the user writes. Raises NotFound for any other."""
+    # By the name of the reverse relation, because this app may not import `annotation`.
+    own_requests = CandidateRequest.objects.filter(dialogue__assignments__annotator=user)
+    row = own_requests.select_related("candidate_set").filter(pk=request_id).first()
     if row is None:
-        raise NotFound(_("There are no such candidates among yours."), _("Reload the page."))
+        raise NotFound(_("You have no such candidates."), _("Reload the page."))
     return row
 
 
 def generators_for(user: User) -> QuerySet[Generator]:
-    """Every generator that can serve, for people who configure a project; NotAllowed for the others."""
+    """Every generator that can serve, for people who configure a project. Raises NotAllowed for others."""
     roles = [role for role, granted in CAPABILITIES.items() if Capability.CONFIGURE in granted]
     if not user.is_superuser and not user.memberships.filter(roles__overlap=roles).exists():
         raise NotAllowed(
@@ -64,8 +64,8 @@ def generators_for(user: User) -> QuerySet[Generator]:
 
 
 def servable_generators() -> QuerySet[Generator]:
-    """Without trained models whose files were removed."""
-    # By the name of the reverse relation: trained models belong to `preference`, which lies above.
+    """All generators except trained models whose files were removed."""
+    # By the name of the reverse relation, because this app may not import `preference`.
     return Generator.objects.exclude(registered_model__folder="")
 
 
@@ -77,7 +77,7 @@ def generator_for(user: User, slug: str) -> Generator:
 
 
 def workers_alive() -> int:
-    """Processes that take requests, as of the last two seconds; asked anew every time where the cache is away."""
+    """How many workers take requests; cached for two seconds, or counted every time if the cache cannot be reached."""
     try:
         alive = cache.get(_WORKERS_KEY)
         if alive is None:
@@ -89,23 +89,23 @@ def workers_alive() -> int:
 
 
 def workers_holding(generator: Generator | None) -> dict[str, str]:
-    """Live workers that have the model loaded, with its version there; None is the server's own model."""
+    """Live workers that have the model loaded, with its version there. None: the server's own model."""
     slug = generator.slug if generator else ""
-    held = live_workers(QUEUE).filter(details__generators__has_key=slug)
-    return {name: details["generators"][slug] for name, details in held.values_list("name", "details")}
+    workers = live_workers(QUEUE).filter(details__generators__has_key=slug)
+    return {name: details["generators"][slug] for name, details in workers.values_list("name", "details")}
 
 
-def describe(request: CandidateRequest) -> dict[str, Any]:
-    """What a page shows of a request: its state in words that need no second question. Nothing about sources."""
-    made = request.candidate_set
+def describe_request(request: CandidateRequest) -> dict[str, Any]:
+    """A request as pages and the API show it; without the sources of its candidates, which would bias annotators."""
+    candidate_set = request.candidate_set
     return {
         "id": request.pk,
         "position": request.position,
         "ordinal": request.ordinal,
         "state": request.state,
-        "candidates": _candidates(request, made) if made else [],
-        "candidate_set": made.pk if made else None,
-        "model_version": made.model_version if made else "",
+        "candidates": _candidates(request, candidate_set) if candidate_set else [],
+        "candidate_set": candidate_set.pk if candidate_set else None,
+        "model_version": candidate_set.model_version if candidate_set else "",
         "error": _translated(request.error),
         "remedy": _translated(request.remedy),
         "failures": [_translated(reason) for reason in request.failures],
@@ -115,24 +115,24 @@ def describe(request: CandidateRequest) -> dict[str, Any]:
     }
 
 
-def _candidates(request: CandidateRequest, made: CandidateSet) -> list[dict[str, Any]]:
-    """The texts; the scores only where the project shows them."""
-    shown = [{"text": candidate["text"]} for candidate in made.candidates]
+def _candidates(request: CandidateRequest, candidate_set: CandidateSet) -> list[dict[str, Any]]:
+    """The texts, with scores if the project shows them."""
+    texts = [{"text": candidate["text"]} for candidate in candidate_set.candidates]
     if not request.shows_scores:
-        return shown
-    scores = [candidate.get("score") for candidate in made.candidates]
+        return texts
+    scores = [candidate.get("score") for candidate in candidate_set.candidates]
     return [
-        row | ({} if score is None else {"score": score}) for row, score in zip(shown, scores, strict=True)
+        row | ({} if score is None else {"score": score}) for row, score in zip(texts, scores, strict=True)
     ]
 
 
-def _translated(said: str) -> str:
-    """A worker stores English sentences, since it does not know who will read them."""
-    return " ".join(_(sentence) for sentence in SENTENCE_ENDS.split(said)) if said else ""
+def _translated(sentences: str) -> str:
+    """Sentences in the reader's language. A worker stores them in English because it does not know the reader."""
+    return " ".join(_(sentence) for sentence in SENTENCE_ENDS.split(sentences)) if sentences else ""
 
 
 def _waited_ms(request: CandidateRequest) -> int | None:
-    """From the first wish for it to its end, or until now; 0 when it was ready before it was wanted."""
+    """From when an annotator first waited to the end, or until now; 0 if it was ready before."""
     waited = _between_ms(request.wanted_at, request.ended_at or timezone.now())
     return None if waited is None else max(0, waited)
 
@@ -142,12 +142,12 @@ def _between_ms(start: datetime | None, end: datetime | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """How long annotators waited for the first candidates of a turn, and what generating ahead did for it.
+class WaitingStatistics:
+    """How long annotators waited for the first candidates of a turn, and how much generating ahead saved.
 
-    turns: requests that somebody waited for and that were answered. ready, on_the_way: of these, made ahead and done,
-    or still in work, when they were wanted. p50_ms, p95_ms: from wanted to done, 0 for those that were ready; None
-    without turns. unseen: sets made ahead that nobody came to want.
+    turns: answered requests that an annotator waited for. ready, on_the_way: those of them that were made ahead and
+    were done, or still running, when the annotator arrived. p50_ms, p95_ms: time from wanted to done, 0 if ready; None
+    without turns. unseen: sets made ahead that nobody wanted.
     """
 
     turns: int
@@ -159,12 +159,12 @@ class Waiting:
 
     @property
     def hit_rate(self) -> float | None:
-        """Share of turns whose candidates were asked for before they were wanted; None without turns."""
+        """Share of turns whose candidates were requested before the annotator waited; None without turns."""
         return (self.ready + self.on_the_way) / self.turns if self.turns else None
 
 
-def waiting_statistics(project: Project) -> Waiting:
-    """Of all of a project's first candidate sets. One query."""
+def waiting_statistics(project: Project) -> WaitingStatistics:
+    """Over all first candidate sets of a project. One query."""
     wanted = Q(wanted_at__isnull=False)
     ready, ahead = Q(ended_at__lte=F("wanted_at")), Q(created_at__lt=F("wanted_at"))
     wait = ExpressionWrapper(F("ended_at") - F("wanted_at"), output_field=DurationField())
@@ -180,4 +180,4 @@ def waiting_statistics(project: Project) -> Waiting:
         unseen=Count("id", filter=~wanted),
     )
     p50_ms, p95_ms = counted.pop("percentiles") or (None, None)
-    return Waiting(**counted, p50_ms=p50_ms, p95_ms=p95_ms)
+    return WaitingStatistics(**counted, p50_ms=p50_ms, p95_ms=p95_ms)

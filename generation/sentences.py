@@ -1,7 +1,7 @@
-"""Sentences of the backends, who know no Django, for the translators; a test finds each of them in a backend.
+"""The backends' sentences, marked for translation here because backends do not import Django.
 
-`selectors.describe` translates what a worker stored sentence by sentence. Those that name a number, an address or a
-model stay in English.
+A test checks that each of them occurs in a backend. `selectors.describe_request` translates what a worker stored, one
+sentence at a time; sentences that contain a number, an address or a model's name stay in English.
 """
 
 from django.utils.translation import gettext_noop
@@ -10,16 +10,18 @@ SENTENCES = (
     gettext_noop("The model wrote an empty reply."),
     gettext_noop("The model repeated one of its other replies."),
     gettext_noop("The model gave no further reply."),
-    gettext_noop("No reply could be had."),
-    gettext_noop("Try again; if it stays so, raise the temperature or top_k, or try another model."),
+    gettext_noop("The model gave no reply."),
+    gettext_noop("Try again; if it happens again, raise the temperature or top_k, or try another model."),
     gettext_noop("The dialogue has no utterance yet."),
     gettext_noop("Write the opening first."),
     gettext_noop("The model server answered without a text."),
     gettext_noop("Try again, or use another model."),
-    gettext_noop("Try again; if it stays so, look whether the server is overloaded, or raise the timeout."),
+    gettext_noop(
+        "Try again; if it happens again, check whether the server is overloaded, or raise the timeout."
+    ),
     gettext_noop("Start it, or correct base_url."),
-    gettext_noop("Look whether base_url points to a model server."),
-    gettext_noop("Look whether base_url points to an OpenAI-compatible server."),
+    gettext_noop("Check that base_url points to a model server."),
+    gettext_noop("Check that base_url points to an OpenAI-compatible server."),
     gettext_noop("Try again later."),
     gettext_noop("Change the options."),
     gettext_noop("The device has too little memory for this dialogue."),

@@ -1,4 +1,4 @@
-"""Shapes of generation in the REST API."""
+"""Serializers of candidate requests and generators."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
-from generation.selectors import describe
+from generation.selectors import describe_request
 
 
 class CandidateSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
-    score = serializers.FloatField(required=False, help_text="Only where the project shows scores.")
+    score = serializers.FloatField(required=False, help_text="Only if the project shows scores.")
 
 
 class CandidateRequestSerializer(serializers.Serializer[Any]):
     """Candidates are in displayed order; a source is named by its place in the list, from 0."""
 
     id = serializers.UUIDField()
-    position = serializers.IntegerField(help_text="Of the utterance that they are candidates for.")
+    position = serializers.IntegerField(help_text="Position of the utterance that the candidates are for.")
     ordinal = serializers.IntegerField(help_text="0 is the turn's first set.")
     state = serializers.ChoiceField(choices=RequestState.choices)
     candidates = CandidateSerializer(many=True)
@@ -27,16 +27,17 @@ class CandidateRequestSerializer(serializers.Serializer[Any]):
     error = serializers.CharField(allow_blank=True)
     remedy = serializers.CharField(allow_blank=True)
     failures = serializers.ListField(
-        child=serializers.CharField(), help_text="One for every candidate that could not be had."
+        child=serializers.CharField(), help_text="One reason for every missing candidate."
     )
-    workers_alive = serializers.IntegerField(help_text="0: nobody generates now; the request waits.")
+    workers_alive = serializers.IntegerField(help_text="0: no worker is running, so the request waits.")
     waited_ms = serializers.IntegerField(
-        allow_null=True, help_text="0: it was there before it was wanted; null: nobody has wanted it yet."
+        allow_null=True,
+        help_text="0: it was ready before an annotator wanted it; null: nobody has wanted it yet.",
     )
     generated_ms = serializers.IntegerField(allow_null=True)
 
     def to_representation(self, instance: CandidateRequest) -> dict[str, Any]:
-        return super().to_representation(describe(instance))
+        return super().to_representation(describe_request(instance))
 
 
 class GeneratorSerializer(serializers.ModelSerializer[Generator]):
@@ -51,16 +52,17 @@ class GeneratorChange(StrictSerializer):
     backend = serializers.ChoiceField(choices=BackendKind.choices, required=False)
     options = serializers.DictField(
         required=False,
-        help_text="Of the backend, all of them. Secrets are refused: name the worker's environment variable instead "
+        help_text="All options of the backend. Secrets are refused: name the worker's environment variable instead "
         "(api_key_env).",
     )
 
 
 class GeneratorInput(StrictSerializer):
     slug = serializers.SlugField(
-        max_length=80, help_text="Its name; the same one sent again changes nothing."
+        max_length=80, help_text="Name of the model; sending the same model again changes nothing."
     )
     backend = serializers.ChoiceField(choices=BackendKind.choices)
     options = serializers.DictField(
-        help_text="Of the backend. Secrets are refused: name the worker's environment variable instead (api_key_env)."
+        help_text="Options of the backend. Secrets are refused: name the worker's environment variable instead "
+        "(api_key_env)."
     )

@@ -1,4 +1,4 @@
-"""Asking for candidates. Who answers is generation/worker.py."""
+"""Requesting candidates; generation/worker.py answers."""
 
 import logging
 import secrets
@@ -27,13 +27,13 @@ MAX_AHEAD_PER_TURN = 4
 MAX_SEED = 2**31 - 1
 MAX_ATTEMPTS = 3
 NUDGE_AFTER = timedelta(seconds=2)
-# Set while a wake-up is under way; the worker removes it before it looks into the queue. It ends by itself, in case the
-# message was lost.
+# Set while a wake-up is on its way; the worker removes it before it reads the queue. It expires in case the message was
+# lost.
 WAKE_KEY = "generation:woken"
 _WAKE_FOR = 5  # seconds
-# While no worker lives the scheduler goes on waking; they must not pile up.
+# Without a live worker the scheduler keeps sending wake-ups; they expire, so that they do not pile up.
 _FORGOTTEN_AFTER = 300  # seconds
-# Stored in English; `describe` translates them for whoever reads.
+# Stored in English; `selectors.describe_request` translates them for the reader.
 LOST = gettext_noop("The worker was lost several times while it generated this.")
 LOST_REMEDY = gettext_noop(
     "Try again; if it happens again, tell whoever runs the server to look at the worker's log."
@@ -43,10 +43,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What candidates are asked for: the model (None: the server's own), how many, how they are drawn and shown.
+class CandidateOptions:
+    """Which candidates to generate: the model (None: the server's own), how many, how they are drawn and shown.
 
-    second: another model, which then writes half of them.
+    second: another model that writes half of them.
     """
 
     generator: Generator | None
@@ -58,10 +58,14 @@ class Wish:
 
 
 @transaction.atomic
-def request_candidates(*, dialogue: Dialogue, wish: Wish, ordinal: int = 0) -> CandidateRequest:
-    """Candidates for the turn after the stored utterances. Asking twice, or after an answered draft, finds
-    the same request; it is then wanted now."""
-    fields = _fields(context_of(dialogue), wish)
+def request_candidates(
+    *, dialogue: Dialogue, options: CandidateOptions, ordinal: int = 0
+) -> CandidateRequest:
+    """Request candidates for the turn after the stored utterances, which an annotator now waits for.
+
+    Returns the existing request if there is one for these utterances, also one made ahead for a draft.
+    """
+    fields = _fields(context_of(dialogue), options)
     key, now = fields.pop("context_hash"), timezone.now()
     locked = CandidateRequest.objects.select_related("candidate_set").select_for_update(of=("self",))
     request, created = locked.get_or_create(
@@ -71,35 +75,37 @@ def request_candidates(*, dialogue: Dialogue, wish: Wish, ordinal: int = 0) -> C
         defaults={**fields, "created_at": now, "wanted_at": now},
     )
     if not created:
-        _want(request)
+        _mark_wanted(request)
     _cancel_ahead(dialogue, keep=key)
     if request.state == RequestState.QUEUED:
         transaction.on_commit(wake, robust=True)
     return request
 
 
-def _fields(context: Context, wish: Wish) -> dict[str, Any]:
-    first, second = (one.pk if one else None for one in (wish.generator, wish.second))
+def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:
+    first, second = (generator.pk if generator else None for generator in (options.generator, options.second))
     return {
-        "generator": wish.generator,
-        "second_generator": wish.second,
-        "context_hash": hash_of(context, models=(first, second), count=wish.count, sampling=wish.sampling),
+        "generator": options.generator,
+        "second_generator": options.second,
+        "context_hash": hash_of(
+            context, models=(first, second), count=options.count, sampling=options.sampling
+        ),
         "position": len(context),
-        "count": wish.count,
-        "sampling": asdict(wish.sampling),
-        "order": wish.order,
-        "shows_scores": wish.shows_scores,
+        "count": options.count,
+        "sampling": asdict(options.sampling),
+        "order": options.order,
+        "shows_scores": options.shows_scores,
         "seed": secrets.randbelow(MAX_SEED),
     }
 
 
-def _want(request: CandidateRequest) -> None:
-    """Raise a request made ahead: somebody waits for it now, and its draft has become an utterance."""
+def _mark_wanted(request: CandidateRequest) -> None:
+    """Note that an annotator waits for this request; a draft that it was made for is now an utterance."""
     first_time = request.wanted_at is None
     if first_time:
         request.wanted_at, request.priority, request.draft = timezone.now(), Priority.NOW, ""
         request.save(update_fields=["wanted_at", "priority", "draft"])
-    # A failure that nobody has seen is tried again without being asked.
+    # A failure that nobody has seen is retried without being asked.
     if request.state == RequestState.CANCELLED or (first_time and request.state == RequestState.FAILED):
         _queue_again(request)
 
@@ -110,23 +116,23 @@ def _queue_again(request: CandidateRequest) -> None:
 
 
 def _cancel_ahead(dialogue: Dialogue, *, keep: str) -> None:
-    """What was queued for an earlier wording of the draft is of no use any more."""
+    """Cancel what is queued for an earlier wording of the draft."""
     ahead = CandidateRequest.objects.filter(dialogue=dialogue, wanted_at=None, state=RequestState.QUEUED)
     ahead.exclude(context_hash=keep).update(state=RequestState.CANCELLED, ended_at=timezone.now())
 
 
 @transaction.atomic
-def request_ahead(*, dialogue: Dialogue, wish: Wish, draft: str) -> CandidateRequest | None:
-    """Generate for a resting draft, at low priority. None when the turn has had its share (MAX_AHEAD_PER_TURN)."""
+def request_ahead(*, dialogue: Dialogue, options: CandidateOptions, draft: str) -> CandidateRequest | None:
+    """Generate for a resting draft, at low priority. None if the turn has reached MAX_AHEAD_PER_TURN."""
     if not draft:
         return None
-    fields = _fields(context_of(dialogue, draft), wish)
+    fields = _fields(context_of(dialogue, draft), options)
     key = fields["context_hash"]
     _cancel_ahead(dialogue, keep=key)
     locked = CandidateRequest.objects.select_for_update(of=("self",))
     request = locked.filter(dialogue=dialogue, context_hash=key, ordinal=0).first()
     idle = request is None or request.state == RequestState.CANCELLED
-    if idle and _had_its_share(dialogue, fields["position"]):
+    if idle and _ahead_limit_reached(dialogue, fields["position"]):
         return None
     if request is None:
         request = CandidateRequest.objects.create(
@@ -139,8 +145,8 @@ def request_ahead(*, dialogue: Dialogue, wish: Wish, draft: str) -> CandidateReq
     return request
 
 
-def _had_its_share(dialogue: Dialogue, position: int) -> bool:
-    """What was cancelled in the queue cost nothing and does not count."""
+def _ahead_limit_reached(dialogue: Dialogue, position: int) -> bool:
+    """Whether the turn has had its number of sets; those cancelled in the queue cost nothing and do not count."""
     ahead = CandidateRequest.objects.filter(dialogue=dialogue, position=position, wanted_at=None)
     return ahead.exclude(state=RequestState.CANCELLED, attempts=0).count() >= MAX_AHEAD_PER_TURN
 
@@ -153,15 +159,15 @@ def retry_request(*, request: CandidateRequest) -> CandidateRequest:
         _queue_again(request)
         transaction.on_commit(wake, robust=True)
     elif request.state == RequestState.DONE:
-        raise Refusal("already_done", _("These candidates are there already."), _("Reload the page."))
+        raise Refusal("already_done", _("These candidates are already there."), _("Reload the page."))
     return request
 
 
 def wake(*, after: float = 0.0) -> None:
-    """Tell a worker that something is queued. One message drains the queue, so while one is under way none is sent.
+    """Tell a worker that something is queued. One message drains the queue, so none is sent while one is on its way.
 
-    after: seconds until the worker is to look; such a message is always sent. A lost message, or a broker that is
-    away, loses no request: the scheduler looks again every few seconds.
+    after: seconds until the worker should look; such a message is always sent. No request depends on the message: the
+    scheduler checks the queue every few seconds.
     """
     try:
         if after or cache.add(WAKE_KEY, 1, _WAKE_FOR):
@@ -173,12 +179,14 @@ def wake(*, after: float = 0.0) -> None:
                 expires=_FORGOTTEN_AFTER,
             )
     except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker is away, the scheduler will wake a worker: %s", error)
+        logger.warning("the broker cannot be reached; the scheduler will wake a worker: %s", error)
 
 
 def preload_generator(generator_id: int | None) -> None:
-    """Have a worker load a model before somebody needs it; None is the server's own. With several workers one does,
-    the others when they are asked. `selectors.workers_holding` says when it is there."""
+    """Have a worker load a model before it is needed; None is the server's own.
+
+    Only one of several workers does so. `selectors.workers_holding` says when the model is loaded.
+    """
     try:
         current_app.send_task(
             "generation.tasks.preload_generator",
@@ -191,7 +199,7 @@ def preload_generator(generator_id: int | None) -> None:
         logger.warning("the broker is away, the model loads when it is asked: %s", error)
 
 
-def nudge(request: CandidateRequest) -> None:
+def wake_if_overdue(request: CandidateRequest) -> None:
     """Called while somebody waits: wake a worker for a request that nobody has taken for a while."""
     now = timezone.now()
     if request.state == RequestState.QUEUED and request.wanted_at:
@@ -202,15 +210,15 @@ def nudge(request: CandidateRequest) -> None:
 
 
 def take_over_lost_requests() -> int:
-    """Queue again what a dead worker held, and wake a worker if anything is queued. Returns how many were lost."""
-    taken = give_up_leases(lease_until__lt=timezone.now())
+    """Queue the requests of dead workers again and wake a worker if anything is queued; returns how many were lost."""
+    taken = release_lost_requests(lease_until__lt=timezone.now())
     if CandidateRequest.objects.filter(state=RequestState.QUEUED).exists():
         wake()
     return taken
 
 
-def give_up_leases(**lost_if: Any) -> int:
-    """Running requests of workers that are gone: back to the queue, or failed when they were lost too often."""
+def release_lost_requests(**lost_if: Any) -> int:
+    """Return requests of lost workers to the queue, or fail those that were lost too often; returns how many."""
     lost = CandidateRequest.objects.filter(state=RequestState.RUNNING, **lost_if)
     failed = lost.filter(attempts__gte=MAX_ATTEMPTS).update(
         state=RequestState.FAILED,

@@ -1,4 +1,4 @@
-"""Celery entry points of generation: those that need a model on the queue `gpu`, the rest on `default`."""
+"""Celery entry points of generation: tasks that need a model run on the queue `gpu`, the others on `default`."""
 
 import os
 import socket
@@ -31,18 +31,18 @@ def take_over_lost_requests() -> None:
 
 
 @worker_ready.connect
-def _begin(sender: Any, **_: Any) -> None:
-    """A worker that was killed is usually started again at once, on the same machine: nobody waits for its leases."""
+def _start_worker(sender: Any, **_: Any) -> None:
+    """Release requests of a killed worker at once: its successor usually starts on the same machine within seconds."""
     if QUEUE not in {queue.name for queue in sender.task_consumer.queues}:
         return
-    services.give_up_leases(worker__in=_dead_neighbours())
+    services.release_lost_requests(worker__in=_dead_neighbours())
     if settings.GENERATION_WARM_UP:
         loaded.warm_up()
     services.wake()
 
 
 def _dead_neighbours() -> list[str]:
-    """Workers of this machine that hold requests and whose process is gone; also one that had this process's number."""
+    """Workers of this machine that hold requests but no longer run, also one whose process id this process reuses."""
     here = f"{socket.gethostname()}-"
     running = CandidateRequest.objects.filter(state=RequestState.RUNNING, worker__startswith=here)
     names = running.values_list("worker", flat=True).distinct().order_by()

@@ -1,7 +1,7 @@
 """Answering requests for candidates: claim a batch, decode it together, store each answer.
 
-No transaction is open while the model runs. A worker that is killed holds its requests until their lease ends; one that
-is only slow finds that it lost them when it wants to store.
+No transaction is open while the model runs. The requests of a killed worker wait until their lease ends; a worker that
+was only too slow learns when it stores that another one took over.
 """
 
 import logging
@@ -27,25 +27,25 @@ from common.database import retry_on_lost_connection
 from dialogues.models import CandidateSet
 from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
-from generation.leases import LEASE, kept
-from generation.loaded import borrowed, version_of
-from generation.mixing import CandidateResult, mixed
+from generation.leases import LEASE, renew_leases
+from generation.loaded import use_backend, version_of
+from generation.mixing import CandidateResult, mix_candidates
 from generation.models import CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
 
 logger = logging.getLogger(__name__)
 
-# Somebody may begin to wait while an ahead batch runs, so it is kept small.
+# Small, because an annotator may start to wait while a batch made ahead of time runs.
 AHEAD_BATCH = 2
-# After so many seconds the worker looks whether it is to stop, and then goes on.
-DRAIN_SECONDS = 5.0
+# After this time the task ends and sends itself a new wake-up, so that the worker can stop in between.
+DRAIN_SECONDS = 5.0  # seconds
 LOADING_LIMIT = 1800.0  # seconds; a large model from a slow disk
-# What may pass is tried again this long after the request was made; longer, nobody believes in it.
+# Failures that may pass are retried until this long after an annotator began to wait.
 RETRY_FOR = timedelta(seconds=30)
 MAX_REPLY = 10_000  # characters
-ODD_ANSWER = gettext_noop("The model's program answered in a shape that it must not have.")
-BROKE = gettext_noop("The model's program broke off.")
+ODD_ANSWER = gettext_noop("The model's program gave an invalid answer.")
+BROKE = gettext_noop("The model's program failed.")
 SEE_LOG = gettext_noop(
     "Try again; if it happens again, tell whoever runs the server to look at the worker's log."
 )
@@ -57,14 +57,14 @@ Answer = CandidateResult | BackendError
 def drain(worker: str) -> int:
     """Answer requests until none is queued; returns how many were taken."""
     try:
-        cache.delete(WAKE_KEY)  # before looking: a request that comes now sends a wake-up of its own
+        cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
     except RedisError:
-        logger.warning("cache away; a wake-up may be missed and will be repeated by the scheduler")
+        logger.warning("the cache cannot be reached; a missed wake-up is repeated by the scheduler")
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker):
-        if retry_on_lost_connection(CandidateRequest.objects.filter(_ready()).exists):
-            wake()  # for another worker, if there is one
-        answer(batch)
+        if retry_on_lost_connection(CandidateRequest.objects.filter(_claimable()).exists):
+            wake()  # for another worker, if one is running
+        answer_batch(batch)
         taken += len(batch)
         if time.monotonic() > enough:
             wake()
@@ -72,14 +72,14 @@ def drain(worker: str) -> int:
     return taken
 
 
-def _ready() -> Q:
+def _claimable() -> Q:
     return Q(state=RequestState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=timezone.now()))
 
 
 @transaction.atomic
 def claim_batch(worker: str) -> list[CandidateRequest]:
-    """Take queued requests that can be decoded together: those that somebody waits for first, oldest first."""
-    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(_ready())
+    """Take queued requests that can be decoded together; those that an annotator waits for first, then the oldest."""
+    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(_claimable())
     first = queued.order_by("priority", "created_at").first()
     if first is None:
         return []
@@ -107,156 +107,164 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
     )
 
 
-def answer(batch: Sequence[CandidateRequest]) -> None:
-    """Decode a claimed batch and store what came of each request."""
-    asked = [
-        (request, wanted)
+def answer_batch(batch: Sequence[CandidateRequest]) -> None:
+    """Decode a claimed batch and store the answer to each request."""
+    claimed = [
+        (request, request_to_model)
         for request in batch
-        if (wanted := retry_on_lost_connection(partial(_asked, request)))
+        if (request_to_model := retry_on_lost_connection(partial(_build_request, request)))
     ]
-    if not asked:
+    if not claimed:
         return
-    answers = _generate(batch, [wanted for _request, wanted in asked])
-    for (request, _wanted), made in zip(asked, answers, strict=True):
-        _persist(request, made)
+    answers = _generate(batch, [request_to_model for _request, request_to_model in claimed])
+    for (request, _wanted), answer in zip(claimed, answers, strict=True):
+        _persist(request, answer)
 
 
-def _asked(request: CandidateRequest) -> ReplyRequest | None:
-    """What to ask the backend; a request that cannot be put into words ends here, alone."""
+def _build_request(request: CandidateRequest) -> ReplyRequest | None:
+    """The request to the backend; None, after ending it, for one that is outdated or cannot be built."""
     try:
         context = context_of_request(request)
         if context is not None:
             return reply_request(request, context)
         _end(request, state=RequestState.CANCELLED)
     except (TypeError, ValueError):
-        logger.exception("a request that no model can be asked", extra={"request": str(request.pk)})
+        logger.exception("a request cannot be built", extra={"request": str(request.pk)})
         _end(request, state=RequestState.FAILED, error=BROKE, remedy=SEE_LOG)
     return None
 
 
-def _generate(batch: Sequence[CandidateRequest], asked: list[ReplyRequest]) -> Sequence[Answer]:
-    """An answer for each, of one model or of two mixed."""
+def _generate(batch: Sequence[CandidateRequest], requests: list[ReplyRequest]) -> Sequence[Answer]:
+    """An answer for each request, from one model or from two, mixed."""
     first, second = batch[0].generator, batch[0].second_generator
     if second is not None:
-        return mixed(asked, (partial(_ask, batch, first), partial(_ask, batch, second)))
-    version, answers = _ask(batch, first, asked)
+        return mix_candidates(
+            requests, (partial(_call_backend, batch, first), partial(_call_backend, batch, second))
+        )
+    version, answers = _call_backend(batch, first, requests)
     return [
         CandidateResult(answer.replies, answer.failures, version) if isinstance(answer, ReplySet) else answer
         for answer in answers
     ]
 
 
-def _ask(
-    batch: Sequence[CandidateRequest], generator: Generator | None, asked: Sequence[ReplyRequest]
+def _call_backend(
+    batch: Sequence[CandidateRequest], generator: Generator | None, requests: Sequence[ReplyRequest]
 ) -> tuple[str, Sequence[ReplySet | BackendError]]:
-    """The version that answered, and an answer for each; whatever a backend does wrong becomes a BackendError."""
+    """The backend's version, and an answer for each request; anything that goes wrong becomes a BackendError."""
     try:
         with ExitStack() as in_use:
-            with kept(batch, limit=LOADING_LIMIT):
-                backend = in_use.enter_context(borrowed(generator))
-            with kept(batch, limit=settings.GENERATION_TIMEOUT):
-                answers = backend.generate(asked)
-            if len(answers) != len(asked):
+            with renew_leases(batch, limit=LOADING_LIMIT):
+                backend = in_use.enter_context(use_backend(generator))
+            with renew_leases(batch, limit=settings.GENERATION_TIMEOUT):
+                answers = backend.generate(requests)
+            if len(answers) != len(requests):
                 raise BackendError(ODD_ANSWER, SEE_LOG)
-            return version_of(backend), [_checked(*pair) for pair in zip(asked, answers, strict=True)]
+            return version_of(backend), [
+                _validate_answer(*pair) for pair in zip(requests, answers, strict=True)
+            ]
     except BackendError as error:
-        return "", [error] * len(asked)
+        return "", [error] * len(requests)
     except Exception:
-        logger.exception("the backend broke")
-        return "", [BackendError(BROKE, SEE_LOG, retryable=True)] * len(asked)
+        logger.exception("the backend failed")
+        return "", [BackendError(BROKE, SEE_LOG, retryable=True)] * len(requests)
 
 
-def _checked(wanted: ReplyRequest, made: ReplySet | BackendError) -> ReplySet | BackendError:
-    """What the database can hold and a page can show; a BackendError where nothing of it is."""
-    if isinstance(made, BackendError):
-        return made
-    found = DistinctReplies(wanted.count)
-    for reason in made.failures:
-        found.fail(str(reason))
-    for reply in made.replies:
+def _validate_answer(request: ReplyRequest, answer: ReplySet | BackendError) -> ReplySet | BackendError:
+    """The replies that the database can hold and a page can show; a BackendError if none is left."""
+    if isinstance(answer, BackendError):
+        return answer
+    distinct = DistinctReplies(request.count)
+    for reason in answer.failures:
+        distinct.fail(str(reason))
+    for reply in answer.replies:
         if len(reply.text) > MAX_REPLY:
-            found.fail(TOO_LONG)
+            distinct.fail(TOO_LONG)
         else:
-            found.offer(replace(reply, text=clean_reply(reply.text)))
+            distinct.offer(replace(reply, text=clean_reply(reply.text)))
     try:
-        return found.result()
+        return distinct.result()
     except BackendError as error:
         return error
 
 
-def _persist(request: CandidateRequest, made: Answer) -> None:
-    """Store one answer; what goes wrong with one touches no other."""
+def _persist(request: CandidateRequest, answer: Answer) -> None:
+    """Store one answer; an error here does not affect the other answers of the batch."""
     try:
-        retry_on_lost_connection(partial(_store, request, made))
-    except (DataError, IntegrityError):  # the dialogue was deleted, or the answer holds what no column takes
+        retry_on_lost_connection(partial(_store, request, answer))
+    except (DataError, IntegrityError):  # the dialogue was deleted, or a column cannot hold the answer
         logger.exception("an answer cannot be stored", extra={"request": str(request.pk)})
         _end(request, state=RequestState.FAILED, error=ODD_ANSWER, remedy=SEE_LOG)
 
 
-def _store(request: CandidateRequest, made: Answer) -> None:
-    if isinstance(made, CandidateResult):
-        _store_replies(request, made)
-    elif made.retryable and _may_try_again(request):
-        _try_again(request)
+def _store(request: CandidateRequest, answer: Answer) -> None:
+    if isinstance(answer, CandidateResult):
+        _store_replies(request, answer)
+    elif answer.retryable and _may_requeue(request):
+        _requeue(request)
     else:
-        _end(request, state=RequestState.FAILED, error=made.cause, remedy=made.remedy)
+        _end(request, state=RequestState.FAILED, error=answer.cause, remedy=answer.remedy)
 
 
 @transaction.atomic
-def _store_replies(request: CandidateRequest, made: CandidateResult) -> None:
-    order, candidates = displayed(request, made)
-    shown = CandidateSet.objects.create(
+def _store_replies(request: CandidateRequest, result: CandidateResult) -> None:
+    order, candidates = arrange_candidates(request, result)
+    candidate_set = CandidateSet.objects.create(
         dialogue=request.dialogue,
         position=request.position,
         candidates=candidates,
-        model_version=made.version,
-        sampling={**request.sampling, "order": order, **({"models": made.models} if made.models else {})},
+        model_version=result.version,
+        sampling={**request.sampling, "order": order, **({"models": result.models} if result.models else {})},
         seed=request.seed,
     )
-    if not _end(request, state=RequestState.DONE, candidate_set=shown, failures=list(made.failures)):
-        transaction.set_rollback(True)  # another worker took over; its answer is the one that counts
+    if not _end(
+        request, state=RequestState.DONE, candidate_set=candidate_set, failures=list(result.failures)
+    ):
+        transaction.set_rollback(True)  # another worker took over, and its answer counts
 
 
-def displayed(request: CandidateRequest, made: CandidateResult) -> tuple[str, list[dict[str, Any]]]:
-    """The candidates in the order in which they are shown, and what that order is: best first needs all scores."""
-    candidates = [as_json(reply) for reply in made.replies]
-    for candidate, version in zip(candidates, made.versions, strict=bool(made.versions)):
+def arrange_candidates(
+    request: CandidateRequest, result: CandidateResult
+) -> tuple[str, list[dict[str, Any]]]:
+    """The name of the displayed order, and the candidates in it; best first needs a score for every candidate."""
+    candidates = [reply_as_json(reply) for reply in result.replies]
+    for candidate, version in zip(candidates, result.versions, strict=bool(result.versions)):
         candidate["model_version"] = version
     random.Random(request.seed).shuffle(candidates)
-    scored = not made.versions and all(candidate["score"] is not None for candidate in candidates)
+    scored = not result.versions and all(candidate["score"] is not None for candidate in candidates)
     if request.order == CandidateOrder.RANDOM or not scored:
         return CandidateOrder.RANDOM.value, candidates
     return CandidateOrder.BEST.value, sorted(candidates, key=lambda candidate: -candidate["score"])
 
 
-def as_json(reply: Reply) -> dict[str, Any]:
+def reply_as_json(reply: Reply) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(reply).items()
     }
 
 
-def _may_try_again(request: CandidateRequest) -> bool:
-    """Nobody waits for a set made ahead: it is tried again when somebody does."""
-    request.refresh_from_db(fields=["wanted_at"])  # perhaps since it was claimed
+def _may_requeue(request: CandidateRequest) -> bool:
+    """Whether to retry: only if an annotator waits, since a set made ahead is retried when somebody wants it."""
+    request.refresh_from_db(fields=["wanted_at"])  # an annotator may have started to wait since the claim
     since = request.wanted_at
     return since is not None and request.attempts < MAX_ATTEMPTS and timezone.now() - since < RETRY_FOR
 
 
-def _try_again(request: CandidateRequest) -> None:
+def _requeue(request: CandidateRequest) -> None:
     pause = 2.0 ** (request.attempts - 1)  # seconds: 1, 2
     not_before = timezone.now() + timedelta(seconds=pause)
-    if _let_go(request, state=RequestState.QUEUED, worker="", not_before=not_before):
+    if _release(request, state=RequestState.QUEUED, worker="", not_before=not_before):
         wake(after=pause)
 
 
 def _end(request: CandidateRequest, **changes: Any) -> bool:
-    return _let_go(request, ended_at=timezone.now(), **changes)
+    return _release(request, ended_at=timezone.now(), **changes)
 
 
-def _let_go(request: CandidateRequest, **changes: Any) -> bool:
-    """Compare-and-set: only the attempt that holds the request may end it."""
-    held = CandidateRequest.objects.filter(
+def _release(request: CandidateRequest, **changes: Any) -> bool:
+    """End this attempt at the request. Compare-and-set: False if another worker has taken it over."""
+    own_request = CandidateRequest.objects.filter(
         pk=request.pk, state=RequestState.RUNNING, worker=request.worker, attempts=request.attempts
     )
-    return bool(held.update(lease_until=None, **changes))
+    return bool(own_request.update(lease_until=None, **changes))

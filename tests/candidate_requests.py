@@ -10,7 +10,7 @@ from generation import services
 from generation.conversation import speaker_at
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.protocol import Sampling
-from generation.services import Wish
+from generation.services import CandidateOptions
 from projects.models import Project
 from tests.processes import wait_until
 
@@ -52,17 +52,21 @@ def create_generator(
 
 def create_request(dialogue: Dialogue, generator: Generator | None = None, **more: Any) -> CandidateRequest:
     ordinal = more.pop("ordinal", 0)
-    return services.request_candidates(dialogue=dialogue, wish=wish(generator, **more), ordinal=ordinal)
+    return services.request_candidates(
+        dialogue=dialogue, options=candidate_options(generator, **more), ordinal=ordinal
+    )
 
 
-def wish(generator: Generator | None = None, **more: Any) -> Wish:
-    return Wish(**{"generator": generator or create_generator(), "count": 7, "sampling": Sampling(), **more})
+def candidate_options(generator: Generator | None = None, **more: Any) -> CandidateOptions:
+    return CandidateOptions(
+        **{"generator": generator or create_generator(), "count": 7, "sampling": Sampling(), **more}
+    )
 
 
 def create_request_ahead(
     dialogue: Dialogue, draft: str, generator: Generator | None = None
 ) -> CandidateRequest | None:
-    return services.request_ahead(dialogue=dialogue, wish=wish(generator), draft=draft)
+    return services.request_ahead(dialogue=dialogue, options=candidate_options(generator), draft=draft)
 
 
 def state_of(request: CandidateRequest) -> str:

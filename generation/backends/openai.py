@@ -12,19 +12,25 @@ from typing import Any, TypeVar
 import httpx
 
 from generation.backends.completions import Completions
-from generation.backends.replies import DistinctReplies, chat_messages, child_seed, clean_reply, no_opening
+from generation.backends.replies import (
+    DistinctReplies,
+    chat_messages,
+    child_seed,
+    clean_reply,
+    missing_opening_error,
+)
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 
 T = TypeVar("T")
 
 
 class OpenAIBackend:
-    """Asks once for all replies of a request (`n`); where the server denies or ignores that, once for each.
+    """Requests all replies of a set at once (`n`); one by one from a server that refuses or ignores `n`.
 
-    base_url: with "/v1". api_key_env: the environment variable with the key; where it is not set none is sent.
-    timeout: seconds for one answer. total_timeout: seconds for one call of `generate` with all its retries,
-    (retries + 2) timeouts by default. extra_body: more fields for the server. A server knows no n-gram blocking:
-    no_repeat_ngram_size is not passed on. Replies that come in one answer share its seed and its mean token count.
+    base_url: with "/v1". api_key_env: name of the environment variable that holds the key; if it is not set, no key is
+    sent. timeout: seconds for one answer. total_timeout: seconds for one call of `generate` with all its retries,
+    (retries + 2) timeouts by default. extra_body: more fields for the server. Servers offer no n-gram blocking, so
+    no_repeat_ngram_size is ignored. Replies from one answer share its seed and its mean token count.
     """
 
     def __init__(
@@ -48,7 +54,7 @@ class OpenAIBackend:
             )
         if timeout <= 0 or retries < 0 or max_parallel < 1 or extra_rounds < 0 or max_body < 1:
             raise ValueError(
-                "timeout, max_parallel and max_body must be above 0, the other numbers not below."
+                "timeout, max_parallel and max_body must be above 0, the other numbers at least 0."
             )
         self.model, self.system_prompt = model, system_prompt
         self.max_parallel, self.extra_rounds = max_parallel, extra_rounds
@@ -58,17 +64,17 @@ class OpenAIBackend:
         key = os.environ.get(api_key_env, "")
         self._server = Completions(url, key, api_key_env, timeout, retries, max_body)
         self._lock = threading.Lock()
-        # One event loop for the backend's life: a timeout cancels what hangs, and connections are kept.
+        # One event loop for the backend's lifetime, so that connections stay open between calls.
         self._runner: asyncio.Runner | None = None
 
     @property
     def version(self) -> str:
-        """The model as the server calls it, the server, and which settings it refused."""
+        """The server's name for the model, the host, and the sampling settings that it refused."""
         refused = "".join(f" without {name}" for name in sorted(self._server.denied & {"top_k", "seed"}))
         return f"{self._server.served or self.model} at {self._host}{refused}"
 
     def check(self) -> None:
-        """Asks for one token."""
+        """Request one token."""
         hello = {"role": "user", "content": "Hello!"}
         body = {"model": self.model, "messages": [hello], "max_tokens": 1, **self.extra_body}
         self._run(self._server.create(body, time.monotonic() + self.total_timeout))
@@ -90,12 +96,12 @@ class OpenAIBackend:
 
     async def _answer_all(self, requests: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
         parallel = asyncio.Semaphore(self.max_parallel)
-        calls = _Calls(self, self._server, parallel, time.monotonic() + self.total_timeout)
+        calls = _ReplyCalls(self, self._server, parallel, time.monotonic() + self.total_timeout)
         return list(await asyncio.gather(*(calls.answer(request) for request in requests)))
 
 
-class _Calls:
-    """The calls for one `generate`: they share a limit on how many run at once, and a deadline."""
+class _ReplyCalls:
+    """The calls for one `generate`, with a common deadline and a limit on how many run at once."""
 
     def __init__(
         self, backend: OpenAIBackend, server: Completions, parallel: asyncio.Semaphore, deadline: float
@@ -107,25 +113,25 @@ class _Calls:
 
     async def answer(self, request: ReplyRequest) -> ReplySet | BackendError:
         if not request.context:
-            return no_opening()
-        found = DistinctReplies(request.count)
+            return missing_opening_error()
+        distinct = DistinctReplies(request.count)
         failed: list[BackendError] = []
-        drawn = 0
+        attempts = 0
         for _ in range(1 + self._backend.extra_rounds):
-            outcomes = await self._draw(request, found.missing, drawn)
-            drawn += len(outcomes)
+            outcomes = await self._draw(request, distinct.missing, attempts)
+            attempts += len(outcomes)
             failed = [outcome for outcome in outcomes if isinstance(outcome, BackendError)]
             for outcome in outcomes:
                 if isinstance(outcome, BackendError):
-                    found.fail(outcome.cause)
+                    distinct.fail(outcome.cause)
                 else:
-                    found.offer(outcome)
-            if not found.missing or len(failed) == len(outcomes):
+                    distinct.offer(outcome)
+            if not distinct.missing or len(failed) == len(outcomes):
                 break
-        return _result(found, failed)
+        return _result(distinct, failed)
 
     async def _draw(self, request: ReplyRequest, count: int, drawn: int) -> list[Reply | BackendError]:
-        """`count` replies: in one call if the server can, what that leaves open in calls of one."""
+        """`count` replies: in one call if the server accepts `n`; single calls for those that are still missing."""
         outcomes: list[Reply | BackendError] = []
         if count > 1 and "n" not in self._server.denied:
             outcomes = await self._call(request, child_seed(request.seed, drawn), count)
@@ -136,7 +142,7 @@ class _Calls:
         return outcomes + [outcome for single in singles for outcome in single]
 
     async def _call(self, request: ReplyRequest, seed: int, count: int) -> list[Reply | BackendError]:
-        """At most `count` replies, fewer where the server knows no `n`; as many errors where the call fails."""
+        """At most `count` replies, fewer if the server ignores `n`; `count` errors if the call fails."""
         sampling = request.sampling
         body = {
             "model": self._backend.model,
@@ -154,22 +160,22 @@ class _Calls:
         except BackendError as error:
             return [error] * count
         if not done.texts:
-            return [_without_text()]
+            return [_missing_text_error()]
         mean = round(done.tokens / len(done.texts))
         return [
-            _without_text() if text is None else Reply(clean_reply(text), seed, mean)
+            _missing_text_error() if text is None else Reply(clean_reply(text), seed, mean)
             for text in done.texts[:count]
         ]
 
 
-def _without_text() -> BackendError:
+def _missing_text_error() -> BackendError:
     return BackendError("The model server answered without a text.", "Try again, or use another model.", True)
 
 
-def _result(found: DistinctReplies, failed: Sequence[BackendError]) -> ReplySet | BackendError:
-    if failed and found.missing == found.count:
+def _result(distinct: DistinctReplies, failed: Sequence[BackendError]) -> ReplySet | BackendError:
+    if failed and distinct.missing == distinct.count:
         return failed[0]
     try:
-        return found.result()
+        return distinct.result()
     except BackendError as error:
         return error

@@ -1,4 +1,4 @@
-"""What every backend does with replies: seeds, clean text, no two alike, who plays which role."""
+"""What every backend needs for replies: seeds, clean text, removal of duplicates, chat roles."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def child_seed(seed: int, attempt: int) -> int:
 
 
 def clean_reply(text: str) -> str:
-    """A model's text as it may be stored and shown.
+    """A model's text, ready to be stored and shown.
 
-    Drops a reasoning model's thoughts, control characters (PostgreSQL refuses NUL), lone surrogates, and the
-    replacement characters that a multi-byte character cut in two leaves at the ends.
+    Removes a reasoning model's thoughts, control characters (PostgreSQL refuses NUL), lone surrogates, and the
+    replacement characters that remain at the ends if a multi-byte character was cut.
     """
     spoken = text.rsplit("</think>", 1)[-1]
-    kept = "".join(c for c in spoken if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
-    return kept.strip(" \n\t\ufffd").strip()
+    visible = "".join(c for c in spoken if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cs"})
+    return visible.strip(" \n\t\ufffd").strip()
 
 
 def reply_key(text: str) -> str:
-    """Equal for replies that a reader takes for the same: case, width, spaces and invisible marks aside."""
+    """Equal for replies that look the same to a reader: ignores case, width, spaces and invisible marks."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
 
@@ -62,35 +62,35 @@ class DistinctReplies:
         self._reasons.append(reason)
 
     def result(self) -> ReplySet:
-        """What was had, with one reason per missing reply; BackendError where nothing at all was had."""
+        """The collected replies, with one reason per missing one. Raises BackendError if there is no reply at all."""
         unknown = ["The model gave no further reply."] * self.missing
         reasons = (unknown + self._reasons)[len(unknown + self._reasons) - self.missing :]
         if not self._replies:
             raise BackendError(
-                f"No reply could be had. {reasons[-1]}",
-                "Try again; if it stays so, raise the temperature or top_k, or try another model.",
+                f"The model gave no reply. {reasons[-1]}",
+                "Try again; if it happens again, raise the temperature or top_k, or try another model.",
                 retryable=True,
             )
         return ReplySet(tuple(self._replies.values()), tuple(reasons))
 
 
 def chat_messages(context: Iterable[Message], speaker: str, system_prompt: str = "") -> list[dict[str, str]]:
-    """The dialogue as seen by `speaker`, who is the assistant; neighbours of one role become one message."""
+    """The dialogue as `speaker` sees it, who is the assistant; consecutive messages of one role are joined."""
     messages = [{"role": "system", "content": system_prompt}] if system_prompt else []
     for message in context:
         role = "assistant" if message.speaker == speaker else "user"
         if messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += "\n" + sound_text(message.text)
+            messages[-1]["content"] += "\n" + replace_surrogates(message.text)
         else:
-            messages.append({"role": role, "content": sound_text(message.text)})
+            messages.append({"role": role, "content": replace_surrogates(message.text)})
     return messages
 
 
-def sound_text(text: str) -> str:
-    """Lone surrogates, which neither tokenizers nor JSON take, become question marks."""
+def replace_surrogates(text: str) -> str:
+    """The text with lone surrogates, which neither tokenizers nor JSON accept, replaced by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
-def no_opening() -> BackendError:
-    """A chat model answers; it cannot be asked before anything was said."""
+def missing_opening_error() -> BackendError:
+    """For a dialogue without utterances: a chat model needs something to answer."""
     return BackendError("The dialogue has no utterance yet.", "Write the opening first.")

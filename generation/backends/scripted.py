@@ -1,4 +1,4 @@
-"""Replies from a list: no model, no network. For tests, and to show on a page what a failing model looks like."""
+"""Replies from a list, without a model or a network. For tests, and to see how pages show a failing model."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ CHINESE = (
 
 
 class ScriptedBackend:
-    """The same request always gets the same replies, in Chinese where the last utterance has Chinese characters.
+    """The same request always gets the same replies, in Chinese if the last utterance has Chinese characters.
 
-    replies: the list to draw from, instead of the built-in ones. delay: seconds a call takes. fail_calls: so many
-    first calls fail and may be retried. fail_replies: so many replies of every request cannot be had. fail_word:
+    replies: the list to draw from, instead of the built-in ones. delay: seconds that a call takes. fail_calls: number
+    of first calls that fail and may be retried. fail_replies: number of replies missing from every set. fail_word:
     requests whose last utterance contains it fail. unavailable: `check` and every call fail.
     """
 
@@ -87,26 +87,26 @@ class ScriptedBackend:
         return [self._answer(request) for request in requests]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: no memory or connection to free."""
 
     def _answer(self, request: ReplyRequest) -> ReplySet | BackendError:
         last = request.context[-1].text if request.context else ""
         if self.unavailable or (self.fail_word and self.fail_word in last):
             return _scripted_failure()
-        found = DistinctReplies(request.count)
-        for attempt, text in enumerate(self._drawn(request, last)):
-            found.offer(Reply(text, child_seed(request.seed, attempt), tokens=len(text.split())))
+        distinct = DistinctReplies(request.count)
+        for attempt, text in enumerate(self._draw_texts(request, last)):
+            distinct.offer(Reply(text, child_seed(request.seed, attempt), tokens=len(text.split())))
         for _ in range(self.fail_replies):
-            found.fail("The script says that this reply fails.")
+            distinct.fail("The script says that this reply fails.")
         try:
-            return found.result()
+            return distinct.result()
         except BackendError as error:
             return error
 
-    def _drawn(self, request: ReplyRequest, last: str) -> list[str]:
+    def _draw_texts(self, request: ReplyRequest, last: str) -> list[str]:
         listed = self.replies or (CHINESE if any("\u4e00" <= c <= "\u9fff" for c in last) else ENGLISH)
-        said = "\n".join(f"{message.speaker}: {message.text}" for message in request.context)
-        shuffled = Random(f"{request.seed}\n{said}").sample(listed, len(listed))
+        dialogue = "\n".join(f"{message.speaker}: {message.text}" for message in request.context)
+        shuffled = Random(f"{request.seed}\n{dialogue}").sample(listed, len(listed))
         return shuffled[: max(0, request.count - self.fail_replies)]
 
 

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(null=True)),
                 ('error', models.TextField(blank=True)),
                 ('remedy', models.TextField(blank=True)),
-                ('failures', models.JSONField(default=list, help_text='Replies of the set that could not be had, in plain words')),
+                ('failures', models.JSONField(default=list, help_text='Why replies of the set are missing, in plain words')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('wanted_at', models.DateTimeField(help_text='When an annotator first waited for it', null=True)),
                 ('started_at', models.DateTimeField(null=True)),

@@ -14,7 +14,7 @@ from common.refusals import Refusal
 from dialogues.models import CandidateSet
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.protocol import Sampling
-from generation.services import Wish, request_candidates
+from generation.services import CandidateOptions, request_candidates
 from jobs.selectors import live_workers
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.trained_models import current_model
@@ -114,7 +114,9 @@ class Annotator(threading.Thread):
         )
         now = current_model(self.project)
         assert now is not None
-        request = request_candidates(dialogue=dialogue, wish=Wish(now.generator, 7, Sampling()))
+        request = request_candidates(
+            dialogue=dialogue, options=CandidateOptions(now.generator, 7, Sampling())
+        )
         self.asked.append((at, request))
         ended = CandidateRequest.objects.filter(pk=request.pk, state=RequestState.DONE)
         wait_until(ended.exists, 60, "candidates")

@@ -10,9 +10,9 @@ from generation.backends.hf import HFBackend
 from generation.backends.replies import reply_key
 from generation.demo_model.corpus import heldout_openings
 from generation.demo_model.demo_log import DIALOGUES, HERE, read_log
-from generation.demo_model.demo_log.annotator import NEAR, Said, particularity, say
-from generation.demo_model.demo_log.making import DOMAINS, plan, row, write_log
-from generation.demo_model.demo_log.thoughts import Plan, Thought, said_after, thoughts
+from generation.demo_model.demo_log.annotator import NEAR, LoggedUtterance, choose_utterance, particularity
+from generation.demo_model.demo_log.making import DOMAINS, dialogue_row, plan_dialogue, write_log
+from generation.demo_model.demo_log.thoughts import Plan, Thought, thoughts, utterance_after
 
 PLAN = Plan("test", "en", 12)
 
@@ -26,7 +26,7 @@ def turns(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [turn for row in log for turn in row["conversation"][1:]]
 
 
-def minded(*texts: str) -> list[Thought]:
+def thoughts_of(*texts: str) -> list[Thought]:
     return [Thought(text, f"seed {text}") for text in texts]
 
 
@@ -35,19 +35,19 @@ def test_another_last_seed_is_another_thing_to_say_at_the_same_place() -> None:
     replies = thoughts(PLAN, [opening.seed], 12)
     assert len({thought.text for thought in replies}) == len(replies) > 3
     for thought in replies:
-        assert said_after(PLAN, [opening.seed, thought.seed]) == thought.text
-        assert said_after(PLAN, [opening.seed]) == opening.text
+        assert utterance_after(PLAN, [opening.seed, thought.seed]) == thought.text
+        assert utterance_after(PLAN, [opening.seed]) == opening.text
 
 
 def test_a_dialogue_ends() -> None:
     seeds: list[str] = []
-    while minded := thoughts(PLAN, seeds, 1):
-        seeds.append(minded[0].seed)
+    while possible := thoughts(PLAN, seeds, 1):
+        seeds.append(possible[0].seed)
     assert 12 <= len(seeds) <= 20
 
 
-def said(minded: list[Thought], *shown: str) -> Said:
-    return say(minded, shown, "en")
+def answer_to(thoughts: list[Thought], *candidates: str) -> LoggedUtterance:
+    return choose_utterance(thoughts, candidates, "en")
 
 
 def test_what_is_seldom_heard_is_particular() -> None:
@@ -59,23 +59,23 @@ def test_what_is_seldom_heard_is_particular() -> None:
 
 
 def test_it_prefers_what_no_candidate_says() -> None:
-    one = said(minded("Same here.", "I prefer the mountains, though."), "Same here.", "Goodbye!")
+    one = answer_to(thoughts_of("Same here.", "I prefer the mountains, though."), "Same here.", "Goodbye!")
     assert (one.text, one.action, one.source) == ("I prefer the mountains, though.", "rewrite", None)
     assert one.seed == "seed I prefer the mountains, though."
 
 
 def test_of_its_own_things_it_says_the_most_particular_one() -> None:
-    one = said(minded("I see.", "The attic is full of bees.", "Same here."), "Goodbye!")
+    one = answer_to(thoughts_of("I see.", "The attic is full of bees.", "Same here."), "Goodbye!")
     assert one.text == "The attic is full of bees."
 
 
 def test_a_candidate_is_selected_where_nothing_else_comes_to_mind() -> None:
-    one = said(minded("Same here.", "I am from Brno."), "Bye!", "i am from Brno.", "Same  here.")
+    one = answer_to(thoughts_of("Same here.", "I am from Brno."), "Bye!", "i am from Brno.", "Same  here.")
     assert (one.text, one.action, one.source, one.edit_distance) == ("i am from Brno.", "select", 1, 0)
 
 
 def test_what_is_near_a_candidate_is_a_revision_of_the_nearest() -> None:
-    one = said(minded("I like black tea."), "No.", "I like tea.", "I am at home.")
+    one = answer_to(thoughts_of("I like black tea."), "No.", "I like tea.", "I am at home.")
     assert (one.action, one.source, one.edit_distance) == ("revise", 1, 6)
     assert NEAR == 0.5
 
@@ -123,10 +123,10 @@ def test_the_shipped_dialogues_can_be_made_again(log: list[dict[str, Any]]) -> N
     shipped = {row["id"]: row for row in log}
     backend = HFBackend(str(HERE.parent / "model"), threads=1)
     for dialogue in write_log([0, 1], backend):
-        made = json.loads(json.dumps(row(dialogue)))
+        made = json.loads(json.dumps(dialogue_row(dialogue)))
         assert made == shipped[made["id"]]
     backend.close()
 
 
 def test_plans_differ() -> None:
-    assert len({plan(number).name for number in range(50)}) == 50
+    assert len({plan_dialogue(number).name for number in range(50)}) == 50

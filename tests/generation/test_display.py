@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from generation.models import CandidateOrder, CandidateRequest
-from generation.selectors import describe
+from generation.selectors import describe_request
 from generation.worker import drain
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_generator, create_request
@@ -68,10 +68,12 @@ def test_without_all_scores_the_order_is_random(project: Project, scores: str) -
 def test_scores_are_logged_and_leave_the_server_only_where_the_project_shows_them(project: Project) -> None:
     hidden, open_ = answered(project), answered(project, shows_scores=True)
     assert all(isinstance(one["score"], float) for one in shown(hidden))
-    assert [one.keys() for one in describe(hidden)["candidates"]] == [{"text"}] * 7
-    assert [one["score"] for one in describe(open_)["candidates"]] == [one["score"] for one in shown(open_)]
+    assert [one.keys() for one in describe_request(hidden)["candidates"]] == [{"text"}] * 7
+    assert [one["score"] for one in describe_request(open_)["candidates"]] == [
+        one["score"] for one in shown(open_)
+    ]
 
 
 def test_a_model_without_scores_has_none_to_show(project: Project) -> None:
     request = answered(project, shows_scores=True, options={"scores": "none"})
-    assert [one.keys() for one in describe(request)["candidates"]] == [{"text"}] * 7
+    assert [one.keys() for one in describe_request(request)["candidates"]] == [{"text"}] * 7

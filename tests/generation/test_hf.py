@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from generation.backends.hf import HFBackend
-from generation.backends.hf.contexts import ConversationCache, Encoded, Prompt, similar_lengths
+from generation.backends.hf.contexts import ConversationCache, EncodedTokens, Prompt, similar_lengths
 from generation.backends.hf.sampling import Draw, NGramBlock
 from generation.backends.replies import child_seed
 from generation.protocol import BackendError, Message, ReplyRequest, ReplySet, Sampling
@@ -19,7 +19,7 @@ from tests.generation.conftest import CHAT_TEMPLATE
 from tests.generation.talk import GREEDY, SHORT, TALK, Model, had, talk, texts, tokens_of
 
 
-class Fed:
+class TokenInput:
     """How many tokens each forward pass of a backend's model was given, (rows, columns)."""
 
     def __init__(self, backend: HFBackend) -> None:
@@ -78,7 +78,7 @@ def test_these_shapes_share_a_context(
     tiny_model: Model, shape: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     HFBackend(str(tiny_model(shape))).check()
-    assert "encodes its context anew" not in caplog.text
+    assert "encodes its context again" not in caplog.text
 
 
 @pytest.mark.parametrize("shape", ["sliding", "alibi", "mamba"])
@@ -88,7 +88,7 @@ def test_other_shapes_fall_back_and_say_so(
     backend = HFBackend(str(tiny_model(shape)))
     (answer,) = backend.generate([talk()])
     assert len(set(texts(answer))) == 7
-    assert "encodes its context anew" in caplog.text
+    assert "encodes its context again" in caplog.text
 
 
 @pytest.mark.parametrize("shape", ["llama", "qwen3", "gpt2"])
@@ -131,7 +131,7 @@ def test_kept_contexts_in_a_batch_change_nothing(tiny_model: Model) -> None:
 
 
 def test_a_context_is_fed_once_and_the_next_turn_only_what_is_new(llama: HFBackend) -> None:
-    fed = Fed(llama)
+    fed = TokenInput(llama)
     before = len(tokens_of(llama, talk(3)))
     llama.generate([talk(3)])
     passes = fed.take()
@@ -147,7 +147,7 @@ def test_a_context_is_fed_once_and_the_next_turn_only_what_is_new(llama: HFBacke
 
 
 def test_several_contexts_are_fed_and_decoded_together(llama: HFBackend) -> None:
-    fed = Fed(llama)
+    fed = TokenInput(llama)
     requests = [talk(4, conversation=str(n), seed=n) for n in range(4)]
     llama.generate(requests)
     passes = fed.take()
@@ -157,7 +157,7 @@ def test_several_contexts_are_fed_and_decoded_together(llama: HFBackend) -> None
 
 
 def test_finished_requests_leave_the_batch(llama: HFBackend) -> None:
-    fed = Fed(llama)
+    fed = TokenInput(llama)
     long = Sampling(max_new_tokens=40)
     llama.generate([talk(4, conversation="a", sampling=Sampling(max_new_tokens=2)), talk(4, sampling=long)])
     assert {rows for rows, _ in fed.take()[3:]} == {1}
@@ -255,20 +255,20 @@ def test_no_reply_repeats_an_n_gram(llama: HFBackend) -> None:
         assert len(pairs) == len(set(pairs))
 
 
-def kept(size: int) -> Encoded:
-    return Encoded(tuple(range(size)), [torch.zeros(1, size, 1)], [torch.zeros(1, size, 1)])
+def renew_leases(size: int) -> EncodedTokens:
+    return EncodedTokens(tuple(range(size)), [torch.zeros(1, size, 1)], [torch.zeros(1, size, 1)])
 
 
 def test_kept_conversations_are_bounded_in_number_and_bytes() -> None:
     cache = ConversationCache(2, nbytes=8 * 25)
     for name in ("a", "b", "c"):
-        cache.store(name, kept(5))
+        cache.store(name, renew_leases(5))
     assert (len(cache), cache.nbytes) == (2, 80)
-    cache.store("c", kept(20))
+    cache.store("c", renew_leases(20))
     assert (len(cache), cache.nbytes) == (2, 200)
-    cache.store("d", kept(10))
+    cache.store("d", renew_leases(10))
     assert (len(cache), cache.nbytes) == (1, 80)
-    cache.store("e", kept(26))
+    cache.store("e", renew_leases(26))
     assert len(cache) == 1
     cache.clear()
     assert (len(cache), cache.nbytes) == (0, 0)

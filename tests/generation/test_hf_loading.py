@@ -111,7 +111,7 @@ def test_the_version_names_the_folder_and_changes_with_its_weights(tiny_model: M
 def test_half_precision_answers_too(tiny_model: Model, caplog: pytest.LogCaptureFixture) -> None:
     (answer,) = HFBackend(str(tiny_model()), dtype="bfloat16").generate([talk()])
     assert len(texts(answer)) == 7
-    assert "encodes its context anew" not in caplog.text
+    assert "encodes its context again" not in caplog.text
 
 
 @pytest.mark.parametrize("shape", ["llama", "gpt2"])

@@ -31,7 +31,7 @@ def local(name: str, **options: Any) -> Generator:
 
 def use(*generators: Generator) -> None:
     for generator in generators:
-        with loaded.borrowed(generator):
+        with loaded.use_backend(generator):
             pass
 
 
@@ -45,10 +45,10 @@ def test_the_least_recently_used_model_goes(db: None) -> None:
 
 def test_a_model_in_use_stays(db: None) -> None:
     one, two, three = local("one"), local("two"), local("three")
-    with loaded.borrowed(one) as first, loaded.borrowed(two):
+    with loaded.use_backend(one) as first, loaded.use_backend(two):
         use(three)
         assert Closing.closed == []
-        with loaded.borrowed(one) as again:
+        with loaded.use_backend(one) as again:
             assert again is first
     use(two, local("four"))
     assert "one" in Closing.closed
@@ -56,9 +56,9 @@ def test_a_model_in_use_stays(db: None) -> None:
 
 def test_a_model_that_is_changed_while_in_use_is_closed_when_it_is_given_back(db: None) -> None:
     one = local("one")
-    with loaded.borrowed(one) as first:
+    with loaded.use_backend(one) as first:
         one.options = {"name": "one", "delay": 0.0}
-        with loaded.borrowed(one) as second:
+        with loaded.use_backend(one) as second:
             assert second is not first
         assert Closing.closed == []
     assert Closing.closed == ["one"]
@@ -72,7 +72,7 @@ def test_models_of_other_servers_take_no_place(db: None) -> None:
 def test_a_model_that_cannot_be_used_is_tried_again(db: None) -> None:
     broken = local("broken", unavailable=True)
     for _try in range(2):
-        with pytest.raises(BackendError), loaded.borrowed(broken):
+        with pytest.raises(BackendError), loaded.use_backend(broken):
             pass
     loaded.preload(broken.pk)  # says so in the log alone
     broken.options = {"name": "broken"}

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 
 from generation.backends.replies import reply_key
-from generation.mixing import SAME_TEXT, Answer, CandidateResult, mixed, shares
+from generation.mixing import SAME_TEXT, Answer, CandidateResult, mix_candidates, shares
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet
-from generation.selectors import describe, latest_request
-from generation.worker import displayed, drain
+from generation.selectors import describe_request, latest_request
+from generation.worker import arrange_candidates, drain
 from projects.models import Project
 from tests.candidate_requests import (
     create_dialogue,
@@ -75,7 +75,7 @@ def test_seven_are_four_and_three_and_either_has_four_as_often() -> None:
 
 def test_both_write_their_share() -> None:
     old, new = Writer("old", texts("o", 9)), Writer("new", texts("n", 9))
-    answers = mixed([request(seed) for seed in range(4)], (old, new))
+    answers = mix_candidates([request(seed) for seed in range(4)], (old, new))
     assert [made_by(one) for one in answers] == [{"old": 4, "new": 3}, {"old": 3, "new": 4}] * 2
     for one in answers:
         assert isinstance(one, CandidateResult)
@@ -90,7 +90,7 @@ def test_what_both_write_is_shown_once_and_favours_neither() -> None:
     """Two models that write the same: every text is one's in about half of the cases, and both keep their share."""
     owners: Counter[str] = Counter()
     for seed in range(2 * A_FEW):
-        (one,) = mixed(
+        (one,) = mix_candidates(
             [request(seed)], (Writer("old", texts("x", 40)), Writer("new", ["x0", *texts("n", 40)]))
         )
         assert isinstance(one, CandidateResult)
@@ -99,7 +99,7 @@ def test_what_both_write_is_shown_once_and_favours_neither() -> None:
         owners.update(v for reply, v in zip(one.replies, one.versions, strict=True) if reply.text == "x0")
     same = [Writer("old", texts("x", 20)), Writer("new", texts("x", 20))]
     for seed in range(A_FEW):
-        (one,) = mixed([request(seed)], (same[0], same[1]))
+        (one,) = mix_candidates([request(seed)], (same[0], same[1]))
         assert isinstance(one, CandidateResult)
         assert len({reply.text for reply in one.replies}) == len(one.replies) == 7 - len(one.failures)
 
@@ -118,7 +118,7 @@ def test_the_coin_is_fair(count: int) -> None:
 
         return answer
 
-    answers = mixed(
+    answers = mix_candidates(
         [request(seed, count) for seed in range(400)], (first_the_same("old"), first_the_same("new"))
     )
     owners = Counter(
@@ -137,9 +137,11 @@ def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None
     """The places are drawn from the request's seed: the coin must be another draw."""
     kept, first = Counter[str](), Counter[str]()
     for seed in range(0, 4000, 2):  # the first model writes four
-        (one,) = mixed([request(seed)], (Opener("old", texts("o", 20)), Opener("new", texts("n", 20))))
+        (one,) = mix_candidates(
+            [request(seed)], (Opener("old", texts("o", 20)), Opener("new", texts("n", 20)))
+        )
         assert isinstance(one, CandidateResult)
-        _order, shown = displayed(CandidateRequest(seed=seed), one)
+        _order, shown = arrange_candidates(CandidateRequest(seed=seed), one)
         (place,) = (place for place, row in enumerate(shown) if row["text"] == "same")
         kept[shown[place]["model_version"]] += 1
         first[shown[place]["model_version"]] += place == 0
@@ -147,7 +149,7 @@ def test_a_text_that_both_wrote_stands_first_as_often_whoever_keeps_it() -> None
 
 
 def test_two_models_that_know_but_one_text_say_so() -> None:
-    (one,) = mixed([request(3)], (Writer("old", ["Yes."]), Writer("new", ["yes. "])))
+    (one,) = mix_candidates([request(3)], (Writer("old", ["Yes."]), Writer("new", ["yes. "])))
     assert isinstance(one, CandidateResult)
     assert len(one.replies) == 1
     assert SAME_TEXT in one.failures
@@ -156,7 +158,7 @@ def test_two_models_that_know_but_one_text_say_so() -> None:
 @pytest.mark.parametrize(("first", "second"), [(True, False), (False, True)])
 def test_a_model_that_fails_leaves_the_others_candidates(first: bool, second: bool) -> None:
     models = [Writer(f"m{n}", texts("t", 9)) if works else failing for n, works in enumerate((first, second))]
-    (one,) = mixed([request(2)], (models[0], models[1]))
+    (one,) = mix_candidates([request(2)], (models[0], models[1]))
     assert isinstance(one, CandidateResult)
     assert len(one.replies) == shares(7, 2)[0 if first else 1]
     assert one.failures == ("No disk.",) * (7 - len(one.replies))
@@ -164,13 +166,13 @@ def test_a_model_that_fails_leaves_the_others_candidates(first: bool, second: bo
 
 
 def test_two_models_that_fail_are_a_failure() -> None:
-    assert mixed([request(2)], (failing, failing)) == [FAILED]
+    assert mix_candidates([request(2)], (failing, failing)) == [FAILED]
 
 
 def test_one_request_of_a_batch_is_asked_again_alone() -> None:
     old, new = Writer("old", texts("o", 9)), Writer("new", texts("n", 9))
     old.texts = [*texts("o", 3), "n1", *texts("p", 5)]
-    mixed([request(seed) for seed in range(6)], (old, new))
+    mix_candidates([request(seed) for seed in range(6)], (old, new))
     assert len(old.asked) + len(new.asked) < 2 * 12
 
 
@@ -202,7 +204,7 @@ def test_a_stored_set_names_the_model_of_each_candidate(project: Project) -> Non
 def test_what_leaves_the_server_does_not_say_who_wrote_what(project: Project) -> None:
     made = asked_for_both(project)
     drain("w")
-    told = describe(CandidateRequest.objects.get(pk=made.pk))
+    told = describe_request(CandidateRequest.objects.get(pk=made.pk))
     assert told["model_version"] == ""
     assert all(row.keys() == {"text"} for row in told["candidates"])
 

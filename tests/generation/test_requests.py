@@ -10,7 +10,7 @@ from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue
 from generation.models import CandidateRequest, Priority, RequestState
 from generation.protocol import Sampling
-from generation.selectors import Waiting, describe, latest_request, waiting_statistics
+from generation.selectors import WaitingStatistics, describe_request, latest_request, waiting_statistics
 from generation.services import MAX_AHEAD_PER_TURN, retry_request
 from generation.worker import drain
 from projects.models import Project
@@ -74,7 +74,7 @@ def test_a_draft_that_is_sent_as_it_was_finds_its_candidates(dialogue: Dialogue)
     append_utterances(dialogue, "Mine too.")
     wanted = create_request(dialogue)
     assert (wanted, wanted.state) == (ahead, RequestState.DONE)
-    assert describe(wanted)["waited_ms"] == 0
+    assert describe_request(wanted)["waited_ms"] == 0
 
 
 def test_a_draft_that_is_sent_while_it_waits_moves_to_the_front(dialogue: Dialogue) -> None:
@@ -147,7 +147,7 @@ def test_a_failure_that_was_seen_waits_for_the_person(dialogue: Dialogue) -> Non
     assert create_request(dialogue).state == RequestState.FAILED
     assert retry_request(request=request).state == RequestState.QUEUED
     assert retry_request(request=request).state == RequestState.QUEUED
-    assert describe(CandidateRequest.objects.get())["error"] == ""
+    assert describe_request(CandidateRequest.objects.get())["error"] == ""
 
 
 def test_what_is_done_is_not_tried_again(dialogue: Dialogue) -> None:
@@ -194,7 +194,7 @@ def test_a_request_tells_nothing_of_a_candidate_but_its_text(dialogue: Dialogue)
     request = create_request(dialogue)
     drain("worker-1")
     request.refresh_from_db()
-    told = describe(request)
+    told = describe_request(request)
     assert {key for candidate in told["candidates"] for key in candidate} == {"text"}
     assert told["model_version"].startswith("scripted@")
     assert told["generated_ms"] >= 0
@@ -213,7 +213,7 @@ def test_how_long_people_wait(project: Project) -> None:
             ended_at=now + timedelta(seconds=ended),
         )
 
-    assert waiting_statistics(project) == Waiting(0, 0, 0, None, None, 0)
+    assert waiting_statistics(project) == WaitingStatistics(0, 0, 0, None, None, 0)
     done(0, 0, 2)  # asked for when it was wanted: 2 s
     done(0, 5, 1)  # ready before
     done(0, 1, 2)  # on the way: 1 s

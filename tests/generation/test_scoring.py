@@ -167,7 +167,7 @@ def of_other_names(folder: Path) -> None:
     [
         (broken, "cannot be read"),
         (infinite, "NaN"),
-        (of_another_model, "33 numbers, and the model gives 32"),
+        (of_another_model, "33 numbers, but the model gives 32"),
         (of_other_names, "holds kernel"),
     ],
 )

@@ -8,7 +8,7 @@ from django.utils import translation
 
 import generation.backends
 from generation.models import CandidateRequest, RequestState
-from generation.selectors import describe
+from generation.selectors import describe_request
 from generation.sentences import SENTENCES
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_request
@@ -34,13 +34,13 @@ def test_a_chinese_reader_gets_chinese(project: Project) -> None:
     request = create_request(create_dialogue(project, "你好"))
     CandidateRequest.objects.filter(pk=request.pk).update(
         state=RequestState.FAILED,
-        error="No reply could be had. The model wrote an empty reply.",
+        error="The model gave no reply. The model wrote an empty reply.",
         remedy="Try again.",
         failures=["Something that nobody translated."],
     )
     request.refresh_from_db()
     with translation.override("zh-hans"):
-        told = describe(request)
+        told = describe_request(request)
     assert told["error"].isascii() is False
     assert told["remedy"] == "请重试。"
     assert told["failures"] == ["Something that nobody translated."]

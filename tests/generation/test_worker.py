@@ -10,7 +10,7 @@ from generation.leases import LEASE
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import Sampling
 from generation.services import LOST, MAX_ATTEMPTS, take_over_lost_requests
-from generation.worker import AHEAD_BATCH, BROKE, ODD_ANSWER, TOO_LONG, answer, claim_batch, drain
+from generation.worker import AHEAD_BATCH, BROKE, ODD_ANSWER, TOO_LONG, answer_batch, claim_batch, drain
 from projects.models import Project
 from tests.candidate_requests import (
     append_utterances,
@@ -159,7 +159,7 @@ def test_nothing_but_garbage_is_a_failure(project: Project) -> None:
         drain("worker-1")
         later(request)
     assert (state_of(request), CandidateSet.objects.count()) == (RequestState.FAILED, 0)
-    assert request.error.startswith("No reply could be had.")
+    assert request.error.startswith("The model gave no reply.")
 
 
 def test_answers_that_do_not_belong_to_anybody_are_not_stored(project: Project) -> None:
@@ -198,7 +198,7 @@ def test_a_dialogue_deleted_meanwhile_harms_nobody_else(project: Project) -> Non
     kept = create_request(create_dialogue(project, "two"))
     batch = claim_batch("worker-1")
     Dialogue.objects.get(pk=gone.dialogue_id).delete()
-    answer(batch)
+    answer_batch(batch)
     assert state_of(kept) == RequestState.DONE
     assert CandidateSet.objects.count() == 1
 
@@ -220,7 +220,7 @@ def test_a_draft_sent_while_it_is_decoded_gets_that_answer(project: Project) -> 
     batch = claim_batch("worker-1")
     append_utterances(dialogue, "Hi")
     assert (create_request(dialogue), create_request(dialogue).state) == (ahead, RequestState.RUNNING)
-    answer(batch)
+    answer_batch(batch)
     assert ahead is not None
     assert state_of(ahead) == RequestState.DONE
 
@@ -231,8 +231,8 @@ def test_a_worker_believed_dead_does_not_store_twice(project: Project) -> None:
     lose(request)
     assert take_over_lost_requests() == 1
     second = claim_batch("worker-2")
-    answer(second)
-    answer(first)
+    answer_batch(second)
+    answer_batch(first)
     assert CandidateSet.objects.count() == 1
     assert (state_of(request), request.worker, request.attempts) == (RequestState.DONE, "worker-2", 2)
 
@@ -243,9 +243,9 @@ def test_a_worker_that_comes_late_does_not_disturb_the_one_at_work(project: Proj
     lose(request)
     take_over_lost_requests()
     second = claim_batch("worker-2")
-    answer(first)
+    answer_batch(first)
     assert (state_of(request), CandidateSet.objects.count()) == (RequestState.RUNNING, 0)
-    answer(second)
+    answer_batch(second)
     assert state_of(request) == RequestState.DONE
 
 

@@ -15,7 +15,7 @@ from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
 from generation.leases import HUNG
 from generation.models import BackendKind, CandidateRequest, RequestState
-from generation.selectors import describe, workers_holding
+from generation.selectors import describe_request, workers_holding
 from generation.services import preload_generator, take_over_lost_requests
 from jobs.models import Worker
 from projects.models import Project
@@ -44,7 +44,7 @@ def number_of(running: Running) -> int:
 
 def test_a_worker_answers(project: Project, starts: Starts) -> None:
     request = create_request(create_dialogue(project, "My cat sheds everywhere."))
-    assert describe(request)["workers_alive"] == 0
+    assert describe_request(request)["workers_alive"] == 0
     worker = starts()
     wait_for_state(request)
     assert request.state == RequestState.DONE
@@ -203,4 +203,4 @@ def test_a_rested_draft_is_answered_when_it_is_sent(project: Project, starts: St
     wait_for_state(ahead)
     append_utterances(dialogue, "Mine too.")
     sent = create_request(dialogue)
-    assert (sent, sent.state, describe(sent)["waited_ms"]) == (ahead, RequestState.DONE, 0)
+    assert (sent, sent.state, describe_request(sent)["waited_ms"]) == (ahead, RequestState.DONE, 0)

@@ -14,7 +14,7 @@ from dialogues.models import Dialogue, DialogueState
 from generation import services as generation
 from generation.models import CandidateOrder, CandidateRequest
 from generation.protocol import Sampling
-from generation.services import Wish
+from generation.services import CandidateOptions
 from projects.models import Protocol
 
 
@@ -24,10 +24,12 @@ def request_candidates(
     """Request candidates for the next turn. None at the opening, which people write themselves."""
     if dialogue.utterance_count == 0 or dialogue.state != DialogueState.WRITING:
         return None
-    return generation.request_candidates(dialogue=dialogue, wish=_wish(settings), ordinal=ordinal)
+    return generation.request_candidates(
+        dialogue=dialogue, options=_candidate_options(settings), ordinal=ordinal
+    )
 
 
-def _wish(settings: AuthoringSettings) -> Wish:
+def _candidate_options(settings: AuthoringSettings) -> CandidateOptions:
     """What a project's turns ask the generation for."""
     sampling = Sampling(
         top_k=settings.top_k,
@@ -37,7 +39,7 @@ def _wish(settings: AuthoringSettings) -> Wish:
     )
     # Scores of two models are not comparable, and would tell the models apart.
     has_one_model = settings.second_generator is None
-    return Wish(
+    return CandidateOptions(
         generator=settings.generator,
         second=settings.second_generator,
         count=settings.candidates,
@@ -91,4 +93,6 @@ def generate_ahead(*, annotator: User, assignment_id: int, text: str) -> Candida
         return None
     if assignment.state != AssignmentState.ACTIVE:
         return None
-    return generation.request_ahead(dialogue=assignment.dialogue, wish=_wish(settings), draft=text)
+    return generation.request_ahead(
+        dialogue=assignment.dialogue, options=_candidate_options(settings), draft=text
+    )

@@ -1,9 +1,9 @@
-"""A causal language model of Hugging Face shape, run in this process. Nothing outside this package imports torch.
+"""A causal language model in Hugging Face format, run in this process. In `generation` only this package imports torch.
 
 `rendering` turns a dialogue into tokens, `contexts` encodes it once and keeps it for the next turn, `tree` grows
-several replies from one encoded context, `sampling` draws their tokens, `engines` joins these (or falls back to
-transformers' own `generate`), `packing` speeds up CPUs, `loading` finds faults before a person meets them,
-`backend` answers requests.
+several replies from one encoded context, `sampling` draws their tokens, `engines` combines these (or falls back to
+transformers' own `generate`), `packing` makes CPUs faster, `loading` checks a model before it serves, `backend` answers
+requests.
 """
 
 from generation.backends.hf.backend import HFBackend

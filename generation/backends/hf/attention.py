@@ -17,9 +17,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 NAME = "grouped_sdpa"
-# Beyond so many queries (the encoding of a context) the product outweighs the copy.
+# With more queries (when a context is encoded) the product outweighs the copy.
 FEW = 64
-# What models pass on that changes nothing once there is a mask; anything else is left to transformers.
+# Arguments that change nothing if a mask is given; with any other, transformers computes.
 HARMLESS = frozenset({"sliding_window", "position_ids", "use_cache", "is_causal"})
 
 
@@ -43,14 +43,14 @@ def grouped_sdpa(
         )
     stacked = query.reshape(rows, groups, heads // groups * queries, size)
     mask = attention_mask.expand(rows, 1, queries, -1).repeat(1, 1, heads // groups, 1)
-    found = torch.nn.functional.scaled_dot_product_attention(
+    attended = torch.nn.functional.scaled_dot_product_attention(
         stacked, key, value, attn_mask=mask, scale=scaling
     )
-    return found.reshape(rows, heads, queries, -1).transpose(1, 2).contiguous(), None
+    return attended.reshape(rows, heads, queries, -1).transpose(1, 2).contiguous(), None
 
 
 def group_queries(model: Any) -> bool:
-    """Let a model that runs on SDPA use this instead. True: it does now; try it before use."""
+    """Make a model use grouped_sdpa; False if it does not run on SDPA. Check the model's output before use."""
     if model.config._attn_implementation != "sdpa":
         return False
     AttentionInterface.register(NAME, grouped_sdpa)

@@ -13,7 +13,13 @@ import torch
 
 from generation.backends.hf.attention import group_queries
 from generation.backends.hf.contexts import Context, ConversationCache, Feeder, Prompt
-from generation.backends.hf.engines import Engine, GenerateEngine, SharedContextEngine, Task, why_not_shared
+from generation.backends.hf.engines import (
+    DecodingTask,
+    Engine,
+    GenerateEngine,
+    SharedContextEngine,
+    why_not_shared,
+)
 from generation.backends.hf.loading import Loaded, load, version_of
 from generation.backends.hf.packing import pack
 from generation.backends.hf.rendering import ChatRenderer, PlainRenderer, Renderer
@@ -21,7 +27,8 @@ from generation.backends.hf.sampling import Draw, NGramBlock, Sampler
 from generation.backends.replies import DistinctReplies, child_seed, clean_reply
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
 
-WARMTHS = (1.0, 1.5, 3.0, 6.0)  # by round: a model that is sure of itself repeats the same few replies
+# Temperature factors of the first tokens, by round: a confident model otherwise repeats the same few replies.
+WARMTHS = (1.0, 1.5, 3.0, 6.0)
 
 NO_SCORE = "The model gave no usable score (not a number)."
 
@@ -29,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _LoadedBackend:
     loaded: Loaded
     renderer: Renderer
     engine: Engine
@@ -38,17 +45,16 @@ class _Ready:
 class HFBackend:
     """Replies from a causal language model in a folder or on the Hub; loaded at the first use.
 
-    dtype "auto" is float32 on a CPU and the saved one elsewhere. max_context: tokens of context, the oldest
-    utterances are dropped beyond it. cache_conversations, cache_bytes: how many encoded conversations are kept for
-    their next turn. threads: of PyTorch, for the whole process. batch_requests: decoded together at most.
-    extra_rounds: how often missing replies (repeats, empty ones) are drawn again, with ever warmer beginnings.
-    chat: use the tokenizer's chat template; None = if it has one. block_context_ngrams: also block n-grams that occur
-    in the context, as transformers does. Off by default: in a dialogue it forbids "do you like" for good once it
-    was said, and breaks off words of languages whose tokens are characters. pack_weights: see `packing`; only for
-    float32 on a CPU.
+    dtype "auto": float32 on a CPU, the saved one elsewhere. max_context: tokens of context; the oldest utterances are
+    dropped beyond it. cache_conversations, cache_bytes: limits of the encoded conversations kept for their next turn.
+    threads: of PyTorch, for the whole process. batch_requests: decoded together at most. extra_rounds: how often
+    missing replies (repeated, empty) are drawn again, with warmer beginnings each time. chat: use the tokenizer's chat
+    template; None: if it has one. block_context_ngrams: also block n-grams of the context, as transformers does. Off by
+    default: in a dialogue it forbids "do you like" forever after the first time, and cuts words of languages whose
+    tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
 
     A model that joint training saved with a preference head scores its replies (`scoring`). Training renders dialogues
-    plainly, so such a model is given no chat template unless `chat` is true.
+    without a chat template, so such a model is served without one unless `chat` is true.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class HFBackend:
     ) -> None:
         if not model or max_context < 8 or batch_requests < 1 or extra_rounds < 0 or cache_conversations < 0:
             raise ValueError(
-                "model must be named, max_context at least 8, batch_requests at least 1, others not < 0."
+                "model must be named, max_context be at least 8, batch_requests at least 1, the others at least 0."
             )
         self.model, self.device, self.dtype = str(model), device, dtype
         self.max_context = max_context
@@ -77,7 +83,7 @@ class HFBackend:
         self.chat, self.system_prompt = chat, system_prompt
         self.block_context_ngrams, self.pack_weights = block_context_ngrams, pack_weights
         self._conversations = ConversationCache(cache_conversations, cache_bytes)
-        self._ready: _Ready | None = None
+        self._ready: _LoadedBackend | None = None
         self._version = ""
         self._lock = threading.RLock()
         if threads:
@@ -85,13 +91,13 @@ class HFBackend:
 
     @property
     def version(self) -> str:
-        """Name and hash (a folder) or commit (the Hub); raises BackendError if the model is missing."""
+        """Name with a hash (folder) or commit (Hub). Raises BackendError if the model is missing."""
         with self._lock:
             self._version = self._version or version_of(self.model, lambda: self._load().loaded)
             return self._version
 
     def check(self) -> None:
-        """Loads the model and has it write one token."""
+        """Load the model, write one token and score it. Raises BackendError."""
         sampling = Sampling(max_new_tokens=1)
         request = ReplyRequest("check", (Message("A", "Hello!"),), "B", seed=1, count=1, sampling=sampling)
         with self._lock:
@@ -101,7 +107,7 @@ class HFBackend:
                 raise prompt
             try:
                 (context,) = ready.engine.encode([prompt])
-                task = self._task(request, context, drawn=0, count=1)
+                task = self._task(request, context, attempts=0, count=1)
                 ready.engine.decode([task])
             except Exception as error:
                 raise _as_backend_error(error) from error
@@ -127,14 +133,14 @@ class HFBackend:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def _load(self) -> _Ready:
+    def _load(self) -> _LoadedBackend:
         if self._ready is None:
             loaded = load(self.model, self.device, self.dtype)
             reason = why_not_shared(Feeder(loaded.model))
             if not reason and self._speed_up(loaded.model) and why_not_shared(Feeder(loaded.model)):
-                logger.warning("%s does not run in our faster ways.", self.model)
+                logger.warning("%s does not run with grouped attention or packed weights.", self.model)
                 loaded = load(self.model, self.device, self.dtype)
-            self._ready = _Ready(loaded, self._renderer(loaded), self._engine(loaded, reason))
+            self._ready = _LoadedBackend(loaded, self._renderer(loaded), self._engine(loaded, reason))
         return self._ready
 
     def _speed_up(self, model: Any) -> bool:
@@ -156,31 +162,31 @@ class HFBackend:
         feeder = Feeder(loaded.model, keeps_states=loaded.head is not None)
         sampler = Sampler(loaded.ends, loaded.never, feeder.device)
         if not_shared:
-            logger.warning("%s encodes its context anew for every reply: %s.", self.model, not_shared)
+            logger.warning("%s encodes its context again for every reply: %s.", self.model, not_shared)
             return GenerateEngine(feeder, sampler, loaded.head)
         return SharedContextEngine(feeder, sampler, self._conversations, loaded.head)
 
     def _answer(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
-        """Together; where that fails, each alone, so that one request cannot take the others with it."""
+        """Answer a batch together; if that fails, each request alone, so that one cannot fail the others."""
         try:
-            return self._answer_together(batch)
+            return self._answer_batch(batch)
         except Exception as error:
-            self._load().engine.forget()  # room for the next try, where memory was the fault
+            self._load().engine.forget()  # frees memory for the next try, in case it ran out
             if len(batch) == 1:
                 return [_as_backend_error(error)]
-            logger.warning("A batch of %d requests failed; each is tried alone.", len(batch), exc_info=True)
+            logger.warning("A batch of %d requests failed; trying each alone.", len(batch), exc_info=True)
             return [answer for request in batch for answer in self._answer([request])]
 
-    def _answer_together(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
+    def _answer_batch(self, batch: Sequence[ReplyRequest]) -> list[ReplySet | BackendError]:
         prompts = [self._prompt(request) for request in batch]
-        sound = [(r, p) for r, p in zip(batch, prompts, strict=True) if isinstance(p, Prompt)]
-        answers = iter(self._sample(sound) if sound else [])
+        readable = [(r, p) for r, p in zip(batch, prompts, strict=True) if isinstance(p, Prompt)]
+        answers = iter(self._sample(readable) if readable else [])
         return [next(answers) if isinstance(prompt, Prompt) else prompt for prompt in prompts]
 
     def _prompt(self, request: ReplyRequest) -> Prompt | BackendError:
-        """Reading a dialogue may fail in as many ways as there are tokenizers and templates."""
+        """The request as tokens; a BackendError for anything that its tokenizer or template raises."""
         ready = self._load()
-        end = 1 if ready.loaded.head else 0  # of the longest reply, where the head reads
+        end = 1 if ready.loaded.head else 0  # the token after the longest reply, where the head reads
         room = min(self.max_context, ready.loaded.positions - request.sampling.max_new_tokens - end)
         if room < 8:
             return BackendError(
@@ -195,46 +201,48 @@ class HFBackend:
         except Exception as error:
             return _as_backend_error(error)
 
-    def _sample(self, sound: Sequence[tuple[ReplyRequest, Prompt]]) -> list[ReplySet | BackendError]:
+    def _sample(self, requests: Sequence[tuple[ReplyRequest, Prompt]]) -> list[ReplySet | BackendError]:
         engine = self._load().engine
-        contexts = engine.encode([prompt for _, prompt in sound])
-        found = [DistinctReplies(request.count) for request, _ in sound]
-        drawn = [0] * len(sound)
+        contexts = engine.encode([prompt for _, prompt in requests])
+        collected = [DistinctReplies(request.count) for request, _ in requests]
+        attempts = [0] * len(requests)
         for round in range(1 + self.extra_rounds):
-            wanting = [index for index, replies in enumerate(found) if replies.missing]
-            if not wanting:
+            incomplete = [index for index, replies in enumerate(collected) if replies.missing]
+            if not incomplete:
                 break
             tasks = []
-            for index in wanting:
-                request, missing = sound[index][0], found[index].missing
-                # Where replies repeat, the next ones will too: a few more than are missing.
-                count = missing if not drawn[index] else min(2 * missing + 1, request.count + 1)
+            for index in incomplete:
+                request, missing = requests[index][0], collected[index].missing
+                # Replies that repeat once repeat again: draw more than are missing.
+                count = missing if not attempts[index] else min(2 * missing + 1, request.count + 1)
                 warmth = WARMTHS[min(round, len(WARMTHS) - 1)]
-                tasks.append(self._task(request, contexts[index], drawn[index], count, warmth))
-                drawn[index] += count
+                tasks.append(self._task(request, contexts[index], attempts[index], count, warmth))
+                attempts[index] += count
             engine.decode(tasks)
-            for index, task in zip(wanting, tasks, strict=True):
-                self._collect(task.draws, found[index])
-        return [_result(replies) for replies in found]
+            for index, task in zip(incomplete, tasks, strict=True):
+                self._collect(task.draws, collected[index])
+        return [_result(replies) for replies in collected]
 
     def _task(
-        self, request: ReplyRequest, context: Context, drawn: int, count: int, warmth: float = 1.0
-    ) -> Task:
+        self, request: ReplyRequest, context: Context, attempts: int, count: int, warmth: float = 1.0
+    ) -> DecodingTask:
         size = request.sampling.no_repeat_ngram_size
         history = context.encoded.tokens if self.block_context_ngrams else ()
-        seeds = [child_seed(request.seed, attempt) for attempt in range(drawn, drawn + count)]
-        return Task(
+        seeds = [child_seed(request.seed, attempt) for attempt in range(attempts, attempts + count)]
+        return DecodingTask(
             context, [Draw(seed, request.sampling, NGramBlock(size, history), warmth) for seed in seeds]
         )
 
-    def _collect(self, draws: Sequence[Draw], found: DistinctReplies) -> None:
+    def _collect(self, draws: Sequence[Draw], replies: DistinctReplies) -> None:
         for draw in draws:
             if draw.failure:
-                found.fail(draw.failure)
+                replies.fail(draw.failure)
             else:
                 text = self._load().loaded.tokenizer.decode(draw.tokens, skip_special_tokens=True)
                 clean = clean_reply(text)
-                found.offer(Reply(clean, draw.seed, len(draw.tokens), draw.logprob, draw.score, draw.warmth))
+                replies.offer(
+                    Reply(clean, draw.seed, len(draw.tokens), draw.logprob, draw.score, draw.warmth)
+                )
 
 
 def _result(replies: DistinctReplies) -> ReplySet | BackendError:

@@ -1,4 +1,4 @@
-"""Encoding contexts once, and keeping the encoding of a conversation for its next turn."""
+"""Encoding every context once, and keeping a conversation's encoding for its next turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache
 
-HOLE = -2  # owner of a cache column that holds nothing
+HOLE = -2  # owner of an empty cache column
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Prompt:
 
 
 @dataclass(slots=True)
-class Encoded:
-    """The attention keys and values of some tokens, one tensor (heads, tokens, head size) a layer."""
+class EncodedTokens:
+    """The attention keys and values of some tokens, one tensor of shape (heads, tokens, head size) per layer."""
 
     tokens: tuple[int, ...]
     keys: list[Tensor] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Encoded:
 class Context:
     """An encoded prompt and the logits of the token that follows it, shape (vocabulary,)."""
 
-    encoded: Encoded
+    encoded: EncodedTokens
     logits: Tensor
 
 
@@ -50,27 +50,28 @@ def shared_prefix(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 class ConversationCache:
-    """The last encoding of each conversation, least recently used out first; bounded in number and bytes."""
+    """The last encoding of each conversation; the oldest go first when the limit of number or bytes is reached."""
 
     def __init__(self, conversations: int, nbytes: int) -> None:
         self._limit = conversations
         self._limit_bytes = nbytes
-        self._kept: OrderedDict[str, Encoded] = OrderedDict()
+        self._kept: OrderedDict[str, EncodedTokens] = OrderedDict()
         self.nbytes = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def reusable(self, prompt: Prompt) -> tuple[Encoded | None, int]:
-        """What is kept of the prompt, and how many tokens of it; the last token is always fed, for its logits.
+    def reusable(self, prompt: Prompt) -> tuple[EncodedTokens | None, int]:
+        """The cached encoding and how many of its first tokens the prompt shares; (None, 0) without a common prefix.
 
-        Compared token by token: after an undo, a truncation or a changed draft only what is equal is used.
+        The last token is never reused, because its logits are needed. Tokens are compared one by one: after an undo, a
+        truncation or a changed draft only the common prefix is reused.
         """
         kept = self._kept.get(prompt.conversation)
         length = min(shared_prefix(kept.tokens, prompt.tokens), len(prompt.tokens) - 1) if kept else 0
         return (kept, length) if length else (None, 0)
 
-    def store(self, conversation: str, encoded: Encoded) -> None:
+    def store(self, conversation: str, encoded: EncodedTokens) -> None:
         self._drop(conversation)
         if self._limit == 0 or encoded.nbytes > self._limit_bytes:
             return
@@ -89,10 +90,10 @@ class ConversationCache:
 
 
 class Feeder:
-    """The one place that runs the model forward over a cache.
+    """Runs the model forward over a cache; no other class does.
 
-    keeps_states: remember the last hidden states of every pass, for a preference head. They are what enters the
-    vocabulary's layer, whatever else a kind of model does before or behind it.
+    keeps_states: keep the last hidden states of every pass for a preference head. They are the input of the output
+    layer, which is the same in every architecture, whatever comes before or after.
     """
 
     def __init__(self, model: Any, *, keeps_states: bool = False) -> None:
@@ -107,7 +108,7 @@ class Feeder:
             model.get_output_embeddings().register_forward_pre_hook(self._keep_states)
 
     def _keep_states(self, _module: Any, given: tuple[Tensor]) -> tuple[Tensor] | None:
-        """Ends of replies, whose states alone are wanted, do not enter the vocabulary's layer."""
+        """Keep the states, and pass only those on that need logits: the output layer is the largest product."""
         (self.states,) = given
         return None if self._wanted is None else (self.states[self._wanted][None],)
 
@@ -121,11 +122,11 @@ class Feeder:
         last_only: bool = False,
         wanted: Tensor | None = None,
     ) -> Tensor:
-        """Logits of the fed tokens, or of the last column alone; the cache grows by the fed columns.
+        """Run some tokens through the model; the cache grows by their columns.
 
-        wanted: (rows, fed), of which tokens alone logits are asked; these are then (tokens, vocabulary).
-        tokens, positions: (rows, fed); visible: (rows, fed, cached + fed), which column each token may see,
-        None = all before it.
+        tokens, positions: (rows, fed). visible: (rows, fed, cached + fed), True where a token sees a column; None: all
+        earlier ones. wanted: (rows, fed), True for tokens that need logits. Returns logits (rows, fed, vocabulary), of
+        the last column only if last_only, or (wanted tokens, vocabulary).
         """
         limit = {"logits_to_keep": 1} if last_only and self._last_only else {}
         self._wanted = wanted if self._keeps_states else None
@@ -152,15 +153,15 @@ class Feeder:
         return self.states[:, -1]
 
     def _additive(self, visible: Tensor) -> Tensor:
-        """The least finite number, not -inf: a padding token sees nothing and must not become not-a-number."""
+        """The least finite number, not -inf: a padding token sees nothing, and a softmax over only -inf is NaN."""
         mask = torch.zeros(visible.shape, dtype=self.dtype, device=self.device)
         return mask.masked_fill_(~visible, torch.finfo(self.dtype).min)[:, None]
 
 
-def merged(parts: Sequence[Encoded], lengths: Sequence[int]) -> DynamicCache:
-    """A cache of one row a part: its first `length` tokens, then zeros up to the longest.
+def merge_encodings(parts: Sequence[EncodedTokens], lengths: Sequence[int]) -> DynamicCache:
+    """A cache with one row per encoding: its first `length` tokens, then zeros up to the longest.
 
-    Zeros, because the attention multiplies what it does not see by nought, and nought times rubbish may be NaN.
+    Zeros, because attention multiplies masked values by 0, and 0 times uninitialised memory may be NaN.
     """
     width = max(lengths)
 
@@ -177,7 +178,7 @@ def merged(parts: Sequence[Encoded], lengths: Sequence[int]) -> DynamicCache:
 
 
 def similar_lengths(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices in groups that are padded to at most twice what they hold, and to at most `budget` tokens."""
+    """Indices in groups of similar length: padded to at most twice their tokens and at most `budget` tokens."""
     group: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         longest = lengths[group[0]] if group else 0
@@ -190,30 +191,30 @@ def similar_lengths(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 @dataclass(slots=True)
-class _Job:
+class _EncodingJob:
     prompt: Prompt
-    known: Encoded | None
+    known: EncodedTokens | None
     reused: int
 
     @property
-    def new(self) -> tuple[int, ...]:
+    def new_tokens(self) -> tuple[int, ...]:
         return self.prompt.tokens[self.reused :]
 
 
 class ContextEncoder:
-    """Feeds every prompt once, several together, and only the tokens that its conversation has not kept."""
+    """Encodes prompts, several at a time, and of each only the tokens that are not in the conversation's cache."""
 
     def __init__(self, feeder: Feeder, conversations: ConversationCache) -> None:
         self._feeder = feeder
         self._conversations = conversations
-        # Tokens in one pass. A CPU is busy with few, and slower once a pass no longer fits its cache (measured: 16
-        # contexts of 384 tokens 2.7 s in one pass, 2.1 s at 512); a GPU wants many.
+        # Tokens in one pass. A CPU is busy with few, and slower once a pass exceeds its cache (measured: 16 contexts of
+        # 384 tokens take 2.7 s in one pass, 2.1 s in passes of 512); a GPU needs many.
         self._budget = 512 if feeder.device.type == "cpu" else 8192
 
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
-        jobs = [_Job(prompt, *self._conversations.reusable(prompt)) for prompt in prompts]
+        jobs = [_EncodingJob(prompt, *self._conversations.reusable(prompt)) for prompt in prompts]
         contexts: dict[int, Context] = {}
-        for group in similar_lengths([len(job.new) for job in jobs], self._budget):
+        for group in similar_lengths([len(job.new_tokens) for job in jobs], self._budget):
             members = [jobs[i] for i in group]
             encode = self._encode_one if len(group) == 1 else self._encode_together
             contexts.update(zip(group, encode(members), strict=True))
@@ -221,23 +222,23 @@ class ContextEncoder:
             self._conversations.store(job.prompt.conversation, contexts[index].encoded)
         return [contexts[i] for i in range(len(jobs))]
 
-    def _encode_one(self, jobs: Sequence[_Job]) -> list[Context]:
-        """No padding, so no mask: the model's fastest path."""
+    def _encode_one(self, jobs: Sequence[_EncodingJob]) -> list[Context]:
+        """Encode one prompt without padding or mask, the model's fastest path."""
         (job,) = jobs
-        cache = merged([job.known], [job.reused]) if job.known else DynamicCache()
-        tokens = self._tensor([job.new])
+        cache = merge_encodings([job.known], [job.reused]) if job.known else DynamicCache()
+        tokens = self._tensor([job.new_tokens])
         positions = torch.arange(job.reused, len(job.prompt.tokens), device=tokens.device)[None]
         logits = self._feeder.feed(tokens, positions, cache, last_only=True)
         return [Context(self._row(cache, 0, job), logits[0, -1])]
 
-    def _encode_together(self, jobs: Sequence[_Job]) -> list[Context]:
-        """Rows of [kept | hole | padding | new]: the last column is the last token of every row."""
+    def _encode_together(self, jobs: Sequence[_EncodingJob]) -> list[Context]:
+        """Encode rows of [cached | hole | padding | new]: the last column is the last token of every row."""
         width = max(job.reused for job in jobs)
-        length = max(len(job.new) for job in jobs)
-        cache = self._kept(jobs) if width else DynamicCache()
-        tokens = self._tensor([(0,) * (length - len(job.new)) + job.new for job in jobs])
+        length = max(len(job.new_tokens) for job in jobs)
+        cache = self._cached_prefixes(jobs) if width else DynamicCache()
+        tokens = self._tensor([(0,) * (length - len(job.new_tokens)) + job.new_tokens for job in jobs])
         reused = self._tensor([[job.reused] for job in jobs])
-        padding = self._tensor([[length - len(job.new)] for job in jobs])
+        padding = self._tensor([[length - len(job.new_tokens)] for job in jobs])
         column = torch.arange(width + length, device=tokens.device)[None]
         row = column[:, width:] - width
         filled = (column < reused) | (column >= width + padding)
@@ -246,22 +247,24 @@ class ContextEncoder:
         logits = self._feeder.feed(tokens, positions, cache, visible, last_only=True)
         return [Context(self._row(cache, index, job), logits[index, -1]) for index, job in enumerate(jobs)]
 
-    def _kept(self, jobs: Sequence[_Job]) -> DynamicCache:
+    def _cached_prefixes(self, jobs: Sequence[_EncodingJob]) -> DynamicCache:
         some = next(job.known for job in jobs if job.known)
-        return merged([job.known or some for job in jobs], [job.reused for job in jobs])
+        return merge_encodings([job.known or some for job in jobs], [job.reused for job in jobs])
 
     @staticmethod
-    def _row(cache: DynamicCache, index: int, job: _Job) -> Encoded:
-        """One row without hole and padding, in memory of its own."""
+    def _row(cache: DynamicCache, index: int, job: _EncodingJob) -> EncodedTokens:
+        """One row without hole and padding, in its own memory."""
 
         def compact(block: Tensor) -> Tensor:
             row = block[index]
             if row.shape[1] == len(job.prompt.tokens):
                 return row if len(block) == 1 else row.clone()
-            return torch.cat([row[:, : job.reused], row[:, row.shape[1] - len(job.new) :]], dim=1)
+            return torch.cat([row[:, : job.reused], row[:, row.shape[1] - len(job.new_tokens) :]], dim=1)
 
         layers = [(compact(keys), compact(values)) for keys, values, *_ in cache]
-        return Encoded(job.prompt.tokens, [keys for keys, _ in layers], [values for _, values in layers])
+        return EncodedTokens(
+            job.prompt.tokens, [keys for keys, _ in layers], [values for _, values in layers]
+        )
 
     def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
         return torch.tensor(rows, dtype=torch.long, device=self._feeder.device)

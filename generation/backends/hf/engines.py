@@ -1,4 +1,4 @@
-"""From prompts to drawn replies: by a shared context where the model allows it, else by transformers' `generate`."""
+"""From prompts to drawn replies, with a shared context if the model allows it, else by transformers' `generate`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from generation.backends.hf.contexts import (
     Context,
     ContextEncoder,
     ConversationCache,
-    Encoded,
+    EncodedTokens,
     Feeder,
     Prompt,
 )
 from generation.backends.hf.sampling import Draw, Sampler
 from generation.backends.hf.scoring import PreferenceHead
-from generation.backends.hf.tree import LOGITS, NOTHING, STATE, Fed, Tree
+from generation.backends.hf.tree import LOGITS, NOTHING, STATE, TokenInput, Tree
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Task:
+class DecodingTask:
     context: Context
     draws: Sequence[Draw]
 
@@ -37,20 +37,20 @@ class Task:
 class Engine(Protocol):
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]: ...
 
-    def decode(self, tasks: Sequence[Task]) -> None:
-        """Draw every reply of every task to its end, in place, and score it where the model has a head."""
+    def decode(self, tasks: Sequence[DecodingTask]) -> None:
+        """Draw every reply of every task to its end, in place, and score it if the model has a head."""
         ...
 
     def forget(self) -> None:
-        """Give back the memory of kept conversations."""
+        """Free the memory of cached conversations."""
         ...
 
 
 class SharedContextEngine:
-    """Every context is encoded once, all replies of all tasks are decoded together.
+    """Encodes every context once and decodes all replies of all tasks together.
 
-    A reply that is finished is scored by the pass that grows the others: its end is fed beside their tokens. Only the
-    longest needs a pass of its own.
+    A finished reply is scored in the pass that extends the others: its end is fed beside their tokens. Only the longest
+    reply needs an extra pass.
     """
 
     def __init__(
@@ -71,31 +71,36 @@ class SharedContextEngine:
         return self._encoder.encode(prompts)
 
     @torch.inference_mode()
-    def decode(self, tasks: Sequence[Task]) -> None:
+    def decode(self, tasks: Sequence[DecodingTask]) -> None:
         rows = [list(enumerate(task.draws)) for task in tasks]
         logits = torch.stack([task.context.logits for task in tasks for _ in task.draws])
         tree = Tree(self._feeder, [task.context for task in tasks])
         while any(rows):
             self._sampler.step(logits, [draw for _, draw in chain.from_iterable(rows)])
-            unread = [[(draw, fed) for n, draw in row for fed in self._unread(n, draw)] for row in rows]
+            unread = [
+                [(draw, token) for n, draw in row for token in self._unread_tokens(n, draw)] for row in rows
+            ]
             alive = [index for index, row in enumerate(unread) if row]
             if not alive:
                 return
             tree.keep(alive)
             feeds = [unread[index] for index in alive]
-            logits = tree.grow([[fed for _, fed in row] for row in feeds])
-            self._score(tree, [draw for row in feeds for draw, fed in row if fed.wanted == STATE])
-            rows = [[(fed.reply, draw) for draw, fed in row if fed.wanted == LOGITS] for row in feeds]
+            logits = tree.grow([[token for _, token in row] for row in feeds])
+            self._score(tree, [draw for row in feeds for draw, token in row if token.wanted == STATE])
+            rows = [[(token.reply, draw) for draw, token in row if token.wanted == LOGITS] for row in feeds]
 
-    def _unread(self, number: int, draw: Draw) -> list[Fed]:
-        """What the model has not read of a reply: its last token where it goes on or was cut, its end for the head."""
+    def _unread_tokens(self, number: int, draw: Draw) -> list[TokenInput]:
+        """The tokens of a reply that the model has to read next: the last one, or its end for the head.
+
+        A reply that was cut at max_new_tokens needs both: its last token has not been read yet.
+        """
         if draw.failure or (draw.finished and not self._head):
             return []
         place = len(draw.tokens)
         if not self._head or not draw.finished:
-            return [Fed(number, draw.tokens[-1], place - 1)]
-        cut = [] if draw.ended else [Fed(number, draw.tokens[-1], place - 1, NOTHING)]
-        return [*cut, Fed(number, self._head.end, place, STATE)]
+            return [TokenInput(number, draw.tokens[-1], place - 1)]
+        cut = [] if draw.ended else [TokenInput(number, draw.tokens[-1], place - 1, NOTHING)]
+        return [*cut, TokenInput(number, self._head.end, place, STATE)]
 
     def _score(self, tree: Tree, ended: Sequence[Draw]) -> None:
         if self._head and ended:
@@ -107,7 +112,7 @@ class SharedContextEngine:
 
 
 class _SeededChoice(LogitsProcessor):
-    """Lets `generate` take the token that our sampler drew: all others become impossible."""
+    """Makes `generate` take the token that our sampler drew by making all others impossible."""
 
     def __init__(self, sampler: Sampler, draws: Sequence[Draw]) -> None:
         self._sampler = sampler
@@ -116,7 +121,7 @@ class _SeededChoice(LogitsProcessor):
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         open_rows = [row for row, draw in enumerate(self._draws) if not draw.finished]
         forced = torch.full_like(scores, -torch.inf)
-        forced[:, min(self._sampler.ends)] = 0  # what a finished row is given is cut off anyway
+        forced[:, min(self._sampler.ends)] = 0  # ignored, because a finished row is not extended
         if open_rows:
             tokens = self._sampler.step(scores[open_rows], [self._draws[row] for row in open_rows])
             forced[open_rows] = -torch.inf
@@ -125,7 +130,7 @@ class _SeededChoice(LogitsProcessor):
 
 
 class GenerateEngine:
-    """transformers' `generate`, one task at a time: for models whose cache cannot be shared. Keeps nothing.
+    """transformers' `generate`, one task at a time, for models whose cache cannot be shared. Caches nothing.
 
     Replies are scored by encoding context and reply again.
     """
@@ -139,10 +144,10 @@ class GenerateEngine:
 
     def encode(self, prompts: Sequence[Prompt]) -> list[Context]:
         nothing = torch.empty(0)
-        return [Context(Encoded(prompt.tokens), nothing) for prompt in prompts]
+        return [Context(EncodedTokens(prompt.tokens), nothing) for prompt in prompts]
 
     @torch.inference_mode()
-    def decode(self, tasks: Sequence[Task]) -> None:
+    def decode(self, tasks: Sequence[DecodingTask]) -> None:
         for task in tasks:
             prompt = torch.tensor([task.context.encoded.tokens], device=self._device).repeat(
                 len(task.draws), 1
@@ -160,21 +165,21 @@ class GenerateEngine:
             )
             self._score(task)
 
-    def _score(self, task: Task) -> None:
+    def _score(self, task: DecodingTask) -> None:
         for draw in task.draws:
             if self._head and not draw.failure:
-                whole = [*task.context.encoded.tokens, *draw.tokens, self._head.end]
-                (draw.score,) = self._head.scores(self._feeder.last_state(whole))
+                tokens = [*task.context.encoded.tokens, *draw.tokens, self._head.end]
+                (draw.score,) = self._head.scores(self._feeder.last_state(tokens))
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Does nothing: no conversation is cached."""
 
 
 def why_not_shared(feeder: Feeder) -> str:
-    """Why replies cannot grow from a shared context of this model; "" where they can.
+    """Why replies of this model cannot share an encoded context; "" if they can.
 
-    First by the kind of its cache, then by trying: positions or masks that a model makes for itself (ALiBi, for
-    example) show as logits that differ from those of plain encoding.
+    First the kind of its cache is checked, then the model is tried: positions or masks that it makes itself (ALiBi, for
+    example) give logits that differ from those of plain encoding.
     """
     config = feeder.model.config
     if config.is_encoder_decoder:
@@ -183,30 +188,32 @@ def why_not_shared(feeder: Feeder) -> str:
         kinds = {type(layer) for layer in DynamicCache(config=config).layers}
         if kinds != {DynamicLayer}:
             return f"its cache is made of {', '.join(sorted(kind.__name__ for kind in kinds))}"
-        return "" if _shares(feeder) else "it gives other probabilities that way"
-    except Exception as error:  # a model of any shape may fail in any way here
+        return "" if _shares_correctly(feeder) else "it gives other probabilities that way"
+    except Exception as error:  # an unknown architecture may fail in any way
         return f"trying it failed ({type(error).__name__}: {error})"
 
 
 @torch.inference_mode()
-def _shares(feeder: Feeder) -> bool:
-    """Do replies to two contexts of different length get the logits that they get alone?"""
+def _shares_correctly(feeder: Feeder) -> bool:
+    """Whether replies to two contexts of different length get the same logits as in separate passes."""
     size = feeder.model.get_input_embeddings().weight.shape[0]
     token = [7 * i % size for i in range(12)]
     prompts = [Prompt("long", tuple(token[:6])), Prompt("short", tuple(token[3:6]))]
     replies = [[(token[6], token[7]), (token[8], token[9])], [(token[10], token[11])]]
     tree = Tree(feeder, ContextEncoder(feeder, ConversationCache(0, 0)).encode(prompts))
     for step in range(2):
-        grown = tree.grow([[Fed(n, reply[step], step) for n, reply in enumerate(row)] for row in replies])
-    alone = torch.stack(
-        [_plain(feeder, p, reply) for p, row in zip(prompts, replies, strict=True) for reply in row]
+        grown = tree.grow(
+            [[TokenInput(n, reply[step], step) for n, reply in enumerate(row)] for row in replies]
+        )
+    separate = torch.stack(
+        [_plain_logits(feeder, p, reply) for p, row in zip(prompts, replies, strict=True) for reply in row]
     )
     # Half precision rounds by a per cent or two; a wrong mask or position is off by the spread of the logits.
     tolerance = 1e-3 if feeder.dtype == torch.float32 else 0.2
-    return bool((grown - alone).abs().max() <= tolerance * alone.std())
+    return bool((grown - separate).abs().max() <= tolerance * separate.std())
 
 
-def _plain(feeder: Feeder, prompt: Prompt, reply: Sequence[int]) -> Tensor:
+def _plain_logits(feeder: Feeder, prompt: Prompt, reply: Sequence[int]) -> Tensor:
     tokens = torch.tensor([[*prompt.tokens, *reply]], device=feeder.device)
     logits: Tensor = feeder.model(input_ids=tokens, use_cache=False).logits
     return logits[0, -1]

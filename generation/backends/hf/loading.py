@@ -1,4 +1,4 @@
-"""Loading a model folder or hub id, with a cause and a remedy for everything that can be wrong with it."""
+"""Loading a model from a folder or the Hub, with a cause and a remedy for everything that can be wrong with it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ from generation.protocol import BackendError
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-WHOLE = 256 << 20  # weight files up to this many bytes are hashed whole, larger ones by size, head and tail
+WHOLE = (
+    256 << 20
+)  # weight files up to this many bytes are hashed completely, larger ones by size, first and last EDGE bytes
 EDGE = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """ends: ids that end an utterance; never: ids that no reply may contain; positions: the longest sequence;
-    head: what scores replies, None for a model that was not trained to."""
+    """A model that is ready to serve.
+
+    ends: ids that end an utterance. never: ids that no reply may contain. positions: the longest sequence in tokens.
+    head: scores replies; None for a model that was not trained jointly.
+    """
 
     model: Any
     tokenizer: Any
@@ -37,13 +42,13 @@ class Loaded:
 
 
 def is_folder(model: str) -> bool:
-    """A hub id is "name" or "owner/name"; everything else, and whatever exists, is a folder."""
+    """Whether `model` names a folder. A hub id is "name" or "owner/name", unless a folder of that name exists."""
     path = Path(model).expanduser()
     return path.is_dir() or path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1
 
 
 def folder_of(model: str) -> Path:
-    """Raises BackendError where a folder is missing or holds no model."""
+    """The folder. Raises BackendError if it is missing or holds no model."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         raise BackendError(
@@ -52,7 +57,7 @@ def folder_of(model: str) -> Path:
         )
     if not (folder / "config.json").is_file():
         raise BackendError(
-            f"The folder {folder} has no config.json, so it is no saved model.",
+            f"The folder {folder} has no config.json, so it is not a saved model.",
             "Name the folder that save_pretrained wrote.",
         )
     if not weight_files(folder):
@@ -64,12 +69,12 @@ def folder_of(model: str) -> Path:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    found = {*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")}
-    return sorted(found - {folder / HEAD_FILE})
+    files = {*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")}
+    return sorted(files - {folder / HEAD_FILE})
 
 
 def folder_hash(folder: Path) -> str:
-    """12 hex digits over configuration, tokenizer, weights and preference head; others change no reply or score."""
+    """12 hex digits over the files that decide replies and scores: configuration, tokenizer, weights and head."""
     digest = hashlib.sha256()
     settings = [path for pattern in ("*.json", "*.jinja", "*.txt") for path in sorted(folder.glob(pattern))]
     for path in [*settings, *weight_files(folder), *folder.glob(HEAD_FILE)]:
@@ -85,18 +90,18 @@ def folder_hash(folder: Path) -> str:
 
 
 def load(model: str, device: str, dtype: str) -> Loaded:
-    """Raises BackendError where anything is missing or does not fit together. Only folders have a preference head."""
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # a worker writes a log, not a screen
+    """Load model, tokenizer and, from a folder, the preference head. Raises BackendError if anything is wrong."""
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a worker writes to a log, not to a terminal
     source = str(folder_of(model)) if is_folder(model) else model
-    place = _device(device)
-    number = _dtype(dtype, place)
+    torch_device = _device(device)
+    number_format = _dtype(dtype, torch_device)
     config = _attempt(f"The configuration of {model}", lambda: AutoConfig.from_pretrained(source))
     tokenizer = _attempt(f"The tokenizer of {model}", lambda: AutoTokenizer.from_pretrained(source))
     _check_tokenizer(model, tokenizer)
-    network = _network(model, lambda: _read(source, config, number), place)
+    network = _load_network(model, lambda: _read_network(source, config, number_format), torch_device)
     size, hidden = network.get_output_embeddings().weight.shape
     _check_sizes(model, len(tokenizer), size)
-    ends = _ends(tokenizer, network)
+    ends = _end_tokens(tokenizer, network)
     special = set(tokenizer.all_special_ids) | set(range(len(tokenizer), size))
     positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 1 << 30
     head = None
@@ -105,16 +110,16 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head)
 
 
-def _read(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
-    found: Any = AutoModelForCausalLM.from_pretrained(
+def _read_network(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         source, config=config, dtype=dtype, output_loading_info=True
     )
-    network, report = found
+    network, report = loaded
     return network, report
 
 
-def _network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device: torch.device) -> Any:
-    """The model, ready to run. transformers fills missing weights with random numbers; that is an error here."""
+def _load_network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device: torch.device) -> Any:
+    """The model, ready to run. Missing weights, which transformers fills with random numbers, raise BackendError."""
     network, report = _attempt(f"The model {model}", read)
     if report["missing_keys"] or report["mismatched_keys"]:
         missing = sorted(map(str, {*report["missing_keys"], *report["mismatched_keys"]}))
@@ -128,7 +133,10 @@ def _network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device:
 
 
 def version_of(model: str, loaded: Callable[[], Loaded]) -> str:
-    """A folder by its name, its parent's and the hash of its files, a hub id by its commit."""
+    """The names of a folder and its parent with the hash of its files, or a hub id with its commit.
+
+    loaded: called only for a hub id, whose commit is known after loading.
+    """
     if is_folder(model):
         folder = folder_of(model)
         return f"{'/'.join(folder.resolve().parts[-2:])}@{folder_hash(folder)}"
@@ -137,7 +145,7 @@ def version_of(model: str, loaded: Callable[[], Loaded]) -> str:
 
 
 def _attempt(what: str, action: Callable[[], T]) -> T:
-    """transformers raises almost anything for a broken folder or a lost network."""
+    """Run `action`; any error becomes a BackendError, because transformers raises almost anything here."""
     try:
         return action()
     except torch.OutOfMemoryError as error:
@@ -159,7 +167,7 @@ def _device(device: str) -> torch.device:
     try:
         place = torch.device(device)
     except RuntimeError as error:
-        raise BackendError(f"{device!r} names no device.", "Use auto, cpu, cuda or cuda:0.") from error
+        raise BackendError(f"{device!r} is not a device.", "Use auto, cpu, cuda or cuda:0.") from error
     if place.type == "cuda" and not torch.cuda.is_available():
         raise BackendError(
             "The generator asks for a GPU, and PyTorch sees none.",
@@ -169,13 +177,13 @@ def _device(device: str) -> torch.device:
 
 
 def _dtype(dtype: str, device: torch.device) -> Any:
-    """auto on a CPU is float32: there a reply depends least on what else is in its batch."""
+    """torch's dtype. auto on a CPU is float32, in which a reply depends least on the rest of its batch."""
     if dtype == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
-    found = getattr(torch, dtype, None)
-    if found not in (torch.float32, torch.float16, torch.bfloat16):
+    number_format = getattr(torch, dtype, None)
+    if number_format not in (torch.float32, torch.float16, torch.bfloat16):
         raise BackendError(f"{dtype!r} is not a number format.", "Use auto, float32, bfloat16 or float16.")
-    return found
+    return number_format
 
 
 def _check_tokenizer(model: str, tokenizer: Any) -> None:
@@ -198,8 +206,8 @@ def _check_sizes(model: str, tokens: int, rows: int) -> None:
         )
 
 
-def _ends(tokenizer: Any, model: Any) -> frozenset[int]:
-    """Chat models name several ends, in their generation settings."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    extra = named if isinstance(named, list) else [named]
+def _end_tokens(tokenizer: Any, model: Any) -> frozenset[int]:
+    """The tokenizer's end and those of the generation settings, where chat models name several."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    extra = configured if isinstance(configured, list) else [configured]
     return frozenset({tokenizer.eos_token_id, *(token for token in extra if token is not None)})

@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 logger = logging.getLogger(__name__)
 
-ROWS = 7  # what the layout is chosen for: the replies of one request, side by side
+ROWS = 7  # number of rows that the layout is optimised for: the replies of one request
 
 
 class PackedLinear(nn.Module):
@@ -28,18 +28,18 @@ class PackedLinear(nn.Module):
         self.bias = None if bias is None else bias.detach()
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
 
-    def forward(self, given: Tensor) -> Tensor:
-        if not given.numel():
-            return given.new_empty(*given.shape[:-1], self.out_features)
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
+    def forward(self, inputs: Tensor) -> Tensor:
+        if not inputs.numel():
+            return inputs.new_empty(*inputs.shape[:-1], self.out_features)
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, self._weight, self.bias, "none", [], "")
         return product
 
 
 def pack(model: Any) -> bool:
-    """Replace the linear layers of a model, if it is on a CPU in float32. False: it is as it was.
+    """Replace the linear layers of a model that is on a CPU in float32; False if the model is unchanged.
 
-    One after the other, so that a large model is never in memory twice. A model that reaches into its layers for
-    their `weight` fails afterwards: try it before use.
+    One layer after another, so that a large model is never in memory twice. A model that accesses the `weight` of its
+    layers fails afterwards: check its output before use.
     """
     if model.device.type != "cpu" or model.dtype != torch.float32:
         return False

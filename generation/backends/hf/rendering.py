@@ -1,7 +1,7 @@
 """A dialogue as tokens.
 
-Without a chat template: the begin token (if there is one), then every utterance followed by the end-of-utterance
-token. With one: what the template makes of it. The words of a dialogue never become special tokens: where they
+Without a chat template: the begin token (if the tokenizer has one), then every utterance followed by the
+end-of-utterance token. With a template: its output. The words of a dialogue never become special tokens: if they
 contain the text of one ("<eou>"), that text is cut in two before it is encoded.
 """
 
@@ -13,10 +13,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from generation.backends.replies import chat_messages, no_opening, sound_text
+from generation.backends.replies import chat_messages, missing_opening_error, replace_surrogates
 from generation.protocol import BackendError, Message
 
-# No vocabulary has tokens longer than this on average; text beyond it cannot survive truncation.
+# Characters. In no vocabulary is the average token longer, so text beyond budget × this would be cut anyway.
 LONGEST_TOKEN = 64
 
 
@@ -27,7 +27,7 @@ class Renderer(Protocol):
 
 
 class TextEncoder:
-    """Encodes text as text, whatever it contains."""
+    """Encodes text without interpreting special tokens in it."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -41,15 +41,15 @@ class TextEncoder:
         return bool(self._reserved and self._reserved.search(text))
 
     def encode(self, text: str) -> list[int]:
-        tokens = [token for piece in self._pieces(sound_text(text)) for token in self.markup(piece)]
+        tokens = [token for piece in self._pieces(replace_surrogates(text)) for token in self.markup(piece)]
         return [token for token in tokens if token not in self._special]
 
     def markup(self, text: str) -> list[int]:
-        """Encodes a template's own text, in which special tokens are meant."""
+        """Encode a template's own text, in which special tokens are intended."""
         return list(self._tokenizer.encode(text, add_special_tokens=False, verbose=False)) if text else []
 
     def _pieces(self, text: str) -> Iterator[str]:
-        """Cut after the first character of every reserved string, so that no piece contains one."""
+        """The text, cut after the first character of every reserved string, so that no piece contains one."""
         cuts = [m.start() + 1 for m in self._reserved.finditer(text)] if self._reserved else []
         for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
             yield text[start:end]
@@ -65,16 +65,16 @@ class PlainRenderer:
 
     def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
         room = budget - len(self._start)
-        kept: list[int] = []
+        tokens: list[int] = []
         for message in reversed(context):
             utterance = [*self._encoder.encode(message.text[-room * LONGEST_TOKEN :]), self._end]
-            if not kept:
+            if not tokens:
                 utterance = utterance[-room:]  # the last utterance is never dropped, only cut from the left
-            if len(kept) + len(utterance) > room:
+            if len(tokens) + len(utterance) > room:
                 break
-            kept = utterance + kept
+            tokens = utterance + tokens
         # A model needs one token to start from.
-        return self._start + kept or [self._end]
+        return self._start + tokens or [self._end]
 
 
 class ChatRenderer:
@@ -87,7 +87,7 @@ class ChatRenderer:
 
     def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
         if not context:
-            raise no_opening()
+            raise missing_opening_error()
         clipped = [Message(m.speaker, m.text[-budget * LONGEST_TOKEN :]) for m in context]
         dropped = bisect_left(
             range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
@@ -96,7 +96,7 @@ class ChatRenderer:
         return tokens if len(tokens) <= budget else self._cut(clipped[-1], speaker, budget)
 
     def _cut(self, message: Message, speaker: str, budget: int) -> list[int]:
-        """Only the last utterance is left and it is too long: shorten it from the left until it fits."""
+        """Render only the last utterance, which is too long, shortened from the left until it fits."""
         words = self._encoder.encode(message.text)
         frame = len(self._tokens([Message(message.speaker, "")], speaker))
         for spare in (0, 2, 8, 32):  # cut text may encode to a few tokens more than it was cut from
@@ -115,7 +115,7 @@ class ChatRenderer:
         messages = chat_messages(context, speaker, self._system_prompt)
         if not any(self._encoder.reserved_in(m["content"]) for m in messages):
             return self._encoder.markup(self._apply(messages))
-        # Render with marks in place of the words, then encode template and words apart.
+        # Render marks instead of the words, then encode template and words separately.
         mark = secrets.token_hex(12)
         marked = [{**m, "content": f"{mark}{i}-"} for i, m in enumerate(messages)]
         parts = re.split(f"{mark}([0-9]+)-", self._apply(marked))
@@ -126,7 +126,7 @@ class ChatRenderer:
         return tokens
 
     def _apply(self, messages: list[dict[str, str]]) -> str:
-        """Some templates take a dialogue only when the user speaks first; those get an empty-handed user."""
+        """The rendered template. Some accept only dialogues that the user opens; those get a user who says "…"."""
         opened = [m for m in messages if m["role"] == "system"]
         opened += [{"role": "user", "content": "…"}] + [m for m in messages if m["role"] != "system"]
         try:
@@ -141,7 +141,7 @@ class ChatRenderer:
                 ) from error
 
     def _template(self, messages: list[dict[str, str]]) -> str:
-        # Unknown variables are ignored by templates; enable_thinking is what Qwen3 and its like read.
+        # Templates ignore unknown variables; Qwen3 and similar models read enable_thinking.
         return str(
             self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, enable_thinking=False

@@ -17,11 +17,12 @@ from torch import Tensor
 
 from generation.protocol import Sampling
 
-WARM_TOKENS = 3  # a reply that begins otherwise goes on otherwise; all of it warm would be word salad
+# A reply that begins differently continues differently; a high temperature throughout would give nonsense.
+WARM_TOKENS = 3
 
 
 class NGramBlock:
-    """Which tokens would complete an n-gram that was there before; n = 0 blocks nothing."""
+    """Knows which tokens would repeat an earlier n-gram; n = 0 blocks nothing."""
 
     def __init__(self, n: int, history: Iterable[int] = ()) -> None:
         self._n = n
@@ -43,10 +44,10 @@ class NGramBlock:
 
 @dataclass(slots=True)
 class Draw:
-    """One reply while it is drawn. tokens: without the end of the utterance; logprob: with it, in nats; score: of
-    the preference head, once it is finished and there is a head.
+    """One reply while it is drawn.
 
-    warmth: factor on the temperature of the first WARM_TOKENS tokens.
+    tokens: without the end of the utterance. logprob: with the end, in nats. score: of the preference head, after the
+    end, if the model has a head. warmth: factor on the temperature of the first WARM_TOKENS tokens.
     """
 
     seed: int
@@ -91,7 +92,7 @@ class Sampler:
         self._never = torch.tensor(sorted(never), dtype=torch.long, device=device)
 
     def step(self, logits: Tensor, draws: Sequence[Draw]) -> list[int]:
-        """Move every draw on by one token, and return these. logits: shape (draws, vocabulary); overwritten."""
+        """Extend every draw by one token; returns the tokens. logits: (draws, vocabulary), overwritten."""
         logits = logits.float()
         total = logits.logsumexp(-1)
         self._ban(logits, draws)
@@ -117,7 +118,7 @@ class Sampler:
 
     @staticmethod
     def _choose(values: Tensor, draws: Sequence[Draw]) -> Tensor:
-        """values: logits in falling order, shape (draws, k). Returns the chosen place of each draw."""
+        """The chosen place of each draw, (draws,). values: logits in descending order, (draws, k)."""
         device = values.device
         temperatures = torch.tensor([d.temperature for d in draws], device=device)
         widths = torch.tensor([d.sampling.top_k for d in draws], device=device)

@@ -1,4 +1,4 @@
-"""How well a reply would please people: a linear preference head, read at the reply's end-of-utterance token.
+"""The preference score of a reply: a linear head, read at its end-of-utterance token.
 
 Joint training (Diamante §3.2) saves it beside the weights of a model; see `preference/training/joint/joint_model.py`.
 """
@@ -19,16 +19,16 @@ HEAD_FILE = "preference_head.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class PreferenceHead:
-    """weight: (1, hidden), bias: (1,), both float32; end: the token at which a reply is scored."""
+    """weight: (1, hidden), bias: (1,), both float32. end: the token at which a reply is scored."""
 
     weight: Tensor
     bias: Tensor
     end: int
 
     def scores(self, states: Tensor) -> list[float]:
-        """states: the model's last hidden states at the ends of replies, (replies, hidden)."""
-        found: list[float] = (states.float() @ self.weight[0] + self.bias).tolist()
-        return found
+        """One score per reply. states: the last hidden states at the ends of replies, (replies, hidden)."""
+        values: list[float] = (states.float() @ self.weight[0] + self.bias).tolist()
+        return values
 
 
 def read_head(folder: Path, *, hidden: int, end: int, device: torch.device) -> PreferenceHead | None:
@@ -37,22 +37,22 @@ def read_head(folder: Path, *, hidden: int, end: int, device: torch.device) -> P
     if not path.exists():
         return None
     try:
-        found = load_file(path)
-    except Exception as error:  # a cut file, a file of another kind, one that may not be read
+        tensors = load_file(path)
+    except Exception as error:  # truncated, of another format, or unreadable
         raise BackendError(f"The preference head {path} cannot be read: {error}", AGAIN) from error
-    if set(found) != {"weight", "bias"}:
+    if set(tensors) != {"weight", "bias"}:
         raise BackendError(
-            f"The preference head {path} holds {', '.join(sorted(found)) or 'nothing'}, not weight and bias.",
+            f"The preference head {path} holds {', '.join(sorted(tensors)) or 'nothing'}, not weight and bias.",
             AGAIN,
         )
-    if found["weight"].shape != (1, hidden) or found["bias"].shape != (1,):
+    if tensors["weight"].shape != (1, hidden) or tensors["bias"].shape != (1,):
         raise BackendError(
-            f"The preference head {path} reads {found['weight'].shape[-1]} numbers, and the model gives {hidden}.",
+            f"The preference head {path} takes {tensors['weight'].shape[-1]} numbers, but the model gives {hidden}.",
             AGAIN,
         )
-    if not all(tensor.isfinite().all() for tensor in found.values()):
-        raise BackendError(f"The preference head {path} holds numbers that are none (NaN).", AGAIN)
-    return PreferenceHead(found["weight"].float().to(device), found["bias"].float().to(device), end)
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise BackendError(f"The preference head {path} holds values that are not numbers (NaN).", AGAIN)
+    return PreferenceHead(tensors["weight"].float().to(device), tensors["bias"].float().to(device), end)
 
 
 AGAIN = (

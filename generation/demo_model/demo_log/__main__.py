@@ -1,6 +1,6 @@
-"""`python -m generation.demo_model.demo_log`: write the demo log anew, from seeds, with the shipped demo model.
+"""`python -m generation.demo_model.demo_log`: write the demo log again, from seeds, with the shipped demo model.
 
-It takes about six minutes of one CPU core. --dialogues and --output make a smaller one elsewhere.
+It takes about six minutes of one CPU core. Use --dialogues and --output to write a smaller one elsewhere.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from generation.demo_model.demo_log import DIALOGUES, FILE
-from generation.demo_model.demo_log.making import row, write_log
+from generation.demo_model.demo_log.making import dialogue_row, write_log
 from generation.protocol import BackendError, load_backend
 
 MODEL = FILE.parent.parent / "model"
@@ -24,7 +24,7 @@ def as_lines(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the demo log anew.")
+    parser = argparse.ArgumentParser(description="Write the demo log again, from seeds.")
     parser.add_argument("--dialogues", type=int, default=DIALOGUES)
     parser.add_argument("--output", type=Path, default=FILE, help="a file that ends in .jsonl.gz")
     options = parser.parse_args()
@@ -34,9 +34,9 @@ def main() -> int:
     except BackendError as error:
         sys.stderr.write(f"{error.cause} {error.remedy}\n")
         return 1
-    rows = [row(dialogue) for dialogue in dialogues]
+    rows = [dialogue_row(dialogue) for dialogue in dialogues]
     options.output.write_bytes(gzip.compress(as_lines(rows), mtime=0))
-    actions = Counter(said.action for dialogue in dialogues for said in dialogue.said[1:])
+    actions = Counter(utterance.action for dialogue in dialogues for utterance in dialogue.utterances[1:])
     shares = ", ".join(f"{action} {count / actions.total():.0%}" for action, count in sorted(actions.items()))
     print(f"{len(rows)} dialogues, {actions.total()} turns ({shares}), to {options.output}.")
     return 0

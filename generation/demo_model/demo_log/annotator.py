@@ -1,4 +1,4 @@
-"""The scripted annotator: what it says when it sees the candidates. Its whole rule is here; see DATA_CARD.md."""
+"""The scripted annotator: the complete rule by which it answers, given the candidates; see DATA_CARD.md."""
 
 import math
 import re
@@ -14,17 +14,17 @@ from generation.backends.replies import reply_key
 from generation.demo_model.corpus import write_corpus
 from generation.demo_model.demo_log.thoughts import Thought
 
-# Of the longer text; what is farther from every candidate was not made from one of them.
+# Share of the longer text that may be edited; a text farther from every candidate counts as written, not revised.
 NEAR: Final = 0.5
-# What was said before is known from so many dialogues of each language, with a seed that the model never saw.
-HEARD: Final = 2000
-HEARD_SEED: Final = 20_261_121
+# Sentences are counted in so many dialogues per language, from a seed that the model was not trained on.
+COUNTED_DIALOGUES: Final = 2000
+COUNTED_SEED: Final = 20_261_121
 SENTENCE: Final = re.compile(r"[^.!?。！？]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An utterance of the log. source: place of the candidate it was made from; seed: of the thought behind it."""
+class LoggedUtterance:
+    """An utterance of the log. source: place of the candidate that it was made from. seed: of the thought behind it."""
 
     text: str
     seed: str
@@ -33,30 +33,37 @@ class Said:
     edit_distance: int | None
 
 
-def say(minded: Sequence[Thought], shown: Sequence[str], language: str) -> Said:
-    """The most particular thing that no candidate says, made from the nearest candidate where one is near, else
-    written; where candidates say it all, the most particular of them. minded: at least one thought."""
-    offered = {reply_key(text): place for place, text in reversed(list(enumerate(shown)))}
-    own = [thought for thought in minded if reply_key(thought.text) not in offered]
-    said = max(own or minded, key=lambda thought: particularity(thought.text, language))
-    if not own:
-        place = offered[reply_key(said.text)]
-        return Said(shown[place], said.seed, "select", place, 0)
-    distances = [Levenshtein.normalized_distance(text, said.text) for text in shown]
+def choose_utterance(
+    thoughts: Sequence[Thought], candidates: Sequence[str], language: str
+) -> LoggedUtterance:
+    """The most particular thought that no candidate says, or the most particular one if candidates say all of them.
+
+    It counts as selected if a candidate says it, as revised if a candidate is NEAR, else as rewritten. thoughts: at
+    least one.
+    """
+    offered = {reply_key(text): place for place, text in reversed(list(enumerate(candidates)))}
+    unsaid = [thought for thought in thoughts if reply_key(thought.text) not in offered]
+    thought = max(unsaid or thoughts, key=lambda thought: particularity(thought.text, language))
+    if not unsaid:
+        place = offered[reply_key(thought.text)]
+        return LoggedUtterance(candidates[place], thought.seed, "select", place, 0)
+    distances = [Levenshtein.normalized_distance(text, thought.text) for text in candidates]
     place = distances.index(min(distances))
     if distances[place] > NEAR:
-        return Said(said.text, said.seed, "rewrite", None, None)
-    return Said(said.text, said.seed, "revise", place, Levenshtein.distance(shown[place], said.text))
+        return LoggedUtterance(thought.text, thought.seed, "rewrite", None, None)
+    return LoggedUtterance(
+        thought.text, thought.seed, "revise", place, Levenshtein.distance(candidates[place], thought.text)
+    )
 
 
 def particularity(text: str, language: str) -> float:
-    """How seldom its sentences are heard, in nats, the mean over them: "I see." is low, what fits one talk only high.
+    """How rare the sentences of a text are: -log frequency in nats, averaged. Low for "I see.", high for particulars.
 
-    A mean, so that saying more is not better as such.
+    A mean, so that a longer text is not better because it is longer.
     """
-    heard = _heard(language)
+    counts = _sentence_counts(language)
     keys = _sentences(text)
-    return sum(math.log(heard.total() / (1 + heard[key])) for key in keys) / max(1, len(keys))
+    return sum(math.log(counts.total() / (1 + counts[key])) for key in keys) / max(1, len(keys))
 
 
 def _sentences(text: str) -> list[str]:
@@ -64,7 +71,7 @@ def _sentences(text: str) -> list[str]:
 
 
 @cache
-def _heard(language: str) -> Counter[str]:
-    dialogues = write_corpus(HEARD_SEED, 2 * HEARD)
-    said = (text for of, turns in dialogues if of == language for _, text in turns)
-    return Counter(key for text in said for key in _sentences(text))
+def _sentence_counts(language: str) -> Counter[str]:
+    dialogues = write_corpus(COUNTED_SEED, 2 * COUNTED_DIALOGUES)
+    texts = (text for of, turns in dialogues if of == language for _, text in turns)
+    return Counter(key for text in texts for key in _sentences(text))

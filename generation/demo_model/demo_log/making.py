@@ -1,4 +1,4 @@
-"""The dialogues of the log, written turn by turn: all of them at once, so that candidates are decoded together."""
+"""Writing the dialogues of the log turn by turn, all at once, so that their candidates are decoded together."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from typing import Any
 
 from generation.demo_model.corpus import LANGUAGES, heldout_openings
 from generation.demo_model.corpus.reading import read_topics, topic_files
-from generation.demo_model.demo_log.annotator import Said, say
+from generation.demo_model.demo_log.annotator import LoggedUtterance, choose_utterance
 from generation.demo_model.demo_log.thoughts import Plan, thoughts, topic_of
 from generation.protocol import Backend, BackendError, Message, ReplyRequest
 
 LENGTHS = (12, 14, 16)
-THOUGHTS = 24
+THOUGHTS = 24  # drawn for every utterance
 DOMAINS = {
     "daily": "daily life",
     "food_home": "food and home",
@@ -26,7 +26,7 @@ DOMAINS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedCandidates:
     """The candidates of a turn, as displayed. seed: the request's, from which they can be drawn again."""
 
     texts: tuple[str, ...]
@@ -39,58 +39,66 @@ class Dialogue:
     """A dialogue while it is written."""
 
     plan: Plan
-    said: list[Said] = field(default_factory=list)
-    shown: list[Shown | None] = field(default_factory=list)
+    utterances: list[LoggedUtterance] = field(default_factory=list)
+    displayed: list[DisplayedCandidates | None] = field(default_factory=list)
     is_over: bool = False
 
     def request(self) -> ReplyRequest:
-        context = tuple(Message("AB"[place % 2], said.text) for place, said in enumerate(self.said))
+        context = tuple(
+            Message("AB"[place % 2], utterance.text) for place, utterance in enumerate(self.utterances)
+        )
         place = len(context)
         return ReplyRequest(self.plan.name, context, "AB"[place % 2], _seed(f"{self.plan.name}:{place}"))
 
-    def go_on(self, shown: Shown | None) -> None:
-        """Say something to what is shown, or end."""
-        minded = thoughts(self.plan, [said.seed for said in self.said], THOUGHTS)
-        if not minded:
+    def add_utterance(self, displayed: DisplayedCandidates | None) -> None:
+        """Answer the displayed candidates (None at the opening), or end the dialogue."""
+        possible = thoughts(self.plan, [utterance.seed for utterance in self.utterances], THOUGHTS)
+        if not possible:
             self.is_over = True
             return
-        opening = Said(minded[0].text, minded[0].seed, "", None, None)
-        self.said.append(say(minded, shown.texts, self.plan.language) if shown else opening)
-        self.shown.append(shown)
+        opening = LoggedUtterance(possible[0].text, possible[0].seed, "", None, None)
+        self.utterances.append(
+            choose_utterance(possible, displayed.texts, self.plan.language) if displayed else opening
+        )
+        self.displayed.append(displayed)
 
 
-def plan(number: int) -> Plan:
-    """Of the dialogue with this number, from 0; the languages take turns."""
+def plan_dialogue(number: int) -> Plan:
+    """The plan of a dialogue by its number, from 0; the languages alternate."""
     language = LANGUAGES[number % len(LANGUAGES)]
     name = f"scripted-{language}-{number // len(LANGUAGES) + 1:03}"
     return Plan(name, language, Random(name).choice(LENGTHS))
 
 
 def write_log(numbers: Sequence[int], backend: Backend) -> list[Dialogue]:
-    """The dialogues with these numbers, without those that hold an opening kept for judging the model.
+    """The dialogues with these numbers, without those that contain a held-out opening.
 
-    Raises BackendError where the model gives no candidates.
+    Raises BackendError if the model gives no candidates.
     """
-    dialogues = [Dialogue(plan(number)) for number in numbers]
+    dialogues = [Dialogue(plan_dialogue(number)) for number in numbers]
     for dialogue in dialogues:
-        dialogue.go_on(None)
+        dialogue.add_utterance(None)
     while writing := [dialogue for dialogue in dialogues if not dialogue.is_over]:
-        for dialogue, shown in zip(writing, _candidates(writing, backend), strict=True):
-            dialogue.go_on(shown)
+        for dialogue, displayed in zip(writing, _candidates(writing, backend), strict=True):
+            dialogue.add_utterance(displayed)
     heldout = {text for _, _, text in heldout_openings()}
-    return [one for one in dialogues if not heldout.intersection(said.text for said in one.said)]
+    return [
+        dialogue
+        for dialogue in dialogues
+        if not heldout.intersection(each.text for each in dialogue.utterances)
+    ]
 
 
-def _candidates(dialogues: Sequence[Dialogue], backend: Backend) -> list[Shown]:
+def _candidates(dialogues: Sequence[Dialogue], backend: Backend) -> list[DisplayedCandidates]:
     requests = [dialogue.request() for dialogue in dialogues]
-    made = []
+    displayed = []
     for request, answer in zip(requests, backend.generate(requests), strict=True):
         if isinstance(answer, BackendError):
             raise answer
         texts = [reply.text for reply in answer.replies]
         Random(request.seed).shuffle(texts)  # displayed in random order, as in the product
-        made.append(Shown(tuple(texts), request.seed, backend.version))
-    return made
+        displayed.append(DisplayedCandidates(tuple(texts), request.seed, backend.version))
+    return displayed
 
 
 def _seed(key: str) -> int:
@@ -99,39 +107,41 @@ def _seed(key: str) -> int:
 
 @cache
 def _domains(language: str) -> dict[str, str]:
-    """Of every topic, by the file in which it comes first."""
-    found: dict[str, str] = {}
+    """The domain of every topic, from the first file that has it."""
+    domains: dict[str, str] = {}
     for path in topic_files(language):
         for topic in read_topics(path):
-            found.setdefault(topic.name, DOMAINS.get(path.stem, ""))
-    return found
+            domains.setdefault(topic.name, DOMAINS.get(path.stem, ""))
+    return domains
 
 
-def row(dialogue: Dialogue) -> dict[str, Any]:
-    """In the format `diamante`."""
+def dialogue_row(dialogue: Dialogue) -> dict[str, Any]:
+    """A dialogue as a row of the format `diamante`."""
     plan = dialogue.plan
-    turns = zip(dialogue.said, dialogue.shown, strict=True)
+    turns = zip(dialogue.utterances, dialogue.displayed, strict=True)
     return {
         "id": plan.name,
         "language": plan.language,
-        "domain": _domains(plan.language)[topic_of(plan, dialogue.said[0].seed).name],
+        "domain": _domains(plan.language)[topic_of(plan, dialogue.utterances[0].seed).name],
         "scripted": True,
-        "conversation": [_turn(place, said, shown) for place, (said, shown) in enumerate(turns)],
+        "conversation": [
+            _turn(place, utterance, displayed) for place, (utterance, displayed) in enumerate(turns)
+        ],
     }
 
 
-def _turn(place: int, said: Said, shown: Shown | None) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "utterance": said.text,
-        "response_candidates": list(shown.texts) if shown else [],
+def _turn(place: int, utterance: LoggedUtterance, displayed: DisplayedCandidates | None) -> dict[str, Any]:
+    turn: dict[str, Any] = {
+        "utterance": utterance.text,
+        "response_candidates": list(displayed.texts) if displayed else [],
         "speaker": "AB"[place % 2],
     }
-    if shown:
-        made |= {
-            "action": said.action,
-            "source": said.source,
-            "edit_distance": said.edit_distance,
-            "model_version": shown.model_version,
-            "candidate_seed": shown.seed,
+    if displayed:
+        turn |= {
+            "action": utterance.action,
+            "source": utterance.source,
+            "edit_distance": utterance.edit_distance,
+            "model_version": displayed.model_version,
+            "candidate_seed": displayed.seed,
         }
-    return made
+    return turn

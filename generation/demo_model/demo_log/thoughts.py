@@ -1,7 +1,7 @@
-"""What could be said next in a dialogue of the corpus, and where the dialogue goes on from there.
+"""What could be said next in a dialogue of the corpus, and how the dialogue continues from there.
 
-The corpus writer is made to draw every utterance from a seed of its own. A dialogue then is a list of seeds, and
-another last seed is another thing to say at the same place, to which everything after it fits.
+The corpus writer draws every utterance from its own seed, so that a dialogue is a list of seeds. Another last seed
+gives another utterance at the same place, and everything after it fits it.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is fixed about a dialogue before its first utterance. length: utterances, about."""
+    """What is fixed about a dialogue before its first utterance. length: approximate number of utterances."""
 
     name: str
     language: str
     length: int
 
 
-class _Reached(Exception):
-    """The utterance that was asked for is written."""
+class _EnoughWritten(Exception):
+    """Raised after the requested utterance to stop the writer."""
 
 
 class _SeededWriter(Writer):
-    """Draws each utterance, and what is decided before it, from its own seed; stops after the last one."""
+    """Draws each utterance, and the decisions before it, from its own seed; stops after the last seed."""
 
     def __init__(self, source: Material, seeds: Sequence[str]) -> None:
         super().__init__(source, random.Random(seeds[0]))
@@ -46,39 +46,39 @@ class _SeededWriter(Writer):
         super().say(*parts)
         self.first_topic = self.first_topic or self.topic
         if len(self.turns) == len(self._seeds):
-            raise _Reached
+            raise _EnoughWritten
         self.rng = random.Random(self._seeds[len(self.turns)])
 
     def typed(self, opening: str, mood: Mood) -> str:
-        """Openings are typed as people type them; inside a dialogue the annotator writes with care."""
+        """Vary openings as people type them; later utterances stay clean, because the annotator writes with care."""
         return opening if self.turns else super().typed(opening, mood)
 
 
-def said_after(plan: Plan, seeds: Sequence[str]) -> str | None:
-    """The utterance to which these seeds lead; None where the dialogue is over before it."""
+def utterance_after(plan: Plan, seeds: Sequence[str]) -> str | None:
+    """The utterance after these seeds; None if the dialogue ends before it."""
     writer = _run(plan, seeds)
     return writer.turns[-1][1] if len(writer.turns) == len(seeds) else None
 
 
 def topic_of(plan: Plan, seed: str) -> Topic:
-    """What the dialogue is about that begins with this seed."""
+    """The topic of the dialogue that begins with this seed."""
     return _run(plan, [seed]).first_topic or material(plan.language).topics[0]
 
 
 def _run(plan: Plan, seeds: Sequence[str]) -> _SeededWriter:
     writer = _SeededWriter(material(plan.language), seeds)
-    with contextlib.suppress(_Reached):
+    with contextlib.suppress(_EnoughWritten):
         compose(writer, plan.length)
     return writer
 
 
 def thoughts(plan: Plan, seeds: Sequence[str], count: int) -> list[Thought]:
-    """At most `count` different things to say after what `seeds` said; the first is what comes to mind first."""
-    found: dict[str, Thought] = {}
+    """At most `count` different utterances that may follow `seeds`, in the order drawn; [] if the dialogue is over."""
+    by_text: dict[str, Thought] = {}
     for attempt in range(count):
         seed = f"{plan.name}:{len(seeds)}:{attempt}"
-        if text := said_after(plan, [*seeds, seed]):
-            found.setdefault(text, Thought(text, seed))
+        if text := utterance_after(plan, [*seeds, seed]):
+            by_text.setdefault(text, Thought(text, seed))
         elif not attempt:
             return []
-    return list(found.values())
+    return list(by_text.values())

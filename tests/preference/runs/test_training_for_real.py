@@ -11,7 +11,7 @@ from django.utils.translation import override
 from accounts.models import User
 from generation.models import BackendKind, Generator
 from generation.protocol import Sampling
-from generation.services import Wish, request_candidates
+from generation.services import CandidateOptions, request_candidates
 from generation.worker import drain
 from jobs.models import JobState
 from jobs.services import run_job
@@ -70,8 +70,8 @@ def test_train_compare_promote_and_train_further_with_adapters(
     )
     project.authoring.refresh_from_db()
     assert project.authoring.generator == generator_of(model)
-    wish = Wish(project.authoring.generator, 3, Sampling(max_new_tokens=4))
-    request = request_candidates(dialogue=create_dialogue(project, "tea and rain"), wish=wish)
+    options = CandidateOptions(project.authoring.generator, 3, Sampling(max_new_tokens=4))
+    request = request_candidates(dialogue=create_dialogue(project, "tea and rain"), options=options)
     assert drain("worker") == 1
     request.refresh_from_db()
     assert request.candidate_set is not None, request.error
