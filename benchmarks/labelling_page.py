@@ -4,7 +4,7 @@ from a key to its answer in a long dialogue.
     python -m benchmarks.labelling_page [--submissions 50] [--preset diqad] [--utterances 2000] [--json]
 
 A real web server and database. Every dialogue is answered by keys and submitted; measured in the page, from the key to
-the frame in which the next dialogue, or the answer, is painted. Bounds: 50 ms each, in the median; 115 kB and 45
+the frame in which the next dialogue, or the answer, is painted. Bounds: 50 ms each, in the median; 95 kB and 23
 requests for a cold page.
 """
 

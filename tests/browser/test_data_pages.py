@@ -36,8 +36,8 @@ def page(project: Project, eric: User, signs_in: SignedIn) -> Page:
 
 def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: Path) -> None:
     page.set_input_files("[name=file]", file)
-    expect(page.locator("#look")).to_contain_text("This looks like diamante")
-    expect(page.locator("#look li").first).to_contain_text("你好 <b>hi</b>")
+    expect(page.locator("#import-preview")).to_contain_text("This looks like diamante")
+    expect(page.locator("#import-preview li").first).to_contain_text("你好 <b>hi</b>")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
     expect(page.locator(".figures")).to_contain_text("2")
@@ -53,7 +53,7 @@ def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: 
 def test_another_format_says_at_once_what_would_be_wrong(page: Page, file: Path) -> None:
     page.set_input_files("[name=file]", file)
     page.select_option("[name=format]", "csv")
-    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+    expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
 
 
 def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path) -> None:
@@ -61,15 +61,15 @@ def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path)
     page.route(re.compile("/look/.*format=guess"), lambda route: held.append(route))
     page.set_input_files("[name=file]", file)
     page.select_option("[name=format]", "csv")
-    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+    expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
     with page.expect_response(lambda answer: answer.url.endswith("format=guess")):
         held[0].continue_()
     page.wait_for_timeout(100)
-    expect(page.locator("#look .alert")).to_contain_text("dialogue_id")
+    expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
 
 
 def test_too_large_a_file_is_not_even_sent(page: Page, file: Path) -> None:
-    page.eval_on_selector("#import", "form => { form.dataset.most = 10 }")
+    page.eval_on_selector("#import", "form => { form.dataset.maxBytes = 10 }")
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method))
     page.set_input_files("[name=file]", file)

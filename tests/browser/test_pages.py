@@ -120,7 +120,7 @@ def states_of_the_workbench(bench: Bench, assignment: Assignment, writes: Writes
 
 
 def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
-    """At most 75 kB, compressed and with JSDoc, which production does not serve, and 21 requests."""
+    """At most 75 kB, compressed and with JSDoc, which production does not serve, and 19 requests."""
     page = signs_in(ann)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
@@ -129,7 +129,7 @@ def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs
     asked = [
         url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")
     ]
-    assert len(asked) <= 21, asked
+    assert len(asked) <= 19, asked
     assert sum(len(gzip.compress(page.request.get(url).body())) for url in asked) <= 75_000
 
 

@@ -198,7 +198,7 @@ def test_a_key_pressed_twice_judges_one_dialogue(
     # All four in one step, as a slow machine would otherwise spread them over more than the pause after a dialogue.
     page.evaluate(
         """() => {
-            const agree = document.querySelector("[data-do=agree]");
+            const agree = document.querySelector("[data-action=agree]");
             for (const _ of "yy") document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "y", bubbles: true}));
             agree.click();
             agree.click();
@@ -241,7 +241,7 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
 
     def judge_where_something_is_left() -> bool:
         for page in (one, two):
-            if page.locator("[data-do=agree]").is_visible():
+            if page.locator("[data-action=agree]").is_visible():
                 agrees(page)
         return len(judgements(sample)) == 8
 

@@ -8,7 +8,7 @@ const CACHE = "lapidary";
 const PAGE = /^\/p\/[^/]+\/(a\/\d+|label(\/\d+)?)\/$/;
 const FILES = ["/static/", "/jsi18n/"]; // also in shared/outbox.js
 const KEPT_PAGES = 12;
-const PATIENCE_MS = 5000; // a network that is there in name only
+const PATIENCE_MS = 5000; // before a slow network counts as no network
 
 /**
  * @typedef {{ waitUntil: (done: Promise<unknown>) => void }} Extendable
@@ -17,7 +17,7 @@ const PATIENCE_MS = 5000; // a network that is there in name only
  */
 const worker = /** @type {any} */ (globalThis);
 
-/** All labelling pages of a project are one: its script finds the dialogue of the address. @param {string} url */
+/** All labelling pages of a project share one entry: the script loads the dialogue of the address. @param {string} url */
 const cacheKeyOf = (url) => url.replace(/(\/label\/)\d+\/$/, "$1");
 
 /** @param {string} url  @param {Response} answer */
@@ -28,7 +28,7 @@ async function cacheResponse(url, answer) {
   for (const old of pages.slice(0, -KEPT_PAGES)) await cache.delete(old);
 }
 
-/** Only what is the page itself: an error or the sign-in page must not come back later in its place. */
+/** Whether it is the page itself: an error or the sign-in page must not be served later instead of it. */
 const isWhole = (/** @type {Response} */ answer) =>
   answer.status === 200 && !answer.redirected && answer.type === "basic";
 
@@ -46,7 +46,7 @@ async function networkFirst(request, waitUntil) {
   return isServed ? first : kept;
 }
 
-/** The page has loaded before this worker could see it. @param {KeepMessage["data"]} message */
+/** Cache a page and its files that were loaded before this worker was active. @param {KeepMessage["data"]} message */
 async function cachePage({ keep: files, page }) {
   const cache = await caches.open(CACHE);
   const missing = [];

@@ -35,7 +35,7 @@ function pollInterval(waited, request) {
 }
 
 export class Candidates {
-  /** What is known of each turn: position → its requests by ordinal. @type {Map<number, CandidateRequest[]>} */
+  /** Requests of each turn: position → requests by ordinal. @type {Map<number, CandidateRequest[]>} */
   #known = new Map();
   #position = 0;
   #shownOrdinal = 0;
@@ -91,7 +91,7 @@ export class Candidates {
     return this.#shownRequest?.candidate_set ?? null;
   }
 
-  /** Nothing is known of this turn: the server has not been asked, or has not answered. */
+  /** Whether no request of this turn is known: the server was not asked, or did not answer. */
   get areUnknown() {
     return this.#position > 0 && this.#requests().length === 0;
   }
@@ -131,7 +131,7 @@ export class Candidates {
 
   // ---- requests ----------------------------------------------------------------------------------------------------
 
-  /** What the server says of this turn's newest request. @param {CandidateRequest | null} request */
+  /** Store the newest request of this turn, as the server sent it. @param {CandidateRequest | null} request */
   receive(request) {
     if (!request || request.position !== this.#position) return;
     const isNew = !this.#requests()[request.ordinal];
@@ -153,7 +153,7 @@ export class Candidates {
     else this.#show();
   }
 
-  /** Ask until the candidates are there. @param {CandidateRequest} request */
+  /** Poll until the candidates are there. @param {CandidateRequest} request */
   async #poll(request) {
     this.#polling += 1;
     const polling = this.#polling;
@@ -263,7 +263,7 @@ export class Candidates {
     return true;
   }
 
-  /** Something was written instead. */
+  /** The person typed something instead. */
   forgetWish() {
     this.#wishedPlace = null;
   }

@@ -141,7 +141,7 @@ export class Composer {
     return this.#picked !== null && this.pristine && this.field.value !== "";
   }
 
-  /** Put a text there that did not come from this turn's typing: a draft, an undone turn, nothing. */
+  /** Set a text that was not typed in this turn: a draft, an undone turn, or nothing. */
   load(/** @type {string} */ text, /** @type {Source | null} */ source = null) {
     this.field.value = text;
     this.source = source;
@@ -169,7 +169,7 @@ export class Composer {
     this.options.onChange("cleared");
   }
 
-  /** As typed, so that the browser's own undo knows it. @param {string} text */
+  /** Replace the text as if it was typed, so that the browser's undo works. @param {string} text */
   #replace(text) {
     this.#filling = true;
     this.field.focus();
@@ -224,9 +224,9 @@ export class Composer {
     if (this.options.onPick(place)) event.preventDefault();
   }
 
-  /** Undo typing first; when there is nothing of it, undo the turn. @param {KeyboardEvent} event */
+  /** Undo typing first; undo the turn if nothing was typed. @param {KeyboardEvent} event */
   #onUndoKey(event) {
-    if (this.pristine && !this.holdsUntouchedPick) return; // goes on to the button
+    if (this.pristine && !this.holdsUntouchedPick) return; // the undo button handles it
     event.stopPropagation();
     if (this.field.value) return;
     let undone = false;
@@ -240,7 +240,7 @@ export class Composer {
     }, UNDO_TAKES_MS);
   }
 
-  /** What the text is, now. @returns {Derived} */
+  /** The action that the current text amounts to. @returns {Derived} */
   derive() {
     const { text, source } = this;
     const sets = [...this.options.sets()].sort(

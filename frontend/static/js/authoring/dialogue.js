@@ -1,9 +1,11 @@
 // @ts-check
-/** The dialogue that is written: its assignment and its turns, stored and pending, and how the page shows them. */
-import { byId, cloneTemplate, format, gettext, ngettext } from "../shared/page.js";
+/** The dialogue that is written: its assignment and its turns, stored and pending, and what the page says about them. */
+import { Problem } from "../shared/api.js";
+import { byId, clock, cloneTemplate, format, gettext, ngettext, showNotice } from "../shared/page.js";
 
 /**
  * @typedef {import("./composer.js").Source} Source
+ * @typedef {import("./workbench.js").Workbench} Workbench
  * @typedef {{ position: number, speaker: string, text: string, action: string, source: number | null,
  *   edit_distance: number | null, turn_id: string | null, isPending?: boolean,
  *   from?: import("./composer.js").Source | null }} Utterance  from: known of turns that this page has written
@@ -21,7 +23,7 @@ import { byId, cloneTemplate, format, gettext, ngettext } from "../shared/page.j
 const NEAR_THE_END_PX = 40;
 
 export class State {
-  /** Turns taken back here; the answer to their sending may still arrive. @type {Set<string>} */
+  /** Turns undone on this page; the answer to their submission may still arrive. @type {Set<string>} */
   undone = new Set();
 
   /** @param {PageData} data */
@@ -39,12 +41,12 @@ export class State {
     return this.assignment.id;
   }
 
-  /** Of the turn that is written now. */
+  /** The position of the turn that is written now. */
   get position() {
     return this.turns.length;
   }
 
-  /** A turn is on its way to the server. */
+  /** Whether a turn is being sent. */
   get isBusy() {
     return this.turns.some((turn) => turn.isPending);
   }
@@ -56,7 +58,7 @@ export class State {
     return this.assignment.state !== before;
   }
 
-  /** What the server has, then what waits to be sent. @param {Utterance[]} stored */
+  /** Stored turns, followed by pending ones. @param {Utterance[]} stored */
   replaceTurns(stored) {
     const pending = this.turns.filter((turn) => turn.isPending && turn.position >= stored.length);
     this.turns = [...stored, ...pending];
@@ -144,4 +146,100 @@ export class Conversation {
     byId("finish").hidden = !isEnough || !isOpen;
     byId("too-early").hidden = isEnough || !isOpen;
   }
+}
+
+// ---- notices --------------------------------------------------------------------------------------------------------
+
+/** @type {Record<string, { text: string, remedy: string }>} */
+const STATES = {
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Write on to take it up again.") },
+  expired: {
+    text: gettext("This dialogue was kept for you until {when}."),
+    remedy: gettext("Write on to take it up again, as long as nobody else has."),
+  },
+  submitted: {
+    text: gettext("This dialogue is finished."),
+    remedy: gettext("You can take it back as long as no expert reads it."),
+  },
+  reading: {
+    text: gettext("This dialogue is finished, and an expert is reading it."),
+    remedy: gettext("It cannot be taken back any more; the verdict appears in your queue."),
+  },
+  passed: {
+    text: gettext("Experts passed this dialogue."),
+    remedy: gettext("It is in the data and cannot be taken back."),
+  },
+  vetoed: {
+    text: gettext("An expert vetoed this dialogue."),
+    remedy: gettext("It is out of the data and cannot be taken back. The reason is above."),
+  },
+  released: {
+    text: gettext("You gave this dialogue back."),
+    remedy: gettext("You can take it up again as long as nobody else has."),
+  },
+};
+
+/** @param {string[]} causes */
+export function hideNotices(...causes) {
+  for (const cause of causes) showNotice(cause, null);
+}
+
+/** @param {unknown} error  @param {string} [cause] */
+export function showError(error, cause = "error") {
+  const failed = gettext("That did not work. Nothing was changed.");
+  if (error instanceof Problem) showNotice(cause, { tone: "bad", text: error.message || failed, remedy: error.remedy });
+  else showNotice(cause, { tone: "warn", text: gettext("No connection."), remedy: failed });
+}
+
+export function showOffline() {
+  showNotice("connection", {
+    tone: "warn",
+    text: gettext("No connection."),
+    remedy: gettext("Go on writing: everything is kept in this browser and sent, in order, when it is back."),
+  });
+}
+
+/** @param {string} loginUrl */
+export function showSignedOut(loginUrl) {
+  const login = `${loginUrl}?next=${encodeURIComponent(location.pathname)}`;
+  showNotice("signed-out", {
+    tone: "warn",
+    text: gettext("You are signed out."),
+    remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
+    actions: [{ label: gettext("Sign in"), run: () => location.assign(login) }],
+  });
+}
+
+export function showVolatile() {
+  showNotice("volatile", {
+    tone: "warn",
+    text: gettext("This browser cannot keep unsent turns on disk."),
+    remedy: gettext("Keep this tab open until everything is sent."),
+  });
+}
+
+/** Say why the dialogue cannot be continued, or what continuing does. @param {Workbench} bench */
+export function showState(bench) {
+  const { assignment, isOpen, decision } = bench.state;
+  const { state, lease_until } = assignment;
+  hideNotices("state");
+  if (state === "active") return;
+  // What experts have judged or are reading cannot be taken back.
+  const key = state === "submitted" && decision ? decision : state;
+  const isFinished = state === "submitted";
+  const takeUp = {
+    label: isFinished ? gettext("Take it back") : gettext("Take it up again"),
+    run: () => void bench.takeUp(isFinished ? "take-back" : "resume"),
+  };
+  const { text, remedy } = STATES[key];
+  const actions = isOpen || key !== state ? [] : [takeUp];
+  showNotice("state", { tone: "", text: format(text, { when: clock(lease_until) }), remedy, actions });
+}
+
+/** Actions to offer if somebody else may have the dialogue. @param {Workbench} bench */
+export function waysOut(bench) {
+  return [
+    { label: gettext("Take it up again"), run: () => void bench.takeUp("resume") },
+    { label: gettext("To the queue"), run: () => location.assign(bench.state.urls.queue) },
+  ];
 }

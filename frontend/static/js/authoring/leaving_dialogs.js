@@ -3,13 +3,13 @@
 import { call, Problem, uuid } from "../shared/api.js";
 import { byId, clock, format, gettext, ngettext, showNotice } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
-import { showError } from "./notices.js";
+import { showError } from "./dialogue.js";
 
 /** @typedef {import("./workbench.js").Workbench} Workbench */
 
 const SENDING_MS = 10_000;
 
-/** Turns on their way arrive first. @param {Workbench} bench  @returns {Promise<boolean>} */
+/** Wait until all turns are sent. @param {Workbench} bench  @returns {Promise<boolean>} */
 async function waitUntilSent({ state }) {
   const begun = performance.now();
   if (state.isBusy) showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
@@ -50,7 +50,7 @@ export async function finish(bench) {
   dialogById("finished").showModal();
 }
 
-/** One claim a dialogue that was finished here, however often the key is pressed. */
+/** One claim per finished dialogue, however often the key is pressed. */
 let claim = "";
 
 /** @param {Workbench} bench */
@@ -71,7 +71,7 @@ async function takeBack(bench) {
   await takeUp(bench, "take-back");
 }
 
-/** Take up what was given back, finished or lost. @param {Workbench} bench  @param {"resume" | "take-back"} how */
+/** Take up a dialogue that was given back, finished or lost. @param {Workbench} bench  @param {"resume" | "take-back"} how */
 export async function takeUp(bench, how) {
   try {
     const { today } = await postAction(bench, how);

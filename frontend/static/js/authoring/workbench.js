@@ -1,21 +1,29 @@
 // @ts-check
 /**
- * The authoring workbench. What the person does shows at once and goes through the outbox (sender.js); what the server
+ * The authoring workbench. What the person does shows at once and goes through the outbox (turn.js); what the server
  * says comes back as events, in this tab or another, and corrects what is shown. What was typed is always somewhere: in
- * the input (composer.js), in the outbox, in the conversation, or among the words set aside (draft_keeper.js).
+ * the input (composer.js), in the outbox, in the conversation, or among the texts set aside (set_aside.js).
  */
 import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
 import { Activity } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
-import { keepPage } from "../shared/outbox.js";
 import { confirmedSince, isVolatile } from "../shared/outbox_store.js";
 import { byId, closePopover, format, gettext, ngettext, showNotice } from "../shared/page.js";
 import { Candidates, wireDigits } from "./candidates.js";
 import { Composer } from "./composer.js";
-import { Conversation, pendingTurn, State, storedTurn } from "./dialogue.js";
-import { DraftKeeper } from "./draft_keeper.js";
-import { hideNotices, showError, showOffline, showState, showVolatile, waysOut } from "./notices.js";
-import { Sender, syncedMessage } from "./sender.js";
+import {
+  Conversation,
+  hideNotices,
+  pendingTurn,
+  State,
+  showError,
+  showOffline,
+  showState,
+  showVolatile,
+  storedTurn,
+  waysOut,
+} from "./dialogue.js";
+import { DraftKeeper, Sender, syncedMessage } from "./turn.js";
 
 /** @typedef {"finish" | "save" | "giveBack" | "startOver"} LeavingAction */
 
@@ -31,7 +39,7 @@ export class Workbench {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #aheadTimer;
   #aheadText = "";
-  /** Of this turn alone: an earlier turn's must not speak during this one. @type {ReturnType<typeof setTimeout> | undefined} */
+  /** For the current turn only: the timer of an earlier turn must not fire during this one. @type {ReturnType<typeof setTimeout> | undefined} */
   #unsentTimer;
   form = /** @type {HTMLFormElement} */ (byId("composer"));
   buttons = Object.fromEntries(
@@ -96,7 +104,7 @@ export class Workbench {
     this.buttons.undo.disabled = !isOpen || turns.length === 0;
   }
 
-  /** As the server counts it. @param {{ finished: number, goal: number }} today */
+  /** Show the count of the server. @param {{ finished: number, goal: number }} today */
   showToday({ finished, goal }) {
     byId("today").textContent = format(gettext("{n} of {goal} today"), { n: finished, goal });
   }
@@ -106,7 +114,7 @@ export class Workbench {
     (await import("../shared/toast.js")).toast(text);
   }
 
-  /** Something has waited long enough to be worth a word. */
+  /** Report turns that have waited for a while. */
   showWaiting() {
     if (!navigator.onLine) {
       showOffline();
@@ -117,7 +125,7 @@ export class Workbench {
     if (isVolatile()) showVolatile();
   }
 
-  /** Another turn is written from now on. @param {{ text?: string, source?: Composer["source"], forget?: boolean }} [how] */
+  /** Begin another turn. @param {{ text?: string, source?: Composer["source"], forget?: boolean }} [how] */
   begin({ text = "", source = null, forget = false } = {}) {
     clearTimeout(this.#aheadTimer);
     this.#aheadText = "";
@@ -143,7 +151,7 @@ export class Workbench {
     this.#aheadTimer = setTimeout(() => this.#generateAhead(), why === "picked" ? AHEAD_PICKED_MS : AHEAD_TYPED_MS);
   }
 
-  /** The draft rests: its candidates can be made before it is sent. Harmless when it fails. */
+  /** Have candidates generated for a draft that rests, before it is sent. A failure is harmless. */
   #generateAhead() {
     const { isOpen, isBusy, settings, id } = this.state;
     const { text } = this.composer;
@@ -168,7 +176,7 @@ export class Workbench {
     showState(this);
   }
 
-  /** Show what the server has; what waits to be sent and what is in the input stay. @param {{ quiet?: boolean }} [how] */
+  /** Show the stored dialogue; unsent turns and the text in the input stay. @param {{ quiet?: boolean }} [how] */
   async reload({ quiet = false } = {}) {
     try {
       this.adopt(await call("GET", `/assignments/${this.state.id}/`));
@@ -194,7 +202,7 @@ export class Workbench {
       keeper.adoptVersion(full.draft.version, { position: full.draft.position, text: full.draft.text, source });
   }
 
-  /** Take up what was given back, finished or lost. @param {"resume" | "take-back"} how */
+  /** Take up a dialogue that was given back, finished or lost. @param {"resume" | "take-back"} how */
   async takeUp(how) {
     await (await import("./leaving_dialogs.js")).takeUp(this, how);
   }
@@ -235,10 +243,10 @@ export class Workbench {
     buttons.clear.addEventListener("click", () => closePopover() || this.composer.clear());
     buttons.finish.addEventListener("click", () => this.#finish());
     byId("too-early").addEventListener("click", () => this.#explainTooEarly());
-    for (const control of document.querySelectorAll("[data-ending]")) {
+    for (const control of document.querySelectorAll("[data-leaving]")) {
       control.addEventListener("click", () => {
         closePopover();
-        void this.#leave(/** @type {LeavingAction} */ (control.getAttribute("data-ending")));
+        void this.#leave(/** @type {LeavingAction} */ (control.getAttribute("data-leaving")));
       });
     }
     wireDigits((place) => this.#pick(place));
@@ -255,7 +263,7 @@ export class Workbench {
     this.sender.listen();
   }
 
-  /** This page may come from the cache: bring in what was stored since, what waits, and the words that lie here. */
+  /** The page may come from the cache: add what was stored since, unsent turns, and drafts of this browser. */
   async start() {
     const { state } = this;
     this.#wireControls();
@@ -270,7 +278,7 @@ export class Workbench {
     else if (confirmed.length > 0) await this.reload({ quiet: true });
     this.showWaiting();
     holdLease(this);
-    void keepPage(this.data.files).catch(() => undefined);
+    void outbox.keepPage(this.data.files).catch(() => undefined);
   }
 
   /** @param {Awaited<ReturnType<typeof confirmedSince>>} confirmed  @param {outbox.Item[]} items */

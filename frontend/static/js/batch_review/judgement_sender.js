@@ -49,7 +49,7 @@ export class JudgementSender {
     });
   }
 
-  /** It was not stored, so it may be judged again. @param {number} id */
+  /** The judgement was not stored: the dialogue may be judged again. @param {number} id */
   #forgetUnsent(id) {
     const { state } = this;
     state.unsent.delete(id);
@@ -95,7 +95,7 @@ export class JudgementSender {
     return judged;
   }
 
-  /** The server will not store it: say why, and go on with what it has. @param {outbox.Item} refused */
+  /** The server refused a judgement: say why, and continue with what it has. @param {outbox.Item} refused */
   async onRefused(refused) {
     const { sent, problem } = refused;
     const id = Number(sent.sample_item);
@@ -162,7 +162,7 @@ export class JudgementSender {
     });
   }
 
-  /** There is no connection, or nobody is signed in. @param {boolean} isOut */
+  /** Report that there is no connection, or that the person is signed out. @param {boolean} isOut */
   #showWaiting(isOut) {
     const signIn = { label: gettext("Sign in"), run: () => window.open(this.state.urls.login, "_blank", "noopener") };
     showNotice("network", {

@@ -47,7 +47,7 @@ export class SampleReview {
 
   // ---- what is shown -----------------------------------------------------------------------------------------------
 
-  /** Begin with the next dialogue, or end. */
+  /** Show the next dialogue, or the end. */
   async showNext() {
     const { state, view } = this;
     if (state.queue.length === 0) {
@@ -96,7 +96,7 @@ export class SampleReview {
     /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
   }
 
-  /** Own answers beside the label. @param {Item} item */
+  /** Show the controller's answers beside the label. @param {Item} item */
   showComparison(item) {
     const { label, judgement } = item;
     if (!label || !judgement) return;
@@ -145,7 +145,7 @@ export class SampleReview {
     void this.showNext();
   }
 
-  /** What is answered is sent, once everything that is needed is there. */
+  /** Send the answers if nothing required is missing. */
   submit() {
     const { state } = this;
     const { item } = state;
@@ -185,7 +185,7 @@ export class SampleReview {
     return false;
   }
 
-  /** From the comparison to the next dialogue; what was written about it meanwhile is stored with it. */
+  /** Go to the next dialogue; a reason that was changed during the comparison is stored. */
   goOn() {
     const { stage, item } = this.state;
     if (stage !== "compare" || !item?.judgement) return;
@@ -214,7 +214,7 @@ export class SampleReview {
     else void this.showNext();
   }
 
-  /** Undo the last answer; without one, back to the dialogue that was judged before. */
+  /** Undo the last answer, or go back to the dialogue judged before. */
   async back() {
     const { state } = this;
     if (state.stage === "sent" || (state.stage === "answer" && this.questions.undo())) return;
@@ -247,10 +247,10 @@ export class SampleReview {
       back: () => void this.back(),
       again: () => void this.showNext(),
     };
-    for (const control of document.querySelectorAll("[data-do]")) {
+    for (const control of document.querySelectorAll("[data-action]")) {
       control.addEventListener("click", () => {
         showNotice("refused", null);
-        actions[control.getAttribute("data-do") ?? ""]();
+        actions[control.getAttribute("data-action") ?? ""]();
       });
     }
     byId("sending").addEventListener("submit", (event) => {

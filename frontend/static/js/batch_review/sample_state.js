@@ -37,9 +37,9 @@ export class SampleState {
     this.schemas = data.schemas;
     this.urls = data.urls;
     this.progress = data.progress;
-    /** What is to be judged, the first of it first. */
+    /** Dialogues to judge, in order. */
     this.queue = data.items;
-    /** Ids of what was judged, the last one last. */
+    /** Ids of judged dialogues, in order. */
     this.judgedIds = data.mine;
     this.lane = `sample-${data.sample}`;
     this.draftKey = `lapidary-sample:${data.sample}:${data.me}:draft`;
@@ -62,7 +62,7 @@ export class SampleState {
     return place < 0 ? this.judgedIds.at(-1) : this.judgedIds[place - 1];
   }
 
-  /** Who disagrees with a label that they saw says why. */
+  /** A person who saw the label and disagrees has to say why. */
   get isReasonNeeded() {
     return !this.isBlind && this.item?.judgement === null;
   }
@@ -149,7 +149,7 @@ export function disagreements(own, label, checked) {
   return paths.filter((path) => [own, label].every((answers) => valueAt(answers, path) !== undefined));
 }
 
-/** Whether the answers say what the label says, as far as that is checked. @param {Answers} own  @param {Answers} label  @param {string} checked */
+/** Whether the answers equal the label in all that is checked. @param {Answers} own  @param {Answers} label  @param {string} checked */
 export function isSameAsLabel(own, label, checked) {
   const paths = differingPaths(own, label);
   return checked ? !paths.includes(checked) : paths.length === 0;

@@ -1,6 +1,6 @@
 // @ts-check
 /** What the page of a batch's sample shows around the questions. */
-import { byId, format, gettext, ngettext } from "../shared/page.js";
+import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
 
 /**
  * @typedef {import("./sample_state.js").Item} Item
@@ -35,7 +35,7 @@ export class SampleView {
       : gettext("Checked is every compared answer.");
   }
 
-  /** The buttons, words and fields of a stage. @param {Stage} stage  @param {string} [task] */
+  /** Show the buttons, texts and fields of a stage. @param {Stage} stage  @param {string} [task] */
   enter(stage, task = "") {
     const { state } = this;
     const { item } = state;
@@ -203,65 +203,58 @@ function describeOutlook({ decision, judged, sample, spare }) {
       );
 }
 
+/** @param {string} name  of a part of the accuracy pane */
+const standingPart = (name) => partOf("standing", name);
+
 /**
  * @param {Progress} progress
  * @param {(label: string) => string} nameClass  a class in words, "" without classes
  */
 function drawStanding({ standing, left }, nameClass) {
-  const home = byId("standing");
-  const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (home.querySelector(`[data-${name}]`));
-  const { judged, right, sample, decision, failing, classes } = standing;
-  part("accuracy").textContent =
-    judged > 0 && standing.value !== null ? formatPercent(standing.value) : gettext("Nothing is judged yet");
-  part("accuracy").toggleAttribute("data-figure", judged > 0);
-  part("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
-  part("outlook").textContent = describeOutlook(standing);
-  part("outlook").dataset.decision = decision;
-  part("interval").textContent =
-    judged > 0
-      ? format(gettext("95 % interval {low} to {high}"), {
-          low: formatPercent(standing.low),
-          high: formatPercent(standing.high),
-        })
-      : "";
-  part("needed").textContent = format(
-    standing.needed_by_class === null
-      ? gettext("Needed: {overall} of all")
-      : gettext("Needed: {overall} of all, {classes} of every class"),
-    {
-      overall: formatPercent(standing.needed),
-      classes: formatPercent(standing.needed_by_class),
-    },
-  );
-  part("failing").hidden = failing.length === 0;
-  part("failing").textContent = format(gettext("Class that fell short: {names}"), {
-    names: list.format(failing.map(nameClass)),
-  });
-  const table = /** @type {HTMLTableElement} */ (home.querySelector("table"));
-  const rows = classes.map((one) => createClassRow(one, nameClass(one.label)));
-  table.hidden = classes.every((one) => !nameClass(one.label));
-  table.tBodies[0].replaceChildren(...rows);
+  const { judged, sample, decision, failing, classes } = standing;
+  drawAccuracy(standing);
+  standingPart("outlook").textContent = describeOutlook(standing);
+  standingPart("outlook").dataset.decision = decision;
+  standingPart("needed").textContent = describeNeeded(standing);
+  standingPart("failing").hidden = failing.length === 0;
+  const names = list.format(failing.map(nameClass));
+  standingPart("failing").textContent = format(gettext("Class that fell short: {names}"), { names });
+  const table = /** @type {HTMLTableElement} */ (byId("standing").querySelector("table"));
+  table.hidden = classes.every(({ label }) => !nameClass(label));
+  table.tBodies[0].replaceChildren(...classes.map((row) => createClassRow(row, nameClass(row.label))));
   byId("stop").hidden = decision === "open" || left === 0 || judged === sample;
 }
 
-/** @param {Class} one  @param {string} name */
-function createClassRow(one, name) {
-  const row = document.createElement("tr");
-  const head = document.createElement("th");
+/** @param {Standing} standing */
+function drawAccuracy({ judged, right, value, low, high }) {
+  const interval = format(gettext("95 % interval {low} to {high}"), {
+    low: formatPercent(low),
+    high: formatPercent(high),
+  });
+  standingPart("accuracy").textContent =
+    judged > 0 && value !== null ? formatPercent(value) : gettext("Nothing is judged yet");
+  standingPart("accuracy").toggleAttribute("data-figure", judged > 0);
+  standingPart("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
+  standingPart("interval").textContent = judged > 0 ? interval : "";
+}
+
+/** @param {Standing} standing */
+function describeNeeded({ needed, needed_by_class }) {
+  const message =
+    needed_by_class === null
+      ? gettext("Needed: {overall} of all")
+      : gettext("Needed: {overall} of all, {classes} of every class");
+  return format(message, { overall: formatPercent(needed), classes: formatPercent(needed_by_class) });
+}
+
+/** @param {Class} standing  of a class  @param {string} name */
+function createClassRow({ judged, right, value, low, high }, name) {
+  const row = createElement("tr");
+  const head = createElement("th", "", name);
+  const share = createElement("td", "num", judged > 0 ? formatPercent(value) : "–");
   head.scope = "row";
   head.dir = "auto";
-  head.textContent = name;
-  const counts = document.createElement("td");
-  counts.textContent = one.judged > 0 ? `${one.right} / ${one.judged}` : "–";
-  const share = document.createElement("td");
-  share.textContent = one.judged > 0 ? formatPercent(one.value) : "–";
-  if (one.judged > 0) {
-    const range = document.createElement("span");
-    range.className = "muted";
-    range.textContent = ` ${formatPercent(one.low)} – ${formatPercent(one.high)}`;
-    share.append(range);
-  }
-  counts.className = share.className = "num";
-  row.append(head, counts, share);
+  if (judged > 0) share.append(createElement("span", "muted", ` ${formatPercent(low)} – ${formatPercent(high)}`));
+  row.append(head, createElement("td", "num", judged > 0 ? `${right} / ${judged}` : "–"), share);
   return row;
 }

@@ -11,13 +11,13 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
 const formatField = /** @type {HTMLSelectElement} */ (form.elements.namedItem("format"));
 const token = /** @type {HTMLInputElement} */ (form.elements.namedItem("csrfmiddlewaretoken"));
-const preview = /** @type {HTMLElement} */ (document.getElementById("look"));
+const preview = /** @type {HTMLElement} */ (document.getElementById("import-preview"));
 const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
 const progress = /** @type {HTMLElement} */ (form.querySelector("[data-progress]"));
 const stop = /** @type {HTMLButtonElement} */ (form.querySelector("[data-stop]"));
 const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[type=submit]"));
 
-/** @param {string} words  said in the form; none: nothing is wrong */
+/** @param {string} words  shown in the form; "" hides the problem */
 function showProblem(words) {
   problem.hidden = !words;
   if (problem.lastElementChild) problem.lastElementChild.textContent = words;
@@ -25,7 +25,7 @@ function showProblem(words) {
 
 function isTooLarge() {
   const size = file.files?.[0]?.size ?? 0;
-  return size > Number(form.dataset.most);
+  return size > Number(form.dataset.maxBytes);
 }
 
 let previews = 0;
@@ -38,15 +38,15 @@ async function previewFile() {
   showProblem(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
   if (!chosen || isTooLarge()) return;
   const query = new URLSearchParams({ name: chosen.name, size: String(chosen.size), format: formatField.value });
-  const answer = await fetch(`${form.dataset.look}?${query}`, {
+  const answer = await fetch(`${form.dataset.previewUrl}?${query}`, {
     method: "POST",
     body: chosen.slice(0, HEAD_BYTES),
     headers: { "X-CSRFToken": token.value, "Content-Type": "application/octet-stream" },
   }).catch(() => null);
-  // The look is a help: where it fails the import itself says what is wrong.
+  // The preview is a help: if it fails the import itself says what is wrong.
   if (!answer?.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  // Answers may come in another order than they were asked for.
+  // Answers may arrive out of order.
   if (own === previews) preview.replaceChildren(...page.body.childNodes);
 }
 
@@ -54,8 +54,8 @@ async function previewFile() {
 function showProgress(percent) {
   const [bar, words] = progress.children;
   /** @type {HTMLProgressElement} */ (bar).value = percent;
-  const said = percent < 100 ? format(form.dataset.sending ?? "", { percent }) : form.dataset.takenIn;
-  words.textContent = said ?? "";
+  const text = percent < 100 ? format(form.dataset.sending ?? "", { percent }) : form.dataset.processing;
+  words.textContent = text ?? "";
 }
 
 /** @param {boolean} isSending */
@@ -68,21 +68,21 @@ function showSending(isSending) {
 /** @param {XMLHttpRequest} request */
 function onAnswer(request) {
   /** @type {{ url?: string, detail?: string, remedy?: string } | null} */
-  let said = null;
+  let content = null;
   try {
-    said = JSON.parse(request.responseText);
+    content = JSON.parse(request.responseText);
   } catch {
-    said = null;
+    content = null;
   }
-  if (request.status === 202 && said?.url) {
-    location.assign(said.url);
+  if (request.status === 202 && content?.url) {
+    location.assign(content.url);
     return;
   }
   showSending(false);
   const signedOut = request.responseURL.includes("/accounts/");
   showProblem(
-    said?.detail
-      ? `${said.detail} ${said.remedy ?? ""}`
+    content?.detail
+      ? `${content.detail} ${content.remedy ?? ""}`
       : ((signedOut ? form.dataset.signedOut : form.dataset.unreachable) ?? ""),
   );
 }

@@ -40,7 +40,7 @@ function openRemark() {
   details.querySelector("textarea")?.focus();
 }
 
-/** An empty remark closes behind the person. */
+/** Leave a field; an empty remark is closed. */
 function leaveField() {
   const field = document.activeElement;
   if (!(field instanceof HTMLTextAreaElement)) return;
@@ -66,7 +66,7 @@ function keepRemarks() {
   }
 }
 
-/** What was typed here and not sent is newer than what the server shows. */
+/** Restore text that was typed here and not sent: it is newer than the server's. */
 function restoreRemarks() {
   try {
     localStorage.removeItem(keyOf(form.dataset.judged));

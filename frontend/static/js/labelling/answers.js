@@ -38,7 +38,7 @@ export class Editor {
     this.note = note;
   }
 
-  /** What is answered now. @returns {Labels} */
+  /** The current answers. @returns {Labels} */
   read() {
     return { answers: this.questions.answers, note: this.note.value.trim() };
   }
@@ -91,7 +91,7 @@ export class Editor {
     );
   }
 
-  /** What was answered before: in this browser, on the server, or in the submission under revision. @param {import("./queue.js").Assignment} assignment  @returns {Labels} */
+  /** Earlier answers: from this browser, the server, or the submission that is revised. @param {import("./queue.js").Assignment} assignment  @returns {Labels} */
   #restore({ draft, submission }) {
     const local = this.drafts?.local();
     this.bench.activity.begin(local?.activity);
@@ -137,7 +137,7 @@ export class Editor {
     this.bench.view.showLeft();
   }
 
-  /** Nothing was answered here; what another device answered is shown. */
+  /** Nothing was answered here: show the draft of another device. */
   async #loadOtherDraft() {
     const { state } = this.bench;
     const id = state.current?.assignment.id;
@@ -158,7 +158,7 @@ export class Sender {
     this.state = bench.state;
   }
 
-  /** Submit, or as soon as the dialogue has been shown for long enough. */
+  /** Submit now, or as soon as the dialogue has been shown for long enough. */
   submit() {
     const { state, bench } = this;
     const { current } = state;
@@ -190,7 +190,7 @@ export class Sender {
     questions.goTo(path, problem);
   }
 
-  /** A pending submission is not wanted any more. @param {string} [reason]  shown to the person */
+  /** Cancel a pending submission. @param {string} [reason]  shown to the person */
   cancel(reason = "") {
     clearTimeout(this.#submitLater);
     if (!this.state.isSubmitPending) return;
@@ -248,14 +248,14 @@ export class Sender {
     bench.queue.keep();
   }
 
-  /** This browser cannot keep it. @param {Task} task  @param {string} item  @param {Labels} labels  @param {unknown} error */
+  /** The outbox could not keep the item. @param {Task} task  @param {string} item  @param {Labels} labels  @param {unknown} error */
   #onNotKept(task, item, labels, error) {
     this.state.submitted = this.state.submitted.filter((submitted) => submitted.item !== item);
     void this.bench.show(task, labels);
     this.bench.notices.showError(error, "volatile");
   }
 
-  /** Something has waited long enough to be worth a word. */
+  /** Report submissions that have waited for a while. */
   async showWaiting() {
     const { notices, state } = this.bench;
     const waiting = (await outbox.itemsInLane(state.lane)).filter((item) => !item.problem);
@@ -270,7 +270,7 @@ export class Sender {
 
   // ---- undo --------------------------------------------------------------------------------------------------------
 
-  /** The last answer; without one, the last submission. */
+  /** Undo the last answer, or the last submission if there is no answer. */
   async undo() {
     const { bench, state } = this;
     if (state.isSubmitPending) {
@@ -289,7 +289,7 @@ export class Sender {
     const before = state.current;
     const isUnsent = await outbox.withdraw(item);
     if (isUnsent && !task.isRevision && !isRefused) state.count(-1);
-    // If the other was never stored, this one's time begins anew when the other is sent.
+    // If the other was never stored, the time floor of this one starts again after it.
     if (before) bench.queue.putBack(isUnsent ? { ...before, dueAt: null } : before);
     if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
     await bench.show({ ...task, isRevision: task.isRevision || !isUnsent }, { answers, note });
@@ -301,7 +301,7 @@ export class Sender {
   }
 }
 
-/** Whether it is a correction that corrects nothing. @param {Task} task  @param {Labels} labels */
+/** Whether a revision changes nothing. @param {Task} task  @param {Labels} labels */
 function isUnchanged({ assignment: { stage, submission } }, labels) {
   return stage === "label" && submission !== null && LABELS.fingerprint(submission) === LABELS.fingerprint(labels);
 }

@@ -139,7 +139,7 @@ function createRow(bench, sheet, submission) {
   return row;
 }
 
-/** Answers about a dialogue in the words of its questions. @param {Workbench} bench  @param {Answers} answers */
+/** The answers about a dialogue as text. @param {Workbench} bench  @param {Answers} answers */
 function describeAnswers({ state, questions }, answers) {
   const content = [...state.schemas.values()].at(-1);
   const texts = Object.entries(answers.dialogue).flatMap(([key, value]) => {
@@ -151,7 +151,7 @@ function describeAnswers({ state, questions }, answers) {
   return texts.join(" · ");
 }
 
-/** Undo, on a page that has submitted nothing yet. @param {Workbench} bench */
+/** Undo on a page that has not submitted anything yet: open the last submission. @param {Workbench} bench */
 export async function openLast(bench) {
   try {
     const [last] = (await fetchSubmissions(bench)).results;

@@ -50,7 +50,7 @@ export class State {
   emptyReason = null;
   /** Submit was pressed before the time floor was over. */
   isSubmitPending = false;
-  /** The server did not answer, whatever the browser says of the network. */
+  /** The server did not answer, even if the browser reports a network. */
   isUnanswered = false;
 
   /** @param {PageData} data */
@@ -81,7 +81,7 @@ export class State {
     return content;
   }
 
-  /** Whether a dialogue is shown, ahead, or was submitted here. @param {number} id  of the assignment */
+  /** Whether a dialogue is shown, claimed ahead, or was submitted on this page. @param {number} id  of the assignment */
   knows(id) {
     const tasks = [this.current, ...this.ahead, ...this.submitted.map(({ task }) => task)];
     return tasks.some((task) => task?.assignment.id === id);
@@ -129,7 +129,7 @@ export function startFloor(task) {
   task.dueAt ??= performance.now() + seconds * 1000 + (seconds > 0 ? FLOOR_MARGIN_MS : 0);
 }
 
-/** Whether answers can be sent for it. @param {Assignment} assignment */
+/** Whether answers can be submitted for an assignment. @param {Assignment} assignment */
 export function isOpen({ state, task_state, stage, is_decided }) {
   if (task_state === "disputed" || is_decided) return false;
   if (state === "submitted") return stage === "confirmation" || task_state !== "confirming";
@@ -160,7 +160,7 @@ export class Queue {
 
   // ---- claims ------------------------------------------------------------------------------------------------------
 
-  /** One claim at a time, however often it is sent, reloads included. */
+  /** The id of the current claim; retries and reloads use the same one. */
   claimId() {
     return localStorage.getItem(this.claimKey) ?? this.#newClaim();
   }
@@ -170,7 +170,7 @@ export class Queue {
     try {
       localStorage.setItem(this.claimKey, id);
     } catch {
-      // A browser that keeps nothing: a reload claims another one.
+      // Storage is forbidden: a reload claims another dialogue.
     }
     return id;
   }
@@ -191,7 +191,7 @@ export class Queue {
       const claimed = await call("POST", `/projects/${this.state.project}/labelling/claim/`, request);
       this.state.onServerAnswer();
       if (this.add(claimed, request.claim_id)) return;
-      this.#newClaim(); // that one was labelled meanwhile
+      this.#newClaim(); // that dialogue was labelled in the meantime
       const isNew = this.claimId() !== request.claim_id; // a full store keeps the old id
       if (!this.state.current && isNew) await this.#claim();
     } catch (error) {
@@ -221,7 +221,7 @@ export class Queue {
     this.#nextClaim = setTimeout(() => this.state.current ?? this.claimAhead(), wait);
   }
 
-  /** What an earlier page had ready is next; without any, the page says so once. */
+  /** Continue with what an earlier page had ready; if there is nothing, say once that the next dialogue is loading. */
   onUnanswered() {
     const { state } = this;
     const isNew = !state.isUnanswered;
@@ -245,7 +245,7 @@ export class Queue {
     return true;
   }
 
-  /** A claim is over when the dialogue that it brought is shown. */
+  /** The next dialogue; showing it ends the claim that brought it. */
   takeNext() {
     const next = this.state.ahead.shift();
     if (next?.assignment.claim === this.claimId()) this.#newClaim();
@@ -259,19 +259,19 @@ export class Queue {
     this.keep();
   }
 
-  /** What is shown comes next again; what was submitted already does not. @param {Task} task */
+  /** Show this dialogue again after the next one, unless it is a revision. @param {Task} task */
   putBack(task) {
     this.bench.editor.keepDraft();
     if (!task.isRevision) this.state.ahead.unshift(task);
   }
 
-  /** For a reload without a network. */
+  /** Keep the dialogues for a reload without a network. */
   keep() {
     document.documentElement.dataset.ahead = String(this.state.ahead.length);
     void keepAssignments(this.state.heldTasks().map(({ assignment }) => assignment));
   }
 
-  /** Who only looks at the page takes no dialogue from the others: the next is claimed when the work begins. */
+  /** Claim the next dialogue at the first input, so that a person who only looks does not block dialogues. */
   claimWhenWorkBegins() {
     const names = ["keydown", "pointerdown"];
     const begin = () => {
@@ -333,7 +333,7 @@ export async function forgetAssignment(id) {
   await (await openCache())?.delete(addressOf(id));
 }
 
-/** What was kept and not submitted since. @param {string} project  @param {Set<number>} submitted  @returns {Promise<Assignment[]>} */
+/** Kept assignments that were not submitted since. @param {string} project  @param {Set<number>} submitted  @returns {Promise<Assignment[]>} */
 export async function keptAssignments(project, submitted) {
   const cache = await openCache();
   const requests = (await cache?.keys()) ?? [];

@@ -70,7 +70,7 @@ export class Fields {
     return this.#createField(label, control, help);
   }
 
-  /** A text in two languages; without both it is none. @param {Part} part  @param {string} name  @param {string} path  @param {string} en  @param {string} zh  @param {() => void} [after] */
+  /** A text in two languages; removed if both are empty. @param {Part} part  @param {string} name  @param {string} path  @param {string} en  @param {string} zh  @param {() => void} [after] */
   createTranslated(part, name, path, en, zh, after) {
     const text = isPart(part[name]) ? part[name] : { en: "", zh: "" };
     const store = () => {

@@ -11,7 +11,7 @@ import { Questions } from "./questions/questions.js";
 
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** Everybody whom the questions name. @param {unknown} part  @returns {string[]} */
+/** All speakers that the questions name. @param {unknown} part  @returns {string[]} */
 function speakersIn(part) {
   if (Array.isArray(part)) return part.flatMap(speakersIn);
   if (typeof part !== "object" || part === null) return [];
@@ -69,7 +69,7 @@ export class Preview {
     this.#questions.begin({ focus: false });
   }
 
-  /** The project's dialogue where the questions ask about its speakers, else one that is made up. @param {Content} content */
+  /** A dialogue of the project if the questions ask about its speakers, else an invented one. @param {Content} content */
   #sampleFor(content) {
     const named = [...new Set(speakersIn(content.questions))];
     const { sample, invented } = this.data;

@@ -18,7 +18,7 @@
  */
 
 const MAX_LENGTH = 10_000;
-const BLANK = /^[ \t\r\n\u00a0\u3000]*$/; // of nothing else, an answer in words is none
+const BLANK = /^[ \t\r\n\u00a0\u3000]*$/; // an answer in words of nothing else does not count
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/u;
 

@@ -1,7 +1,7 @@
 // @ts-check
-/** Questions as YAML text: what the form says, right or not, so that the server can name the line that is wrong. */
+/** Questions as YAML text: the content of the form, valid or not, so that the server can name the line of a problem. */
 
-/** YAML as a person wrote it in one line: taken as it is. */
+/** One line of YAML as a person wrote it, taken as it is. */
 export class Raw {
   /** @param {string} text */
   constructor(text) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the labelling page says around the questions: the head, the state of the dialogue, the time floor, notices. */
+/** What the labelling page shows around the questions: the head, the state of the dialogue, the time floor, notices. */
 import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
 import { byId, clock, format, gettext, ngettext, showNotice } from "../shared/page.js";
 import { isOpen } from "./queue.js";
@@ -53,7 +53,7 @@ export class View {
     this.state = bench.state;
   }
 
-  /** The dialogue of the address, for a reload and for the link to its thread. @param {Assignment} assignment */
+  /** Put the dialogue into the address, for a reload, and into the link to its thread. @param {Assignment} assignment */
   showAddress({ id, dialogue }) {
     history.replaceState(null, "", this.state.urls.bench.replace("/0/", `/${id}/`));
     const ask = document.getElementById("ask");
@@ -90,7 +90,7 @@ export class View {
     return current?.isRevision ? gettext("Revise") : gettext("Label");
   }
 
-  /** What is still to be answered. */
+  /** Show how many answers are missing. */
   showLeft() {
     const { current } = this.state;
     if (!current) return;
@@ -157,7 +157,7 @@ export class View {
 
   // ---- submitting --------------------------------------------------------------------------------------------------
 
-  /** The time that the dialogue must still be shown, and whether a submission waits for it. */
+  /** Show how long the dialogue must still be shown, and whether a submission waits for that. */
   countDown() {
     clearTimeout(this.#tick);
     const { secondsLeft, current, isSubmitPending } = this.state;
@@ -205,7 +205,7 @@ export function showEmptyPage(reason, isAway) {
   emptyPagePart("text").textContent = remedy;
   const freeAt = gettext("The first of them becomes free, if it is not finished, at {when}.");
   emptyPagePart("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
-  const test = byId("nothing").querySelector("a[data-way=admission_needed]");
+  const test = byId("nothing").querySelector("a[data-offered-for=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
   byId("nothing").append(byId("notices"));
   byId("panes").hidden = true;
@@ -224,18 +224,18 @@ function offlineReason() {
   };
 }
 
-/** What this code offers, else what "other" does. @param {string} code */
+/** Show the actions for a code, or those for "other". @param {string} code */
 function showActionsFor(code) {
   const holder = byId("nothing");
   const codesOf = (/** @type {Element} */ element) =>
-    (element.getAttribute("data-codes") ?? element.getAttribute("data-way") ?? "").split(" ");
+    (element.getAttribute("data-codes") ?? element.getAttribute("data-offered-for") ?? "").split(" ");
   const isKnown = [...holder.querySelectorAll("[data-codes]")].some((element) => codesOf(element).includes(code));
   /** @type {NodeListOf<HTMLElement>} */
-  const elements = holder.querySelectorAll("[data-codes], [data-way]");
+  const elements = holder.querySelectorAll("[data-codes], [data-offered-for]");
   for (const element of elements) element.hidden = !codesOf(element).includes(isKnown ? code : "other");
 }
 
-/** Unsent submissions, said where no dialogue is shown. @param {number} n */
+/** Say how many submissions wait, on the page between dialogues. @param {number} n */
 export function showUnsentCount(n) {
   if (byId("nothing").hidden) return;
   const message = ngettext(

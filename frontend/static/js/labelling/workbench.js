@@ -6,7 +6,6 @@
 import { call } from "../shared/api.js";
 import { Activity } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
-import { keepPage } from "../shared/outbox.js";
 import { confirmedSince, owner } from "../shared/outbox_store.js";
 import { byId, closePopover, createElement, gettext, isTyping, matches } from "../shared/page.js";
 import { Editor, Sender } from "./answers.js";
@@ -62,7 +61,7 @@ export class Workbench {
   async show(task, labels) {
     const { state, view } = this;
     const { assignment } = task;
-    // Without a wait when the schema is known: what follows a call relies on `current`.
+    // No await if the schema is known: callers rely on `current` right after the call.
     const schema = state.schemas.get(assignment.schema) ?? (await state.fetchSchema(assignment));
     this.sender.cancel();
     this.editor.close();
@@ -81,7 +80,7 @@ export class Workbench {
     view.countDown();
   }
 
-  /** Nothing is shown until there is another dialogue. @param {EmptyReason} reason */
+  /** Show the page between dialogues. @param {EmptyReason} reason */
   showEmpty(reason) {
     this.editor.close();
     this.state.current = null;
@@ -94,7 +93,7 @@ export class Workbench {
     history.replaceState(null, "", this.state.urls.next);
   }
 
-  /** Nothing of the present dialogue is to be sent; another takes its place. @param {Assignment | null} [next] */
+  /** Leave the current dialogue without submitting it, and show another one. @param {Assignment | null} [next] */
   skipCurrent(next = null) {
     const { state, queue } = this;
     const id = state.current?.assignment.id;
@@ -120,7 +119,7 @@ export class Workbench {
     if (labels) this.editor.keepDraft();
   }
 
-  /** A dialogue that was given back, or whose lease ended. */
+  /** Take up a dialogue again that was given back, or whose lease ended. */
   async takeUpAgain() {
     const id = this.state.current?.assignment.id;
     if (!id) return;
@@ -214,7 +213,7 @@ export class Workbench {
     const kept = await keptAssignments(state.project, submitted);
     if (items.length > unsent.length) void showRefused(this);
     const later = unsent.filter((item) => item.made_at > this.data.made_at);
-    for (const _id of new Set(later.map((item) => item.assignment))) state.count(1); // a kept page is older than these
+    for (const _id of new Set(later.map((item) => item.assignment))) state.count(1); // a page from the cache does not count them
     const first = await this.#firstAssignment(submitted, kept);
     state.spare = kept.filter(({ id }) => id !== first?.id);
     if (first) await this.show(newTask(first));
@@ -223,7 +222,7 @@ export class Workbench {
     holdLeases(this);
     queue.claimWhenWorkBegins();
     void this.sender.showWaiting();
-    void keepPage(this.data.files).catch(() => undefined);
+    void outbox.keepPage(this.data.files).catch(() => undefined);
   }
 
   /**
@@ -285,7 +284,7 @@ function onStored(bench, item, answer) {
   else onStoredElsewhere(bench, id, answer);
   void forgetAssignment(id);
   if (answer.task_state === "confirming") void offerConfirmations(bench);
-  // What another tab has claimed is for that tab, unless this one has nothing.
+  // A dialogue claimed by another tab belongs to that tab, unless this one has none.
   if (submitted || !state.current) queue.add(answer.next, /** @type {string | undefined} */ (item.sent.next_claim));
   if (answer.nothing) state.emptyReason = answer.nothing;
   if (!state.current && state.ahead.length === 0) {
@@ -302,7 +301,7 @@ function updateSubmitted({ task, item, answers, note }, { assignment, task_state
   task.assignment = { ...task.assignment, ...assignment, task_state, submission: stored, draft: null };
 }
 
-/** By another tab, or before a reload: it does not come next here. @param {Workbench} bench  @param {number} id  @param {any} answer */
+/** Submitted by another tab, or before a reload: it is not shown next here. @param {Workbench} bench  @param {number} id  @param {any} answer */
 function onStoredElsewhere({ state, queue, view, notices }, id, { assignment, task_state }) {
   const { current } = state;
   state.dropAhead(id);
@@ -318,7 +317,7 @@ function onStoredElsewhere({ state, queue, view, notices }, id, { assignment, ta
   });
 }
 
-/** It does not count any more. @param {Workbench} bench  @param {outbox.Item} item */
+/** A refused submission no longer counts. @param {Workbench} bench  @param {outbox.Item} item */
 function onRefused(bench, item) {
   const { state, view } = bench;
   const submitted = state.submittedAs(item.id);
@@ -330,7 +329,7 @@ function onRefused(bench, item) {
   void showRefused(bench);
 }
 
-/** Submissions that the server does not store come back, each with its answers. @param {Workbench} bench */
+/** Offer to open the first refused submission, with its answers. @param {Workbench} bench */
 async function showRefused(bench) {
   const [item] = (await outbox.itemsInLane(bench.state.lane)).filter(({ problem }) => problem);
   if (!item?.problem) {
@@ -350,14 +349,14 @@ async function openRefused(bench, item) {
   const { answers, note } = /** @type {import("./answers.js").Labels} */ (/** @type {unknown} */ (item.sent));
   try {
     await bench.reopen(Number(item.assignment), { answers, note });
-    await outbox.remove([item]); // its answers lie in this browser's draft now
+    await outbox.remove([item]); // its answers are in the draft now
     await showRefused(bench);
   } catch (error) {
     bench.notices.showError(error);
   }
 }
 
-/** A text has its own undo, and Escape leaves it. @param {HTMLTextAreaElement} note  @param {{ isSubmitPending: boolean }} state */
+/** In a text field the browser's own undo works, and Escape leaves the field. @param {HTMLTextAreaElement} note  @param {{ isSubmitPending: boolean }} state */
 function wireNoteKeys(note, state) {
   document.getElementById("panes")?.addEventListener("keydown", (event) => {
     if (!isTyping(event.target)) return;

@@ -14,7 +14,7 @@ const field = /** @type {HTMLInputElement} */ (byId("answers"));
 const texts = document.querySelectorAll("textarea[form=sending]");
 const person = /** @type {HTMLElement | null} */ (document.getElementById("outbox"))?.dataset.user;
 const keptAs = `lapidary-test:${person}:${data.kept}`;
-/** What the person began with: when somebody has stored other answers since, what is kept is not about them. */
+/** The answers the page began with: kept answers are dropped if somebody stored others since. */
 const begun = JSON.stringify([data.answers, [...texts].map(({ defaultValue }) => defaultValue)]);
 
 const questions = new Questions({
@@ -26,7 +26,7 @@ const questions = new Questions({
   onDone: () => (firstMissingText() ?? form.querySelector("button"))?.focus({ preventScroll: true }),
 });
 
-/** The text that has to be written and is not. */
+/** The first required text that is empty. */
 function firstMissingText() {
   return [...texts].find(({ required, value }) => required && !value.trim());
 }

@@ -14,7 +14,7 @@ const fieldOf = (form) => /** @type {HTMLTextAreaElement} */ (form.querySelector
 /** @param {HTMLFormElement} form */
 const idOf = (form) => /** @type {HTMLInputElement} */ (form.querySelector("[name=id]"));
 
-/** What may have been sent before this page was opened. @type {WeakMap<HTMLFormElement, Kept>} */
+/** Drafts that may have been sent before this page was opened. @type {WeakMap<HTMLFormElement, Kept>} */
 const restoredDrafts = new WeakMap();
 
 /** @param {HTMLFormElement} form */
@@ -31,7 +31,7 @@ function keepText(form) {
   }
 }
 
-/** With its id, so that a message that was stored and whose answer was lost is not stored twice. @param {HTMLFormElement} form */
+/** Restore a draft with its id, so that a message whose answer was lost is not stored twice. @param {HTMLFormElement} form */
 function restoreText(form) {
   try {
     /** @type {Kept | null} */

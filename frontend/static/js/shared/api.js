@@ -28,10 +28,10 @@ export function isSignedOut(error) {
   return error.status === 401 || (error.status === 403 && error.code !== "not_allowed");
 }
 
-// Whom the page was made for: somebody else may sign in meanwhile, in another tab.
+// The user for whom the page was rendered; another user may sign in later, in another tab.
 const person = document.getElementById("outbox")?.dataset.user ?? "";
 
-/** Made anew at every call: signing in changes it. */
+/** Read at every call, because signing in changes it. */
 function csrfToken() {
   return /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
 }
@@ -41,7 +41,7 @@ function csrfToken() {
  * @param {string} path  below /api/v1
  * @param {unknown} [body]  sent as JSON
  * @param {AbortSignal} [signal]
- * @returns {Promise<any>} the answer; throws Problem, or what fetch throws when there is none
+ * @returns {Promise<any>} the answer; throws Problem, or what fetch throws if the server does not answer
  */
 export async function call(method, path, body, signal) {
   const patience = AbortSignal.timeout(PATIENCE_MS);
@@ -58,7 +58,7 @@ export async function call(method, path, body, signal) {
     credentials: "same-origin",
   });
   const content = await answer.json().catch(() => null);
-  if (answer.ok && content === null && answer.status !== 202) throw new TypeError("not an answer of this server"); // a portal
+  if (answer.ok && content === null && answer.status !== 202) throw new TypeError("not an answer of this server"); // a captive portal
   if (answer.ok) return content;
   throw new Problem(answer.status, content ?? {});
 }

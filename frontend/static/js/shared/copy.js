@@ -1,8 +1,8 @@
 // @ts-check
-/** Buttons that copy: data-copy names the element whose text they take, data-copied is what is said then. */
+/** Buttons that copy: data-copy names the element whose text they take, data-copied is the toast shown then. */
 import { toast } from "./toast.js";
 
-/** Marks the text, for browsers that let no page write to the clipboard. @param {Element} source */
+/** Select the text, for browsers that do not allow pages to write to the clipboard. @param {Element} source */
 function selectText(source) {
   const range = document.createRange();
   range.selectNodeContents(source);

@@ -40,7 +40,7 @@ function writeStored(key, value) {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
   } catch {
-    // Full or forbidden: the copy on the server remains.
+    // Full or forbidden: the server has the draft too.
   }
 }
 
@@ -61,11 +61,11 @@ function setLastSent(assignment, content) {
   try {
     sessionStorage.setItem(storageKey("sent", assignment), content);
   } catch {
-    // Then a person may be asked to choose between two wordings that are both their own.
+    // Then a person may have to choose between two texts of their own.
   }
 }
 
-/** Words that were not stored and have no place in the input now. @param {number} assignment  @returns {string[]} */
+/** Texts that are not stored and do not fit into the input now. @param {number} assignment  @returns {string[]} */
 export function textsSetAside(assignment) {
   return readStored(storageKey("aside", assignment)) ?? [];
 }
@@ -116,7 +116,7 @@ export class Drafts {
   #saving = false;
   /** @type {string} what the server has, for telling whether anything changed */
   #known;
-  /** Saving waits: a turn is on its way, or the person is choosing between two texts. */
+  /** Saving is paused: a turn is being sent, or the person is choosing between two texts. */
   isPaused = false;
 
   #ended = new AbortController();
@@ -140,7 +140,7 @@ export class Drafts {
     addEventListener("online", () => this.saveLater(), { signal });
   }
 
-  /** Another piece of work is shown from now on. @param {{ forget?: boolean }} [how]  forget: this one was sent */
+  /** Stop keeping this draft: another assignment is shown. @param {{ forget?: boolean }} [how]  forget: this one was sent */
   end({ forget = false } = {}) {
     this.isPaused = true;
     this.#ended.abort();
@@ -148,7 +148,7 @@ export class Drafts {
     if (forget) writeStored(storageKey("draft", this.options.assignment), null);
   }
 
-  /** Save what is not saved yet, and nothing after it. */
+  /** Save what is not saved yet, then stop. */
   async finish() {
     while (this.#saving) await new Promise((resolve) => setTimeout(resolve, 20));
     await this.#save();
@@ -185,7 +185,7 @@ export class Drafts {
     this.#timer = setTimeout(() => void this.#save(), after);
   }
 
-  /** The words were sent, or taken back: the server's draft is another now. @param {number} version  @param {any} words */
+  /** The server has another draft now, because a turn was sent or undone. @param {number} version  @param {any} words */
   adoptVersion(version, words) {
     this.version = Math.max(this.version, version);
     this.#known = this.kind.fingerprint(this.kind.body(words));
@@ -215,7 +215,7 @@ export class Drafts {
     if (!this.#ended.signal.aborted) this.keep({ rest: isStored });
   }
 
-  /** What no repetition heals waits for the next change. @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
+  /** Errors that a retry cannot fix wait for the next change. @param {unknown} error  @param {any} sent  @param {string | null} before  what was sent before that */
   #onSaveFailed(error, sent, before) {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();
@@ -239,7 +239,7 @@ export class Drafts {
     }
   }
 
-  /** The person has chosen this text. @param {number} version  of the other one */
+  /** The person chose the text of this page. @param {number} version  of the other one */
   keepMine(version) {
     this.version = version;
     this.isPaused = false;
@@ -249,7 +249,7 @@ export class Drafts {
 
 // ---- time ------------------------------------------------------------------------------------------------------------
 
-/** Time with and without input since the work was shown, and what was clicked when. */
+/** Active and idle time since the assignment was shown, and a trace of what was done when. */
 export class Activity {
   active = 0;
   idle = 0;
@@ -290,7 +290,7 @@ export class Activity {
     if (this.trace.length < LONGEST_TRACE) this.trace.push({ at: Math.round(this.active + this.idle), kind, ...more });
   }
 
-  /** Another piece of work is shown. @param {Time} [kept]  of before a reload */
+  /** Start over for another assignment. @param {Time} [kept]  of before a reload */
   begin(kept) {
     this.active = kept?.active_ms ?? 0;
     this.idle = kept?.idle_ms ?? 0;

@@ -50,7 +50,7 @@ const KINDS = {
   },
   labels: {
     address: ({ assignment }) => `/labelling/${assignment}/submissions/`,
-    // How long it has waited: the server counts the reading time up to when the person submitted.
+    // The server counts the reading time only until the person submitted.
     body: ({ sent, made_at }) => ({ ...sent, waited_ms: Math.max(0, Date.now() - made_at) }),
     confirmed: confirmItem,
   },
@@ -60,7 +60,7 @@ const KINDS = {
   },
 };
 
-/** What this tab knows of sending. */
+/** The sending state of this tab. */
 const sending = {
   failures: 0,
   isSignedOut: false,
@@ -72,7 +72,7 @@ export const sendingState = () => ({ hasFailed: sending.failures > 0, isSignedOu
 
 // ---- in and out ------------------------------------------------------------------------------------------------------
 
-/** What waits or was refused, oldest first. @param {number} [assignment]  only what is about it */
+/** Waiting and refused items, oldest first. @param {number} [assignment]  only what is about it */
 export async function items(assignment) {
   const all = await store.allItems();
   return assignment === undefined ? all : all.filter((item) => item.assignment === assignment);
@@ -83,7 +83,7 @@ export async function itemsInLane(lane) {
   return (await store.allItems()).filter((item) => item.lane === lane);
 }
 
-/** Resolves when the item is on disk; sending follows by itself. @param {NewItem} added */
+/** Resolves when the item is on disk; it is then sent in the background. @param {NewItem} added */
 export async function enqueue(added) {
   /** @type {Item} */
   const item = { ...added, owner: store.owner, attempts: 0 };
@@ -99,7 +99,7 @@ export async function withdraw(id) {
   return item !== undefined;
 }
 
-/** Take items out for good; the caller keeps their words. @param {Item[]} removed */
+/** Remove items for good; the caller keeps their content. @param {Item[]} removed */
 export async function remove(removed) {
   await store.deleteItems(removed);
   for (const item of removed) announce({ kind: "withdrawn", item });
@@ -107,7 +107,7 @@ export async function remove(removed) {
 
 // ---- sending ---------------------------------------------------------------------------------------------------------
 
-/** Send everything that waits. */
+/** Send all waiting items. */
 export async function flush() {
   clearTimeout(sending.nextTry);
   const waiting = (await items()).filter((item) => !item.problem);
@@ -124,7 +124,7 @@ async function send(lane) {
   }
 }
 
-/** One after the other, until none is left or none gets through. @param {string} lane */
+/** Send items one after the other, until the lane is empty or a call fails. @param {string} lane */
 async function drain(lane) {
   for (let item = await store.takeForSending(lane); item; item = await store.takeForSending(lane)) {
     const kind = KINDS[item.kind];
@@ -180,10 +180,10 @@ if (channel) channel.onmessage = (message) => notify(message.data);
 /** @type {{ item: Item, answer: any }[]} */
 const storedHere = [];
 
-/** What was stored since this page was opened: its script may begin after that. @param {string} lane */
+/** Items stored since this page was loaded; a page's own script may start later than this module. @param {string} lane */
 export const storedSinceLoad = (lane) => storedHere.filter(({ item }) => item.lane === lane);
 
-/** Hear what happens to items, in whatever tab. @param {(event: Event) => void} listener */
+/** Be notified of what happens to items, in any tab. @param {(event: Event) => void} listener */
 export function listen(listener) {
   listeners.add(listener);
 }
@@ -222,14 +222,14 @@ export async function keepPage(more = []) {
   active?.postMessage({ keep: files, page: location.pathname }, [channel.port2]);
 }
 
-/** Signing out leaves no page behind in this browser. */
+/** Signing out deletes all pages kept in this browser. */
 export function forgetPages() {
   if ("caches" in globalThis) void caches.delete(CACHE);
 }
 
 // ---- the badge ------------------------------------------------------------------------------------------------------
 
-const LATE_AFTER_MS = 1500; // not for the blink of an eye that a turn normally takes
+const LATE_AFTER_MS = 1500; // a turn normally takes less
 
 /** @param {Item[]} refused */
 function refusedText({ length: n }) {
@@ -287,4 +287,4 @@ function startSending() {
 }
 
 if (store.owner) startSending();
-else forgetPages(); // what waits stays, under its owner's number
+else forgetPages(); // waiting items stay, stored under the id of their owner

@@ -10,9 +10,9 @@
  *   id: string, kind: string, lane?: string, owner: number, assignment: number | null, url: string, position: number,
  *   text: string, sent: Record<string, unknown>, made_at: number, attempts: number, problem?: Refusal, seq?: number,
  * }} Item
- *   lane: items of one lane are sent in order; by default its assignment's. assignment: what it is about, null if it is
- *   about something else, which `sent` names. text: for the person who sees it waiting. sent: what the request carries.
- *   problem: the server will not store it. seq: its place on disk
+ *   lane: items of one lane are sent in order; its assignment by default. assignment: null if the item is about something
+ *   else, which `sent` names. text: shown to the person while it waits. sent: the body of the request. problem: why the
+ *   server refused it. seq: its key on disk
  * @typedef {{ assignment: number, touched_at: string, position: number, turn: Record<string, any> | null, seq?: number }}
  *   Confirmed  turn: null if it was undone
  */
@@ -45,7 +45,7 @@ function openDatabase() {
   return opening;
 }
 
-/** In place of a store if the browser keeps nothing: lives as long as the tab. */
+/** Replaces an IndexedDB store if the browser has none: lives as long as the tab. */
 class MemoryStore {
   rows = new Map();
   last = 0;
@@ -77,7 +77,7 @@ class MemoryStore {
 
 /** @type {[any, any] | undefined} */
 let memory;
-/** Whether what waits would be lost with this tab. */
+/** Whether waiting items would be lost if the tab closes. */
 export const isVolatile = () => memory !== undefined;
 
 /**
@@ -123,12 +123,12 @@ function readRows(store, then) {
 
 const COPY_PREFIX = `lapidary:storing:${owner}:`;
 
-/** A page that goes away gives up its writes, so an item is copied until it is on disk. @param {Item} item */
+/** Browsers abort the writes of a page that closes, so an item is copied to localStorage until it is on disk. @param {Item} item */
 function keepCopy(item) {
   try {
     localStorage.setItem(COPY_PREFIX + item.id, JSON.stringify(item));
   } catch {
-    // Full or forbidden: the disk has it in a moment.
+    // Full or forbidden: IndexedDB stores the item in a moment.
   }
 }
 
@@ -141,7 +141,7 @@ function removeCopy(id) {
   }
 }
 
-/** What a page before this one could not write any more. Sent twice, it is stored once: the server knows its id. */
+/** Items that an earlier page could not finish writing. Sending one twice is harmless: the server knows its id. */
 async function recoverCopies() {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(COPY_PREFIX));
   if (keys.length === 0) return;
@@ -157,7 +157,7 @@ async function recoverCopies() {
   for (const { id } of lost) removeCopy(id);
 }
 
-/** Nothing is read or sent before it. @type {Promise<void>} */
+/** Nothing is read or sent before copies are recovered. @type {Promise<void>} */
 const recovered = owner ? recoverCopies().catch(() => {}) : Promise.resolve();
 
 // ---- items -----------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ const isOwn = (item) => item.owner === owner;
 /** @param {Item} item */
 export const laneOf = (item) => item.lane ?? String(item.assignment);
 
-/** What waits or was refused, oldest first. @returns {Promise<Item[]>} */
+/** Waiting and refused items, oldest first. @returns {Promise<Item[]>} */
 export async function allItems() {
   await recovered;
   /** @type {Item[]} */

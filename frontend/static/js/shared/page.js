@@ -60,7 +60,7 @@ export function format(message, values) {
   return message.replace(/\{(\w+)\}/g, (placeholder, name) => String(values[name] ?? placeholder));
 }
 
-/** A time as all pages write it, on this person's own clock: 2026-03-09 16:05. @param {string | Date} at */
+/** A time in the format of all pages, in the person's time zone: 2026-03-09 16:05. @param {string | Date} at */
 export function clock(at) {
   const time = new Date(at);
   const parts = [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes()];
@@ -100,7 +100,7 @@ export function createKeyCap(key) {
   return cap;
 }
 
-/** The first element of a template, and a finder of its parts by data attribute. @param {string} id */
+/** A copy of a template's first element, and a function that finds its parts by data attribute. @param {string} id */
 export function cloneTemplate(id) {
   const template = /** @type {HTMLTemplateElement} */ (byId(id));
   const row = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
@@ -122,7 +122,7 @@ export function closePopover() {
  *   actions?: { label: string, run: () => void }[] }} Notice
  */
 
-/** What the actions of a notice do now. @type {WeakMap<HTMLElement, NonNullable<Notice["actions"]>>} */
+/** The current actions of each notice. @type {WeakMap<HTMLElement, NonNullable<Notice["actions"]>>} */
 const currentActions = new WeakMap();
 
 /** @param {string} cause  @param {Notice | null} notice  null takes it away */
@@ -136,7 +136,7 @@ export function showNotice(cause, notice) {
   const { tone, text, remedy = "", more = [], actions = [] } = notice;
   const print = JSON.stringify([tone, text, remedy, actions.map(({ label }) => label)]);
   if (old?.dataset.print === print && more.length === 0) {
-    currentActions.set(old, actions); // the same words are not read out again
+    currentActions.set(old, actions); // screen readers do not repeat the same text
     return;
   }
   const row = createNoticeRow(notice);
@@ -216,7 +216,7 @@ export function matches(event, combination) {
   const modifiers = new Set(names.slice(0, -1));
   const command = modifiers.has("mod") || modifiers.has("ctrl");
   if (command !== (event.ctrlKey || event.metaKey) || modifiers.has("alt") !== event.altKey) return false;
-  const isSymbol = key.length === 1 && !/[a-z]/.test(key); // its place on the keyboard decides about Shift
+  const isSymbol = key.length === 1 && !/[a-z]/.test(key); // whether it needs Shift depends on the keyboard
   if (!isSymbol && modifiers.has("shift") !== event.shiftKey) return false;
   if (event.key.toLowerCase() === key || (key === "?" && event.key === "？")) return true;
   // With Alt, or on a non-Latin layout, the character differs and the place on the keyboard still tells.
@@ -281,7 +281,7 @@ function labelOf(control) {
   return (copy.textContent ?? "").trim();
 }
 
-/** The sheet lists the controls that are on the page now. @param {HTMLElement} list */
+/** Fill the sheet with the controls that are on the page now. @param {HTMLElement} list */
 function fillKeysSheet(list) {
   /** @type {Map<string, Map<string, HTMLElement>>} */
   const groups = new Map();

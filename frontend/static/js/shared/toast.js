@@ -25,7 +25,7 @@ export function toast(text, { tone = "", action, stay = tone === "bad" } = {}) {
   note.append(words, ...(action ? [createNoteButton(action.label, removeAndRun(action, remove))] : []));
   note.append(createNoteButton("×", remove, region.dataset.close));
   const same = [...region.children].find((one) => one.textContent === note.textContent);
-  if (same && stay && !action) return () => same.remove(); // it is not read out again
+  if (same && stay && !action) return () => same.remove(); // screen readers do not repeat it
   same?.remove();
   region.append(note);
   if (!stay) removeLater(note);
@@ -62,7 +62,7 @@ function onServerToast(event) {
   toast(text, { tone });
 }
 
-/** What renews itself fails again and again: it is said once, until it works again. */
+/** A part that polls fails again and again: it is reported once, until a request succeeds. */
 let isFailing = false;
 
 /** @param {Event} event */
@@ -70,7 +70,7 @@ function onFailure(event) {
   const region = document.getElementById("toasts");
   /** @type {XMLHttpRequest | undefined} */
   const request = /** @type {CustomEvent} */ (event).detail.xhr;
-  if (request?.getResponseHeader("HX-Trigger")?.includes("toast")) return; // the server has said why
+  if (request?.getResponseHeader("HX-Trigger")?.includes("toast")) return; // the server sent its own toast
   const isAsked = /** @type {CustomEvent} */ (event).detail.requestConfig?.triggeringEvent;
   if (isFailing && !isAsked) return;
   isFailing = true;

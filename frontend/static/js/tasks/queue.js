@@ -1,5 +1,5 @@
 // @ts-check
-/** The queue: what waits in this browser, with its words, and times on this person's own clock. */
+/** The queue: unsent items of this browser, and times in the person's time zone. */
 import { items, listen } from "../shared/outbox.js";
 import { clock } from "../shared/page.js";
 
@@ -29,7 +29,7 @@ function createRow({ text, url, problem }) {
   state.textContent = (problem ? section?.dataset.refused : section?.dataset.waiting) ?? "";
   link.className = "button";
   link.href = url;
-  link.textContent = section?.dataset.use ?? "";
+  link.textContent = section?.dataset.openLabel ?? "";
   line.append(words, state, link);
   if (problem) line.append(createProblemNote(`${problem.message} ${problem.remedy}`));
   return line;

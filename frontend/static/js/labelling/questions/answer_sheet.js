@@ -77,7 +77,7 @@ export class AnswerSheet {
     return this.#byPath.get(path);
   }
 
-  /** Other answers in place of the present ones. @param {Answers} answers */
+  /** Replace the answers. @param {Answers} answers */
   load(answers) {
     this.#given = structuredClone(answers);
     this.#history = [];
@@ -86,7 +86,7 @@ export class AnswerSheet {
 
   // ---- slots -------------------------------------------------------------------------------------------------------
 
-  /** As the schema lists them; utterance questions that follow each other are asked utterance by utterance. */
+  /** In the order of the schema; consecutive utterance questions are asked utterance by utterance. */
   #addSlots() {
     const { questions } = this.schema;
     for (let n = 0; n < questions.length; ) {
@@ -149,12 +149,12 @@ export class AnswerSheet {
     return this.#answers.utterances[position]?.[key];
   }
 
-  /** What was given, also where it does not hold now. @param {Slot} slot */
+  /** The answer that was given, even if it does not hold now. @param {Slot} slot */
   givenValue(slot) {
     return this.valueIn(this.#given, slot);
   }
 
-  /** What the conditions make of the answers. @param {number | null} position  of the only utterance that changed */
+  /** Apply the rules of the schema to the answers. @param {number | null} position  of the only utterance that changed */
   #settle(position) {
     if (position === null) this.#answers = this.rules.settle(this.#given);
     else this.#settleUtterance(position);
@@ -196,7 +196,7 @@ export class AnswerSheet {
     return last && this.#byPath.get(last.path);
   }
 
-  /** Take the last answer back. */
+  /** Undo the last answer. */
   undo() {
     const last = this.#history.pop();
     const slot = last && this.#byPath.get(last.path);
@@ -227,7 +227,7 @@ export class AnswerSheet {
     return this.differs(slot) ? this.isDecided(slot) : this.valueAt(slot.path) !== undefined;
   }
 
-  /** Whether it has to be answered and is not. @param {Slot} slot */
+  /** Whether a required answer is missing. @param {Slot} slot */
   isMissing(slot) {
     const isDemanded = this.differs(slot) && !this.spread;
     return !this.isAnswered(slot) && (isDemanded || this.isRequired(slot));
@@ -238,7 +238,7 @@ export class AnswerSheet {
     return this.slots.filter((slot) => slot.isShown && !slot.isFixed && this.isMissing(slot));
   }
 
-  /** The next open question, from the beginning again if something is missing there. @param {number} from  an index */
+  /** The next open question; after the end, the first one that is missing. @param {number} from  an index */
   nextOpen(from) {
     const isAsked = (/** @type {Slot} */ slot) => slot.isShown && !slot.isFixed && !this.isAnswered(slot);
     const after = this.slots.slice(from + 1).find((slot) => isAsked(slot) && this.#isWorthAsking(slot));

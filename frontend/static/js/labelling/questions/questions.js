@@ -35,8 +35,8 @@ export class Questions {
    * @param {{ turns: HTMLElement, panel: HTMLElement, keyboard?: HTMLElement | Document, decidedText?: string,
    *   onChange?: (path: string, value: Value | undefined) => void, onActive?: (slot: Slot | null) => void,
    *   onDone?: () => void }} options
-   *   turns: an <ol>; keyboard: whose keys are heard; decidedText: what is said of a difference that was decided; onDone: nothing
-   *   is left to be answered
+   *   turns: an <ol>; keyboard: whose keys are heard; decidedText: shown for a difference that was decided; onDone: all is
+   *   answered
    */
   constructor(options) {
     this.options = options;
@@ -73,7 +73,7 @@ export class Questions {
     return this.sheet.valueAt(path);
   }
 
-  /** What has to be answered and is not. */
+  /** Required answers that are missing. */
   missing() {
     return this.sheet.missing();
   }
@@ -83,7 +83,7 @@ export class Questions {
     return slot.isFixed || !this.sheet.isOpen;
   }
 
-  /** Other answers in place of those that are shown. @param {Answers} answers */
+  /** Replace the answers. @param {Answers} answers */
   load(answers) {
     this.sheet.load(answers);
     this.#view.paintAll();
@@ -111,7 +111,7 @@ export class Questions {
     this.options.onChange?.(slot.path, value);
   }
 
-  /** One of several options is put in or taken out; a single one brings the next question. @param {Slot} slot  @param {number | string} value */
+  /** Toggle one of several options, or choose the only one and go to the next question. @param {Slot} slot  @param {number | string} value */
   choose(slot, value) {
     const now = this.valueAt(slot.path);
     if (slot.question.kind === "choices") {
@@ -123,12 +123,12 @@ export class Questions {
     this.goOn(slot);
   }
 
-  /** Take the active answer away. */
+  /** Clear the active answer. */
   clear() {
     if (this.#active && this.valueAt(this.#active.path) !== undefined) this.answer(this.#active, undefined);
   }
 
-  /** Undo the last answer. @returns {boolean} false: there is none */
+  /** Undo the last answer. @returns {boolean} whether there was one */
   undo() {
     const slot = this.sheet.lastAnswered;
     if (!slot) return false;
@@ -138,14 +138,14 @@ export class Questions {
     return true;
   }
 
-  /** The other's answer in place of one's own. @param {Slot | null} [slot] */
+  /** Take the other person's answer. @param {Slot | null} [slot] */
   takeTheirs(slot = this.#active) {
     if (!slot || !this.sheet.differs(slot) || this.sheet.spread) return;
     this.answer(slot, this.sheet.valueIn(this.sheet.others[0].answers, slot));
     this.goOn(slot);
   }
 
-  /** For a trainer who decides: what somebody answered; at the next call what the next person did. */
+  /** For a trainer who decides: take one person's answer; the next call takes the next person's. */
   takeNextOfSpread() {
     const slot = this.#active;
     const given = (slot && this.sheet.spread?.[slot.path]) ?? [];
@@ -164,7 +164,7 @@ export class Questions {
 
   // ---- moving ------------------------------------------------------------------------------------------------------
 
-  /** To the next open question. @param {Slot | null} [slot] */
+  /** Go to the next open question. @param {Slot | null} [slot] */
   goOn(slot = this.#active) {
     const next = this.sheet.nextOpen(slot?.index ?? -1);
     this.activate(next, { focus: true });
@@ -201,14 +201,14 @@ export class Questions {
     if (slot && focus) this.#view.focus(slot, type);
   }
 
-  /** What has the focus is the active question. @param {Event} event */
+  /** Activate the question that has the focus. @param {Event} event */
   #onFocus(event) {
     const home = /** @type {Element} */ (event.target).closest("section[data-path]");
     const slot = home instanceof HTMLElement ? this.sheet.slotAt(home.dataset.path ?? "") : undefined;
     if (slot) this.activate(slot);
   }
 
-  /** From a field of the active question to the question itself. @param {Element} field  @returns {boolean} */
+  /** Move the focus from a field to its question. @param {Element} field  @returns {boolean} */
   leaveField(field) {
     return this.#active !== null && this.#view.leaveField(this.#active, field);
   }
@@ -244,10 +244,10 @@ export function questionCommands(questions) {
   };
 }
 
-/** @param {Record<string, () => unknown>} commands  by the value of data-act */
+/** @param {Record<string, () => unknown>} commands  by the value of data-command */
 export function wireCommands(commands) {
-  for (const control of document.querySelectorAll("[data-act]")) {
-    control.addEventListener("click", () => void commands[control.getAttribute("data-act") ?? ""]?.());
+  for (const control of document.querySelectorAll("[data-command]")) {
+    control.addEventListener("click", () => void commands[control.getAttribute("data-command") ?? ""]?.());
   }
 }
 
@@ -284,7 +284,7 @@ class QuestionKeys {
     return true;
   }
 
-  /** Enter goes on; on a link or another button it presses that. @param {Slot} slot  @param {Element} target */
+  /** Enter goes to the next question; on a link or another button it presses that. @param {Slot} slot  @param {Element} target */
   #onEnter(slot, target) {
     const control = target.closest("a, button, summary");
     if (control && !control.matches(".option")) return false;

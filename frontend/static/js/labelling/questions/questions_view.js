@@ -76,7 +76,7 @@ export class QuestionsView {
     for (const position of this.#rows.keys()) this.#drawNuggets(position);
   }
 
-  /** Draw what a change of one answer changes. @param {Slot} slot  @param {() => void} change */
+  /** Change one answer, and draw again what depends on it. @param {Slot} slot  @param {() => void} change */
   repaintAfter(slot, change) {
     const before = new Map(this.#sheet.affectedBy(slot.position).map((other) => [other, this.#print(other)]));
     change();
@@ -86,7 +86,7 @@ export class QuestionsView {
     for (const position of [slot.position - 1, slot.position, slot.position + 1]) this.#drawNuggets(position);
   }
 
-  /** Equal if nothing has to be drawn again. @param {Slot} slot */
+  /** What is drawn of a slot, to compare before and after. @param {Slot} slot */
   #print(slot) {
     const isRequired = slot.isShown && this.#sheet.isRequired(slot);
     return JSON.stringify([slot.isShown, slot.isFixed, isRequired, this.#sheet.valueAt(slot.path)]);

@@ -266,7 +266,7 @@ function createTextField(question, language, answer) {
   return field;
 }
 
-/** What the person is typing is not replaced. @param {HTMLElement} control  @param {import("./answer_sheet.js").Value | undefined} value  @param {boolean} isClosed */
+/** Does not replace what the person is typing. @param {HTMLElement} control  @param {import("./answer_sheet.js").Value | undefined} value  @param {boolean} isClosed */
 function paintTextField(control, value, isClosed) {
   const field = control.querySelector("textarea");
   if (!field) return;

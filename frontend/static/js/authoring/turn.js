@@ -1,12 +1,137 @@
 // @ts-check
-/** Sending turns and taking them back. What the server says comes back as events of the outbox, from this tab or another. */
-import { uuid } from "../shared/api.js";
+/**
+ * The turn that is written: where its text comes from after a reload, whose text wins, sending it and taking turns back.
+ * What the server says comes back as events of the outbox, from this tab or another.
+ */
+import { call, uuid } from "../shared/api.js";
+import { Drafts, setAside, textsSetAside } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
 import { gettext, showNotice } from "../shared/page.js";
-import { pendingTurn, storedTurn } from "./dialogue.js";
-import { hideNotices, showError, showSignedOut, waysOut } from "./notices.js";
+import { hideNotices, pendingTurn, showError, showSignedOut, storedTurn, waysOut } from "./dialogue.js";
 
-const TWICE_MS = 500; // Enter pressed twice
+/**
+ * @typedef {import("./composer.js").Source} Source
+ * @typedef {import("./dialogue.js").StoredDraft} StoredDraft
+ */
+
+const TWICE_MS = 500; // between two presses of Enter
+
+// ---- the draft ------------------------------------------------------------------------------------------------------
+
+export class DraftKeeper {
+  /** @param {import("./workbench.js").Workbench} bench  @param {StoredDraft | null} stored */
+  constructor(bench, stored) {
+    this.bench = bench;
+    const { state, activity, composer } = bench;
+    const states = { saved: gettext("draft saved"), local: gettext("draft kept in this browser") };
+    this.drafts = new Drafts({
+      assignment: state.id,
+      stored,
+      read: () => ({ position: state.position, text: composer.field.value, source: composer.source }),
+      time: () => activity.report(),
+      onState: (name) => composer.showDraft(composer.text && state.isOpen ? states[name] : ""),
+      onConflict: (theirs) => void this.#offerChoice(theirs),
+      onOther: () => void bench.reload(),
+      onSignedOut: () => showSignedOut(state.urls.login),
+    });
+  }
+
+  keep() {
+    this.drafts.keep();
+  }
+
+  /** The server has another draft now. @param {number} version  @param {{ position: number, text: string, source: Source | null }} words */
+  adoptVersion(version, words) {
+    this.drafts.adoptVersion(version, words);
+  }
+
+  // ---- the words of this turn --------------------------------------------------------------------------------------
+
+  /** The text of a stored draft, if it is for the current turn. @param {StoredDraft | null} draft */
+  wordsOf(draft) {
+    if (!draft || draft.position !== this.bench.state.position) return { text: "", source: null };
+    return { text: draft.text, source: this.#sourceIn(draft.candidate_set, draft.source) };
+  }
+
+  /** @param {number | null} set  @param {number | null} place  @returns {Source | null} */
+  #sourceIn(set, place) {
+    const candidateSet = this.bench.candidates.finishedSets().find(({ id }) => id === set);
+    const text = place === null ? undefined : candidateSet?.texts[place];
+    if (!candidateSet || text === undefined || place === null) return null;
+    return { set: candidateSet.id, place, text, ordinal: candidateSet.ordinal };
+  }
+
+  /** When the page opens: restore this browser's draft or the server's, or let the person choose. @param {StoredDraft | null} draft */
+  restore(draft) {
+    const { composer, activity, candidates, state } = this.bench;
+    const local = this.drafts.local();
+    this.#rescue(local);
+    const isForThisTurn = local !== null && local.position === state.position;
+    const stored = this.wordsOf(draft);
+    const isMine = isForThisTurn && local.text !== "" && (local.dirty || !stored.text || local.text === stored.text);
+    composer.load(isMine ? local.text : stored.text, isMine ? local.source : stored.source);
+    if (isForThisTurn) activity.begin(local.activity);
+    candidates.mark(composer.source);
+    const isConflict =
+      isMine && local.dirty && stored.text && stored.text !== local.text && local.version !== draft?.version;
+    if (isConflict && draft) {
+      this.drafts.isPaused = true;
+      void this.#offerChoice(draft);
+    } else if (!composer.source && draft?.source !== null && stored.text) void this.findSource();
+    this.keep();
+  }
+
+  /** Set aside an unsaved draft of another turn. @param {import("../shared/drafts.js").Local | null} local */
+  #rescue(local) {
+    const { turns, position } = this.bench.state;
+    if (!local?.dirty || !local.text.trim() || local.position === position) return;
+    if (!turns.some((turn) => turn.text === local.text.trim())) void this.putAside([local.text]);
+  }
+
+  /** After a reload or on another device: find the candidate that the text was started from. */
+  async findSource() {
+    const { state, candidates, composer } = this.bench;
+    const full = await call("GET", `/assignments/${state.id}/`).catch(() => null);
+    /** @type {StoredDraft | null | undefined} */
+    const draft = full?.draft;
+    if (!draft || draft.source === null || draft.position !== state.position) return;
+    for (let ordinal = 0; ordinal < (full.request?.ordinal ?? 0); ordinal++) await candidates.loadSet(ordinal);
+    candidates.receive(full.request);
+    const source = this.#sourceIn(draft.candidate_set, draft.source);
+    if (!source || composer.source || composer.field.value !== draft.text) return;
+    composer.load(draft.text, source);
+    candidates.mark(source);
+    this.adoptVersion(draft.version, { position: draft.position, text: draft.text, source });
+  }
+
+  // ---- two wordings ------------------------------------------------------------------------------------------------
+
+  /** @param {StoredDraft} theirs */
+  async #offerChoice(theirs) {
+    const { offerDraftChoice } = await import("./set_aside.js");
+    const keepMine = () => this.drafts.keepMine(theirs.version);
+    offerDraftChoice(this.bench.composer, theirs.text, { keepMine, takeTheirs: () => void this.#take(theirs) });
+  }
+
+  /** @param {StoredDraft} theirs */
+  async #take(theirs) {
+    this.drafts.isPaused = false;
+    this.bench.composer.load(theirs.text);
+    this.adoptVersion(theirs.version, { position: theirs.position, text: theirs.text, source: null });
+    await this.bench.reload({ quiet: true });
+    await this.findSource();
+  }
+
+  /** Show texts above the input, so that they are not lost. @param {string[]} texts */
+  async putAside(texts) {
+    const { state, composer } = this.bench;
+    const all = [...textsSetAside(state.id), ...texts.filter((text) => text.trim())];
+    setAside(state.id, all);
+    if (all.length > 0) (await import("./set_aside.js")).showSetAside(state.id, composer);
+  }
+}
+
+// ---- sending --------------------------------------------------------------------------------------------------------
 
 export class Sender {
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -116,7 +241,7 @@ export class Sender {
     bench.candidates.receive(request);
   }
 
-  /** A turn that another tab wrote. What is being written here stays, unless it is the same. @param {import("./dialogue.js").Utterance} turn */
+  /** Add a turn that another tab wrote. The text in the input stays, unless it is the same. @param {import("./dialogue.js").Utterance} turn */
   #addForeignTurn(turn) {
     const { composer } = this.bench;
     this.state.turns.push(turn);
@@ -163,7 +288,7 @@ export class Sender {
     showNotice("refused", {
       tone: "bad",
       text: message || gettext("A turn was not stored."),
-      // What the server says to do about it, this page does by itself.
+      // The page already does what the server's remedy says.
       remedy: code === "written_elsewhere" ? syncedMessage() : remedy,
       actions: code === "lease_gone" ? waysOut(bench) : [],
     });
@@ -171,7 +296,7 @@ export class Sender {
     bench.keeper.keep();
   }
 
-  /** The first into the input, unless that holds other words; the rest above it. @param {string[]} texts */
+  /** Put the first text into the input, unless it holds another one; show the rest above it. @param {string[]} texts */
   #bringBack(texts) {
     const { composer, keeper } = this.bench;
     const isTaken = composer.text !== "" && !texts.includes(composer.text);
