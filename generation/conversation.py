@@ -38,17 +38,26 @@ def matches_context(request: CandidateRequest, context: Context) -> bool:
     """Whether the request was made for exactly these utterances."""
     sampling = Sampling(**request.sampling)
     models = (request.generator_id, request.second_generator_id)
-    return hash_of(context, models=models, count=request.count, sampling=sampling) == request.context_hash
+    requested = hash_of(
+        context, models=models, count=request.count, sampling=sampling, persona=request.persona
+    )
+    return requested == request.context_hash
 
 
 def hash_of(
-    context: Sequence[Message], *, models: tuple[int | None, int | None], count: int, sampling: Sampling
+    context: Sequence[Message],
+    *,
+    models: tuple[int | None, int | None],
+    count: int,
+    sampling: Sampling,
+    persona: Sequence[str] = (),
 ) -> str:
     """SHA-256 of everything that the candidates depend on except the seed. models: ids of the generators."""
     messages = [[message.speaker, message.text] for message in context]
     first, second = models
-    # Without a second model the hash equals that of requests stored before second models existed.
+    # Without a second model or a persona the hash equals that of requests stored before these existed.
     hashed = [first, count, asdict(sampling), messages, *([] if second is None else [second])]
+    hashed += [{"persona": list(persona)}] if persona else []
     return hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
 
 
@@ -60,4 +69,5 @@ def reply_request(request: CandidateRequest, context: Context) -> ReplyRequest:
         seed=request.seed,
         count=request.count,
         sampling=Sampling(**request.sampling),
+        persona=tuple(request.persona),
     )

@@ -131,9 +131,9 @@ def check_options(backend: str, options: Mapping[str, Any]) -> None:
             _("Choose one of: %(names)s.") % {"names": ", ".join(BackendKind.values)},
             field="backend",
         )
-    _refuse_secrets(options)
+    refuse_secrets(options)
     for name, value in options.items():
-        _check_option(name, value, accepted)
+        check_option(name, value, accepted)
     if backend == BackendKind.HF:
         return
     try:
@@ -142,7 +142,8 @@ def check_options(backend: str, options: Mapping[str, Any]) -> None:
         raise Invalid(error.cause, error.remedy, field="options") from error
 
 
-def _refuse_secrets(options: Mapping[str, Any]) -> None:
+def refuse_secrets(options: Mapping[str, Any]) -> None:
+    """Raises Invalid for an option that looks like a secret, unless it names an environment variable."""
     for name, value in _named_values(options):
         secret = SECRET_WORDS & set(re.split(r"[^a-z]+", name.lower()))
         by_name = name.lower().endswith("_env")
@@ -168,7 +169,8 @@ def _named_values(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _named_values(inner)
 
 
-def _check_option(name: str, value: Any, accepted: Mapping[str, Kinds]) -> None:
+def check_option(name: str, value: Any, accepted: Mapping[str, Kinds]) -> None:
+    """Raises Invalid for a name that is not in `accepted`, and for a value of another kind."""
     if name not in accepted:
         raise Invalid(
             _("This backend has no option “%(name)s”.") % {"name": name},

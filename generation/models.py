@@ -68,11 +68,11 @@ class CandidateOrder(models.TextChoices):
 class CandidateRequest(models.Model):
     """A request for the candidates of one turn, identified by (dialogue, context_hash, ordinal).
 
-    draft: for a request ahead of time, the unsent text that follows the stored utterances. second_generator: writes
-    half of the candidates if the project compares two models. order, shows_scores: the project's settings at the time.
-    ordinal: 0 for the first set of a turn, one more each time the annotator requests new candidates. lease_until: a
-    running request that its worker has not renewed by then is lost. not_before: when a queued request that failed for
-    a passing reason may run again.
+    draft: for a request ahead of time, the unsent text that follows the stored utterances. persona: sentences about who
+    replies. second_generator: writes half of the candidates if the project compares two models. order, shows_scores:
+    the project's settings at the time. ordinal: 0 for the first set of a turn, one more each time the annotator requests
+    new candidates. lease_until: a running request that its worker has not renewed by then is lost. not_before: when a
+    queued request that failed for a passing reason may run again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -83,6 +83,7 @@ class CandidateRequest(models.Model):
     context_hash = models.CharField(max_length=64)
     ordinal = models.PositiveSmallIntegerField(default=0)
     draft = models.TextField(blank=True)
+    persona = models.JSONField(default=list)
     count = models.PositiveSmallIntegerField(default=7)
     sampling = models.JSONField(default=dict)
     seed = models.BigIntegerField()

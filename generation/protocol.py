@@ -72,7 +72,8 @@ class ReplyRequest:
 
     conversation: the dialogue's id, by which a backend may keep the encoded context for the next turn; it never changes
     the replies. seed: the first reply is drawn from it, the others from seeds derived from it. A reply requested alone
-    with its own stored seed is the same again.
+    with its own stored seed is the same again. persona: sentences about the speaker; a chat model gets them in its
+    system prompt, another one as utterances before the context.
     """
 
     conversation: str
@@ -81,6 +82,7 @@ class ReplyRequest:
     seed: int
     count: int = 7
     sampling: Sampling = Sampling()
+    persona: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_text("conversation", self.conversation)
@@ -89,6 +91,8 @@ class ReplyRequest:
         _check_int("count", self.count, 1, MAX_COUNT)
         if not isinstance(self.context, tuple) or not all(isinstance(m, Message) for m in self.context):
             raise TypeError("context must be a tuple of Message.")
+        if not isinstance(self.persona, tuple) or not all(isinstance(one, str) for one in self.persona):
+            raise TypeError("persona must be a tuple of texts.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,9 @@ def describe_request(request: CandidateRequest) -> dict[str, Any]:
         "candidates": _candidates(request, candidate_set) if candidate_set else [],
         "candidate_set": candidate_set.pk if candidate_set else None,
         "model_version": candidate_set.model_version if candidate_set else "",
-        "error": _translated(request.error),
-        "remedy": _translated(request.remedy),
-        "failures": [_translated(reason) for reason in request.failures],
+        "error": translate_sentences(request.error),
+        "remedy": translate_sentences(request.remedy),
+        "failures": [translate_sentences(reason) for reason in request.failures],
         "workers_alive": workers_alive(),
         "waited_ms": _waited_ms(request),
         "generated_ms": _between_ms(request.started_at, request.ended_at),
@@ -126,7 +126,7 @@ def _candidates(request: CandidateRequest, candidate_set: CandidateSet) -> list[
     ]
 
 
-def _translated(sentences: str) -> str:
+def translate_sentences(sentences: str) -> str:
     """Sentences in the reader's language. A worker stores them in English because it does not know the reader."""
     return " ".join(_(sentence) for sentence in SENTENCE_ENDS.split(sentences)) if sentences else ""
 

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 class CandidateOptions:
     """Which candidates to generate: the model (None: the server's own), how many, how they are drawn and shown.
 
-    second: another model that writes half of them.
+    second: another model that writes half of them. persona: sentences about who replies.
     """
 
     generator: Generator | None
@@ -55,6 +55,7 @@ class CandidateOptions:
     second: Generator | None = None
     order: str = CandidateOrder.RANDOM
     shows_scores: bool = False
+    persona: tuple[str, ...] = ()
 
 
 @transaction.atomic
@@ -88,8 +89,13 @@ def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:
         "generator": options.generator,
         "second_generator": options.second,
         "context_hash": hash_of(
-            context, models=(first, second), count=options.count, sampling=options.sampling
+            context,
+            models=(first, second),
+            count=options.count,
+            sampling=options.sampling,
+            persona=options.persona,
         ),
+        "persona": list(options.persona),
         "position": len(context),
         "count": options.count,
         "sampling": asdict(options.sampling),
@@ -161,6 +167,12 @@ def retry_request(*, request: CandidateRequest) -> CandidateRequest:
     elif request.state == RequestState.DONE:
         raise Refusal("already_done", _("These candidates are already there."), _("Reload the page."))
     return request
+
+
+def cancel_request(*, request: CandidateRequest) -> None:
+    """Take a request out of the queue that nobody waits for any longer. One that is being answered goes on."""
+    queued = CandidateRequest.objects.filter(pk=request.pk, state=RequestState.QUEUED)
+    queued.update(state=RequestState.CANCELLED, ended_at=timezone.now())
 
 
 def wake(*, after: float = 0.0) -> None:

@@ -8,7 +8,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -35,6 +35,9 @@ from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
 
 logger = logging.getLogger(__name__)
+
+# Called with a batch once its answers are stored; higher apps add theirs when they are ready.
+AFTER_ANSWER: list[Callable[[Sequence[CandidateRequest]], None]] = []
 
 # Small, because an annotator may start to wait while a batch made ahead of time runs.
 AHEAD_BATCH = 2
@@ -114,11 +117,20 @@ def answer_batch(batch: Sequence[CandidateRequest]) -> None:
         for request in batch
         if (request_to_model := retry_on_lost_connection(partial(_build_request, request)))
     ]
-    if not claimed:
-        return
-    answers = _generate(batch, [request_to_model for _request, request_to_model in claimed])
+    requests = [request_to_model for _request, request_to_model in claimed]
+    answers = _generate(batch, requests) if requests else []
     for (request, _wanted), answer in zip(claimed, answers, strict=True):
         _persist(request, answer)
+    _report_answers(batch)
+
+
+def _report_answers(batch: Sequence[CandidateRequest]) -> None:
+    """A listener that fails costs nobody else their answer; whoever waits finds the request ended."""
+    for listener in AFTER_ANSWER:
+        try:
+            listener(batch)
+        except Exception:
+            logger.exception("an answer could not be passed on")
 
 
 def _build_request(request: CandidateRequest) -> ReplyRequest | None:

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 from uuid import UUID
 
+import psutil
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.db import close_old_connections
@@ -29,6 +30,18 @@ def take_over_lost_jobs() -> None:
 
 def worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def dead_neighbours(names: list[str]) -> list[str]:
+    """Those of the workers that ran on this machine and are gone; also one that had this process's number."""
+    here = f"{socket.gethostname()}-"
+    return [
+        name for name in names if name.startswith(here) and not _is_other_process(name.removeprefix(here))
+    ]
+
+
+def _is_other_process(number: str) -> bool:
+    return number.isdigit() and int(number) != os.getpid() and psutil.pid_exists(int(number))
 
 
 @worker_ready.connect

@@ -14,6 +14,7 @@ import httpx
 from generation.backends.completions import Completions
 from generation.backends.replies import (
     DistinctReplies,
+    add_persona,
     chat_messages,
     child_seed,
     clean_reply,
@@ -146,7 +147,9 @@ class _ReplyCalls:
         sampling = request.sampling
         body = {
             "model": self._backend.model,
-            "messages": chat_messages(request.context, request.speaker, self._backend.system_prompt),
+            "messages": chat_messages(
+                request.context, request.speaker, add_persona(self._backend.system_prompt, request.persona)
+            ),
             "temperature": sampling.temperature,
             "top_k": sampling.top_k,
             "max_tokens": sampling.max_new_tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from generation.protocol import BackendError, Message, Reply, ReplySet
 
@@ -84,6 +84,12 @@ def chat_messages(context: Iterable[Message], speaker: str, system_prompt: str =
         else:
             messages.append({"role": role, "content": replace_surrogates(message.text)})
     return messages
+
+
+def add_persona(system_prompt: str, persona: Sequence[str]) -> str:
+    """The system prompt of a chat model that plays a persona."""
+    described = ["Your persona:", *persona] if persona else []
+    return "\n".join([*([system_prompt] if system_prompt else []), *described])
 
 
 def replace_surrogates(text: str) -> str:

@@ -36,6 +36,7 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
         "broker": "ok",
         "worker_default": "failed",
         "worker_gpu": "failed",
+        "worker_chat": "failed",
         "worker_training": "failed",
     }
 
@@ -46,7 +47,7 @@ def test_who_requires_workers_waits_for_every_queue(client: Client) -> None:
     assert client.get("/readyz?workers=required").status_code == 503
     record_heartbeat(name="w2", queues=["gpu"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
-    record_heartbeat(name="w3", queues=["training"], details={})
+    record_heartbeat(name="w3", queues=["training", "chat"], details={})
     response = client.get("/readyz?workers=required")
     assert response.status_code == 200
     assert set(response.json().values()) == {"ok"}

@@ -195,9 +195,8 @@ class HFBackend:
                 "Lower max_new_tokens.",
             )
         try:
-            return Prompt(
-                request.conversation, tuple(ready.renderer.render(request.context, request.speaker, room))
-            )
+            tokens = ready.renderer.render(request.context, request.speaker, room, request.persona)
+            return Prompt(request.conversation, tuple(tokens))
         except Exception as error:
             return _as_backend_error(error)
 

@@ -11,9 +11,10 @@ import re
 import secrets
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, Protocol
 
-from generation.backends.replies import chat_messages, missing_opening_error, replace_surrogates
+from generation.backends.replies import add_persona, chat_messages, missing_opening_error, replace_surrogates
 from generation.protocol import BackendError, Message
 
 # Characters. In no vocabulary is the average token longer, so text beyond budget × this would be cut anyway.
@@ -21,7 +22,9 @@ LONGEST_TOKEN = 64
 
 
 class Renderer(Protocol):
-    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
+    def render(
+        self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
+    ) -> list[int]:
         """At most `budget` tokens, ending where the reply of `speaker` starts; oldest utterances are dropped."""
         ...
 
@@ -63,8 +66,11 @@ class PlainRenderer:
         self._end = tokenizer.eos_token_id
         self._start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
 
-    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
-        room = budget - len(self._start)
+    def render(
+        self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
+    ) -> list[int]:
+        start = self._start + self._persona(persona, budget // 2)
+        room = budget - len(start)
         tokens: list[int] = []
         for message in reversed(context):
             utterance = [*self._encoder.encode(message.text[-room * LONGEST_TOKEN :]), self._end]
@@ -74,7 +80,17 @@ class PlainRenderer:
                 break
             tokens = utterance + tokens
         # A model needs one token to start from.
-        return self._start + tokens or [self._end]
+        return start + tokens or [self._end]
+
+    def _persona(self, persona: Sequence[str], room: int) -> list[int]:
+        """The sentences as utterances, as many as fit: a long persona leaves room for the dialogue."""
+        tokens: list[int] = []
+        for sentence in persona:
+            utterance = [*self._encoder.encode(sentence), self._end]
+            if len(tokens) + len(utterance) > room:
+                break
+            tokens += utterance
+        return tokens
 
 
 class ChatRenderer:
@@ -85,15 +101,24 @@ class ChatRenderer:
         self._encoder = TextEncoder(tokenizer)
         self._system_prompt = system_prompt
 
-    def render(self, context: Sequence[Message], speaker: str, budget: int) -> list[int]:
+    def render(
+        self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
+    ) -> list[int]:
         if not context:
             raise missing_opening_error()
+        if persona:
+            return self._with_persona(persona).render(context, speaker, budget)
         clipped = [Message(m.speaker, m.text[-budget * LONGEST_TOKEN :]) for m in context]
         dropped = bisect_left(
             range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
         )
         tokens = self._tokens(clipped[dropped:], speaker)
         return tokens if len(tokens) <= budget else self._cut(clipped[-1], speaker, budget)
+
+    def _with_persona(self, persona: Sequence[str]) -> ChatRenderer:
+        described = copy(self)
+        described._system_prompt = add_persona(self._system_prompt, persona)
+        return described
 
     def _cut(self, message: Message, speaker: str, budget: int) -> list[int]:
         """Render only the last utterance, which is too long, shortened from the left until it fits."""
