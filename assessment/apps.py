@@ -4,6 +4,9 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from generation.models import CandidateRequest
     from projects.models import Project
 
 
@@ -18,11 +21,13 @@ class AssessmentConfig(AppConfig):
         from assessment.report.services.rating_import import RatingStorage
         from assessment.setup.preset import LIVE_ASSESSMENT
         from dialogues.services.storing import STORAGES
+        from generation.worker import AFTER_ANSWER
         from projects.models import Protocol
 
         PRESETS["live-assessment"] = LIVE_ASSESSMENT
         SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
         STORAGES["assessment"] = RatingStorage
+        AFTER_ANSWER.append(collect_answers)
 
 
 def create_settings(project: "Project") -> None:
@@ -30,3 +35,10 @@ def create_settings(project: "Project") -> None:
     from assessment.setup import services
 
     services.create_settings(project)
+
+
+def collect_answers(requests: "Sequence[CandidateRequest]") -> None:
+    """Store replies of systems that are models of this server."""
+    from assessment.sessions.services import generated
+
+    generated.collect_answers(requests)

@@ -1,4 +1,7 @@
-"""The Celery application. Workers take the queues `default` (jobs), `gpu` (candidates) and `training` (long jobs)."""
+"""The Celery application.
+
+Workers take the queues `default` (jobs), `gpu` (candidates), `chat` (calls of systems) and `training` (long jobs).
+"""
 
 import os
 
@@ -9,5 +12,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("lapidary")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["annotation.tasks"])  # a room: its tasks are in annotation/tasks/tasks.py
-app.autodiscover_tasks(["assessment.sessions"])
+# Rooms: the tasks of annotation.tasks are in annotation/tasks/tasks.py.
+app.autodiscover_tasks(["annotation.tasks", "assessment.sessions", "assessment.systems"])

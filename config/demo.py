@@ -157,6 +157,8 @@ def services(port: int, var: Path) -> list[Service]:
         "web": web,
         "default": [*celery, "-Q", "default", "-n", "default@%h", "--concurrency", "2", *beat],
         "gpu": [*celery, "-Q", "gpu", "-n", "gpu@%h", "--pool", "solo"],
+        # Systems under test are waited for: threads, because they cost next to nothing while they do.
+        "chat": [*celery, "-Q", "chat", "-n", "chat@%h", "--pool", "threads", "--concurrency", "64"],
         "training": [*celery, "-Q", "training", "-n", "training@%h", "--pool", "solo"],
     }
     remedy = partial(remedy_for, port=port)
@@ -167,7 +169,7 @@ def run(port: int, var: Path, begun: float) -> int:
     try:
         logins = prepare()
         ready = Readiness(f"http://localhost:{port}", logins, begun)
-        print_line("starting the web server and three workers")
+        print_line("starting the web server and four workers")
         Supervisor(services(port, var)).run(ready.look)
     except KeyboardInterrupt:
         pass

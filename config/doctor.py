@@ -33,6 +33,7 @@ MODEL_SECONDS: Final = 120
 WORKER_COMMANDS: Final = {
     "default": "celery -A config worker -Q default --beat",
     "gpu": "celery -A config worker -Q gpu --pool solo",
+    "chat": "celery -A config worker -Q chat --pool threads --concurrency 64",
     "training": "celery -A config worker -Q training --pool solo",
 }
 HF: Final = "generation.backends.hf.HFBackend"

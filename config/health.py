@@ -15,7 +15,7 @@ from django_prometheus.exports import ExportToDjangoView
 
 from jobs.selectors import live_workers
 
-QUEUES: Final = ("default", "gpu", "training")
+QUEUES: Final = ("default", "gpu", "chat", "training")
 
 
 @require_safe

@@ -105,6 +105,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 15.0,
         "options": {"queue": "default"},
     },
+    "reap-turns": {"task": "assessment.sessions.tasks.take_over_lost_turns", "schedule": 5.0},
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
     "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
 }

@@ -1,8 +1,25 @@
-"""Celery tasks of sessions."""
+"""Celery entry points of sessions: calls of systems on the queue `chat`, the rest on `default`."""
+
+from typing import Any
+from uuid import UUID
 
 from celery import shared_task
+from celery.signals import worker_ready
 
-from assessment.sessions.services import expiry, panels
+from assessment.sessions.models.conversations import Turn, TurnState
+from assessment.sessions.services import calls, expiry, panels, recovery
+from assessment.sessions.services.dispatch import QUEUE
+from jobs.tasks import dead_neighbours, worker_name
+
+
+@shared_task(name="assessment.sessions.tasks.fetch_reply")
+def fetch_reply(turn_id: str) -> None:
+    calls.fetch_reply(turn_id=UUID(turn_id), worker=worker_name())
+
+
+@shared_task(name="assessment.sessions.tasks.take_over_lost_turns", queue="default")
+def take_over_lost_turns() -> None:
+    recovery.take_over_lost_turns()
 
 
 @shared_task(name="assessment.sessions.reap_expired_assignments")
@@ -17,3 +34,13 @@ def sync_panel() -> None:
     panel = panels.configured_panel()
     if panel is not None:
         panels.sync_panel(panel)
+
+
+@worker_ready.connect
+def _begin(sender: Any, **_: Any) -> None:
+    """A worker that was killed is usually started again at once, on the same machine: nobody waits for its leases."""
+    if QUEUE not in {queue.name for queue in sender.task_consumer.queues}:
+        return
+    calling = Turn.objects.filter(state=TurnState.CALLING)
+    names = list(calling.values_list("worker", flat=True).distinct().order_by())
+    recovery.give_up_leases(dead_neighbours(names))

@@ -55,6 +55,7 @@ class Session(models.Model):
     place: 1, 2, … in the assignment. attempt: 0, or more for the replacement of a voided session of that place.
     dialogue: the texts, stored as they come; None until the chat begins, and for imported ratings without texts.
     topic, opinion: those in force now; each turn keeps its own. bot_opinion, topic_change: asked after the chat.
+    service_session: what a conversational HTTP service calls the conversation.
     """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="sessions")
@@ -73,6 +74,7 @@ class Session(models.Model):
     input_count = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     rated_at = models.DateTimeField(null=True)
+    service_session = models.CharField(max_length=500, blank=True)
     void_reason = models.TextField(blank=True, help_text=_("Why it was voided, for managers"))
 
     class Meta:
@@ -106,7 +108,9 @@ class Turn(models.Model):
     """One input of the participant and the reply of the system. The browser makes the id, so that a repeat is found.
 
     topic, opinion: in force when the input was sent. request: of a system that is a model of this server.
-    latency_ms: from the first call of the system to its whole reply. visible_at: when the participant may see it.
+    attempts: calls of the system; losses: how many of them were lost with their worker. lease_until: of a waiting turn,
+    when its message is taken for lost. asked_at: the first call of the system; latency_ms: from then to the whole
+    reply. visible_at: when the participant may see it.
     writing: {"typing_ms", "pasted" (characters), "left_page" (times)}. trace: what the connector logs; of a degraded
     reply the source dialogue and text and the replaced span; {"identity_words"} that the reply contains.
     """
@@ -121,9 +125,11 @@ class Turn(models.Model):
     opinion = models.CharField(max_length=10, choices=Opinion, blank=True)
     seed = models.BigIntegerField()
     attempts = models.PositiveSmallIntegerField(default=0)
+    losses = models.PositiveSmallIntegerField(default=0)
     worker = models.CharField(max_length=120, blank=True)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
+    asked_at = models.DateTimeField(null=True)
     request = models.ForeignKey(CandidateRequest, null=True, on_delete=models.SET_NULL, related_name="+")
     error = models.TextField(blank=True)
     latency_ms = models.PositiveIntegerField(null=True)

@@ -1,0 +1,76 @@
+"""Sending a turn to whoever answers it: the generation's queue, or a worker of the queue `chat`."""
+
+import logging
+from datetime import timedelta
+from typing import Final
+
+from celery import current_app
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from assessment.sessions.models.conversations import Turn, TurnState
+from assessment.systems.models import Connector
+from generation.protocol import Sampling
+from generation.services import Wish, request_candidates
+
+logger = logging.getLogger(__name__)
+
+QUEUE: Final = "chat"
+# A message that no worker took by then is taken for lost.
+MESSAGE_LEASE: Final = timedelta(seconds=10)
+# While no worker lives the scheduler goes on sending; the messages must not pile up.
+_FORGOTTEN_AFTER: Final = 60  # seconds
+GENERATION: Final = "generation"  # the worker of a turn that waits in the generation's queue
+
+
+def send_turn(turn: Turn, *, after: float = 0.0) -> None:
+    """Have a waiting turn answered, after some seconds. Safe to repeat: one worker claims it.
+
+    A broker that is away loses nothing: the scheduler and the participant's page find the turn.
+    """
+    if turn.session.system.connector == Connector.GENERATOR and not after:
+        request_candidate(turn)
+        return
+    try:
+        current_app.send_task(
+            "assessment.sessions.tasks.fetch_reply",
+            args=[str(turn.pk)],
+            queue=QUEUE,
+            retry=False,
+            countdown=after or None,
+            expires=_FORGOTTEN_AFTER + after,
+        )
+    except (RedisError, OperationalError, OSError) as error:
+        logger.warning("the broker is away, the scheduler will send the turn again: %s", error)
+
+
+@transaction.atomic
+def request_candidate(turn: Turn) -> None:
+    """Put a waiting turn into the generation's queue, which decodes in batches and keeps encoded conversations."""
+    session = turn.session
+    waiting = Turn.objects.select_for_update(of=("self",), no_key=True)
+    row = waiting.filter(pk=turn.pk, state=TurnState.WAITING).first()
+    if row is None or session.dialogue is None:
+        return
+    system = session.system
+    wish = Wish(
+        generator=system.generator,
+        count=1,
+        sampling=Sampling(**system.sampling),
+        persona=tuple(system.persona),
+    )
+    limit = timedelta(seconds=session.assignment.run.project.assessment.reply_timeout_seconds)
+    request = request_candidates(dialogue=session.dialogue, wish=wish, ordinal=row.attempts)
+    Turn.objects.filter(pk=row.pk).update(
+        state=TurnState.CALLING,
+        request=request,
+        worker=GENERATION,
+        attempts=F("attempts") + 1,
+        asked_at=Coalesce("asked_at", Now()),
+        lease_until=timezone.now() + limit,
+        not_before=None,
+    )
