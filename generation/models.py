@@ -70,7 +70,7 @@ class CandidateRequest(models.Model):
 
     draft: for a request ahead of time, the unsent text that follows the stored utterances. persona: sentences about who
     replies. second_generator: writes half of the candidates if the project compares two models. order, shows_scores:
-    the project's settings at the time. ordinal: 0 for the first set of a turn, one more each time the annotator requests
+    the project's settings at the time. ordinal: 0 for the first set of a turn, one more whenever the annotator requests
     new candidates. lease_until: a running request that its worker has not renewed by then is lost. not_before: when a
     queued request that failed for a passing reason may run again.
     """

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.systems.models import Connector
 from generation.protocol import Sampling
-from generation.services import Wish, request_candidates
+from generation.services import CandidateOptions, request_candidates
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +57,14 @@ def request_candidate(turn: Turn) -> None:
     if row is None or session.dialogue is None:
         return
     system = session.system
-    wish = Wish(
+    options = CandidateOptions(
         generator=system.generator,
         count=1,
         sampling=Sampling(**system.sampling),
         persona=tuple(system.persona),
     )
     limit = timedelta(seconds=session.assignment.run.project.assessment.reply_timeout_seconds)
-    request = request_candidates(dialogue=session.dialogue, wish=wish, ordinal=row.attempts)
+    request = request_candidates(dialogue=session.dialogue, options=options, ordinal=row.attempts)
     Turn.objects.filter(pk=row.pk).update(
         state=TurnState.CALLING,
         request=request,

@@ -12,8 +12,7 @@ from assessment.sessions.services.failures import handle_failure
 from assessment.sessions.services.generated import ENDED, collect_answer
 from generation.models import RequestState
 from generation.protocol import BackendError
-from generation.services import cancel_request
-from generation.services import nudge as nudge_request
+from generation.services import cancel_request, wake_if_overdue
 
 AT_ONCE: Final = 500
 NUDGE_AFTER: Final = timedelta(seconds=2)
@@ -105,7 +104,7 @@ def _recover_request(turn: Turn, now: datetime) -> None:
         cancel_request(request=request)
         handle_failure(turn=turn, error=_not_generated(request.state))
     else:
-        nudge_request(request)
+        wake_if_overdue(request)
 
 
 def _not_generated(state: str) -> BackendError:

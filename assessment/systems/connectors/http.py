@@ -19,7 +19,7 @@ import httpx
 
 from assessment.systems.connectors.event_loop import run_in_loop
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
-from generation.backends.replies import sound_text
+from generation.backends.replies import replace_surrogates
 from generation.protocol import BackendError
 
 MAX_BODY: Final = 1 << 20  # bytes
@@ -48,7 +48,7 @@ class HTTPConnector:
         inputs = sum(1 for message in question.context if message.speaker == "A")
         sent = {
             "session_id": question.handle,
-            "text": sound_text(question.context[-1].text),
+            "text": replace_surrogates(question.context[-1].text),
             "turn": inputs,
             "seed": question.seed,
         }
