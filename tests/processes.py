@@ -120,18 +120,18 @@ class Stack:
         }
 
     def _run(self, name: str, *command: str) -> Running:
-        made = Running(name, [sys.executable, "-m", *command], self.env(), self.folder / f"{name}.log")
-        self.running[name] = made
-        made.start()
-        return made
+        process = Running(name, [sys.executable, "-m", *command], self.env(), self.folder / f"{name}.log")
+        self.running[name] = process
+        process.start()
+        return process
 
     def web(self, workers: int = 1) -> Running:
         """The web server; returns when it answers."""
         settings = ("gunicorn", "-c", "python:config.gunicorn")
         bind = ("--bind", f"127.0.0.1:{self.port}", "--workers", str(workers))
-        made = self._run("web", *settings, *bind)
+        process = self._run("web", *settings, *bind)
         self.wait_for_web()
-        return made
+        return process
 
     def wait_for_web(self, seconds: float = 60) -> None:
         wait_until(self.answers, seconds, f"the web server (see {self.folder}/web.log)")
@@ -157,5 +157,5 @@ class Stack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for one in self.running.values():
-            one.stop()
+        for process in self.running.values():
+            process.stop()

@@ -47,10 +47,10 @@ def lines() -> list[tuple[str, int, str]]:
 
 
 def test_no_old_word_is_left() -> None:
-    found = [
+    places = [
         f"{name}:{number}: {line.strip()[:100]} (instead: {new})"
         for name, number, line in lines()
         for old, new in OLD_WORDS.items()
         if re.search(old, line)
     ]
-    assert not found, "\n".join(found)
+    assert not places, "\n".join(places)

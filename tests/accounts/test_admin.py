@@ -41,14 +41,14 @@ def test_every_model_can_be_looked_up_and_searched(root: Client, model: type) ->
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_nothing_is_deleted_there_and_only_people_are_changed(root: Client, model: type) -> None:
-    one = admin.site._registry[model]
+    model_admin = admin.site._registry[model]
     request = root.get(page(model)).wsgi_request
-    assert not one.has_delete_permission(request)
+    assert not model_admin.has_delete_permission(request)
     if model is User:
-        assert one.has_change_permission(request)
+        assert model_admin.has_change_permission(request)
     elif model._meta.label != "generation.Generator":  # type: ignore[attr-defined]
-        assert not one.has_change_permission(request)
-        assert not one.has_add_permission(request)
+        assert not model_admin.has_change_permission(request)
+        assert not model_admin.has_add_permission(request)
 
 
 def test_the_pages_of_the_administration_are_closed_to_others(client: Client, mara: User) -> None:
@@ -69,9 +69,9 @@ def test_lists_cost_the_same_with_many_rows(root: Client, project: Project, join
     def queries() -> list[int]:
         counts = []
         for model in MODELS:
-            with CaptureQueriesContext(connection) as seen:
+            with CaptureQueriesContext(connection) as queries:
                 assert root.get(page(model)).status_code == 200
-            counts.append(len(seen))
+            counts.append(len(queries))
         return counts
 
     for _path, fill in LISTS:

@@ -46,9 +46,9 @@ def test_an_account_without_a_password_gets_a_one_time_one() -> None:
 
 
 def test_one_time_passwords_are_readable_and_differ() -> None:
-    made = {one_time_password() for _n in range(100)}
-    assert len(made) == 100
-    for plain in made:
+    passwords = {one_time_password() for _n in range(100)}
+    assert len(passwords) == 100
+    for plain in passwords:
         assert len(plain) == 19
         assert not set(plain) & set("01iloIO")
 
@@ -200,10 +200,10 @@ def test_a_senseless_token_is_not_made(ann: User, wrong: dict[str, Any]) -> None
 @pytest.mark.parametrize("more", [{"scopes": ["manage"]}, {"days": None}, {"days": 40}])
 def test_a_token_makes_none_that_may_more_or_lives_longer(ann: User, more: dict[str, Any]) -> None:
     by, _plain = create_token(user=ann, name="by", scopes=["read", "annotate"], days=30)
-    wanted: dict[str, Any] = {"user": ann, "name": "x", "scopes": ["read"], "days": 20}
-    create_token(**wanted, by=by)
+    request: dict[str, Any] = {"user": ann, "name": "x", "scopes": ["read"], "days": 20}
+    create_token(**request, by=by)
     with pytest.raises(NotAllowed):
-        create_token(**{**wanted, **more}, by=by)
+        create_token(**{**request, **more}, by=by)
 
 
 def test_tokens_have_a_limit_and_revoking_makes_room(ann: User) -> None:

@@ -30,39 +30,41 @@ def test_ann_changes_her_preferences_and_nothing_else(program: Program, ann: Use
     assert program(ann).patch("/api/v1/me/", {"username": "root"}, format="json").status_code == 400
 
 
-def wanted(**about: Any) -> dict[str, Any]:
+def token_request(**about: Any) -> dict[str, Any]:
     return {"id": str(uuid4()), "name": "export", "scopes": ["read"], "days": 30, **about}
 
 
 def test_a_token_is_shown_once_and_works(program: Program, ann: User) -> None:
-    asks = program(ann)
-    answer = asks.post("/api/v1/tokens/", wanted(), format="json")
+    api = program(ann)
+    answer = api.post("/api/v1/tokens/", token_request(), format="json")
     assert answer.status_code == 201
-    made = answer.json()
+    token = answer.json()
     assert (
-        Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {made['value']}"}).status_code == 200
+        Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token['value']}"}).status_code == 200
     )
-    listed = asks.get("/api/v1/tokens/").json()["results"]
-    assert made["id"] in [token["id"] for token in listed]
+    listed = api.get("/api/v1/tokens/").json()["results"]
+    assert token["id"] in [token["id"] for token in listed]
     assert "value" not in listed[0]
 
 
 def test_a_token_sent_twice_is_one(program: Program, ann: User) -> None:
-    asks, sent = program(ann), wanted()
-    first = asks.post("/api/v1/tokens/", sent, format="json").json()
-    second = asks.post("/api/v1/tokens/", sent, format="json").json()
+    api, sent = program(ann), token_request()
+    first = api.post("/api/v1/tokens/", sent, format="json").json()
+    second = api.post("/api/v1/tokens/", sent, format="json").json()
     assert first["id"] == second["id"]
     assert ApiToken.objects.filter(name="export").count() == 1
 
 
 def test_revoking_twice_is_revoking(program: Program, ann: User) -> None:
-    asks = program(ann)
-    made = asks.post("/api/v1/tokens/", wanted(), format="json").json()
-    first, second = (asks.delete(f"/api/v1/tokens/{made['id']}/").json() for _time in range(2))
+    api = program(ann)
+    token = api.post("/api/v1/tokens/", token_request(), format="json").json()
+    first, second = (api.delete(f"/api/v1/tokens/{token['id']}/").json() for _time in range(2))
     assert first == second
     assert (first["is_live"], first["revoked_at"] is not None) == (False, True)
 
 
 def test_a_token_cannot_make_a_stronger_one(program: Program, ann: User) -> None:
-    answer = program(ann, Scope.MANAGE).post("/api/v1/tokens/", wanted(scopes=["annotate"]), format="json")
+    answer = program(ann, Scope.MANAGE).post(
+        "/api/v1/tokens/", token_request(scopes=["annotate"]), format="json"
+    )
     assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")

@@ -44,7 +44,7 @@ def test_uch_takes_its_parameters(erics: Client) -> None:
 def test_uch_comes_in_pages_of_one_scale(erics: Client) -> None:
     first = erics.get(f"{UCH}?page_size=1").json()
     second = erics.get(first["next"]).json()
-    assert [one["id"] for one in first["dialogues"] + second["dialogues"]] == ["d1", "d2"]
+    assert [dialogue["id"] for dialogue in first["dialogues"] + second["dialogues"]] == ["d1", "d2"]
     assert first["L"] == second["L"] == 33
     assert second["next"] is None
 

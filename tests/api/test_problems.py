@@ -106,9 +106,9 @@ def test_what_is_no_json_is_a_400(program: Program, ann: User, body: bytes) -> N
 @pytest.mark.parametrize("text", [r"a\u0000b", r"\ud800", r"\udfff\ud83d"])
 def test_characters_that_no_text_can_have_are_refused(program: Program, ann: User, text: str) -> None:
     body = f'{{"display_name": "{text}"}}'
-    said = problem_of(program(ann).patch("/api/v1/me/", body, content_type="application/json"), 400)
-    assert said["code"] == "invalid"
-    assert said["remedy"]
+    problem = problem_of(program(ann).patch("/api/v1/me/", body, content_type="application/json"), 400)
+    assert problem["code"] == "invalid"
+    assert problem["remedy"]
 
 
 def test_a_surrogate_pair_is_a_character(program: Program, ann: User) -> None:
@@ -144,8 +144,8 @@ def test_every_wrong_field_is_named_and_unknown_ones_too(program: Program, ann: 
 
 
 def test_reading_needs_the_scope_read(program: Program, ann: User) -> None:
-    said = problem_of(program(ann, Scope.ANNOTATE).get("/api/v1/me/"), 403)
-    assert (said["code"], said["scope"]) == ("scope_missing", "read")
+    problem = problem_of(program(ann, Scope.ANNOTATE).get("/api/v1/me/"), 403)
+    assert (problem["code"], problem["scope"]) == ("scope_missing", "read")
 
 
 def test_writing_needs_the_scope_of_its_kind(program: Program, project: Project, olga: User) -> None:
@@ -176,9 +176,9 @@ def test_too_many_requests_are_told_when_to_go_on(
 ) -> None:
     cache.clear()
     monkeypatch.setattr(PersonRateThrottle, "THROTTLE_RATES", {"user": "2/min"})
-    asks = program(ann)
-    assert [asks.get("/api/v1/me/").status_code for _n in range(2)] == [200, 200]
-    response = asks.get("/api/v1/me/")
+    api = program(ann)
+    assert [api.get("/api/v1/me/").status_code for _n in range(2)] == [200, 200]
+    response = api.get("/api/v1/me/")
     assert problem_of(response, 429)["code"] == "throttled"
     assert 0 < int(response.headers["Retry-After"]) <= 61
     cache.clear()
@@ -229,8 +229,8 @@ def test_a_refusal_of_a_service_keeps_its_code_facts_and_language(
     monkeypatch.setattr("accounts.api.tokens_for", refuses)
     client = APIClient()
     client.force_authenticate(ann)
-    said = problem_of(client.get("/api/v1/tokens/"), 409)
-    assert (said["code"], said["detail"], said["remedy"], said["by"]) == (
+    problem = problem_of(client.get("/api/v1/tokens/"), 409)
+    assert (problem["code"], problem["detail"], problem["remedy"], problem["by"]) == (
         *("too_late", "Too late.", "Come earlier."),
         3,
     )
@@ -277,5 +277,5 @@ def test_who_takes_no_part_is_told_nothing(program: Program, project: Project, j
 def test_a_filter_that_is_none_is_refused_instead_of_showing_everything(
     program: Program, project: Project, olga: User, query: dict[str, str]
 ) -> None:
-    said = problem_of(program(olga).get("/api/v1/projects/chit-chat/jobs/", query), 400)
-    assert set(said["errors"]) == set(query)
+    problem = problem_of(program(olga).get("/api/v1/projects/chit-chat/jobs/", query), 400)
+    assert set(problem["errors"]) == set(query)

@@ -38,16 +38,18 @@ def tokens(project: Project, olga: User, n: int) -> None:
 
 
 def projects(project: Project, olga: User, n: int) -> None:
-    made = Project.objects.bulk_create(
+    projects = Project.objects.bulk_create(
         Project(slug=f"p{uuid4().hex}", title="P", protocol=Protocol.AUTHORING) for _ in range(n)
     )
-    Membership.objects.bulk_create(Membership(project=one, user=olga, roles=[Role.ENGINEER]) for one in made)
+    Membership.objects.bulk_create(
+        Membership(project=project, user=olga, roles=[Role.ENGINEER]) for project in projects
+    )
 
 
 def members(project: Project, olga: User, n: int) -> None:
     people = User.objects.bulk_create(User(username=f"u{uuid4().hex}") for _ in range(n))
     Membership.objects.bulk_create(
-        Membership(project=project, user=one, roles=[Role.ANNOTATOR]) for one in people
+        Membership(project=project, user=person, roles=[Role.ANNOTATOR]) for person in people
     )
 
 
@@ -176,13 +178,13 @@ LISTS: list[tuple[str, Fill]] = [
 def test_a_list_costs_the_same_with_many_rows(
     program: Program, project: Project, olga: User, path: str, fill: Fill
 ) -> None:
-    asks = program(olga)
+    api = program(olga)
 
     def queries() -> tuple[int, int]:
-        with CaptureQueriesContext(connection) as seen:
-            answer: Any = asks.get(f"/api/v1/{path}/", {"page_size": PAGE})
+        with CaptureQueriesContext(connection) as queries:
+            answer: Any = api.get(f"/api/v1/{path}/", {"page_size": PAGE})
         assert answer.status_code == 200, answer.content
-        return len(seen), len(answer.json()["results"])
+        return len(queries), len(answer.json()["results"])
 
     fill(project, olga, FEW)
     queries()  # what is only done once, such as noting the token's use
@@ -199,9 +201,9 @@ def test_following_next_gives_every_row_once(
     program: Program, project: Project, olga: User, path: str, fill: Fill
 ) -> None:
     fill(project, olga, 25)
-    asks, address, seen = program(olga), f"/api/v1/{path}/?page_size=10", []
+    api, address, seen = program(olga), f"/api/v1/{path}/?page_size=10", []
     while address:
-        answer = asks.get(address).json()
+        answer = api.get(address).json()
         seen += [str(row.get("id") or row.get("slug") or row.get("username")) for row in answer["results"]]
         address = answer["next"]
     assert len(seen) == len(set(seen)) >= 25

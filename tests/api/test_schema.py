@@ -15,8 +15,8 @@ from drf_spectacular.generators import SchemaGenerator
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
-    made: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    return made
+    schema: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return schema
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -29,12 +29,12 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 
 
 def addresses(resolver: URLResolver, before: str = "") -> list[str]:
-    found = []
-    for one in resolver.url_patterns:
-        path = before + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(one.pattern))
-        found += addresses(one, path) if isinstance(one, URLResolver) else [path]
-        assert isinstance(one, URLPattern | URLResolver)
-    return found
+    collected = []
+    for pattern in resolver.url_patterns:
+        path = before + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern))
+        collected += addresses(pattern, path) if isinstance(pattern, URLResolver) else [path]
+        assert isinstance(pattern, URLPattern | URLResolver)
+    return collected
 
 
 def test_it_is_valid_and_warns_of_nothing() -> None:
@@ -49,8 +49,8 @@ def test_it_is_served_to_everybody(client: Client) -> None:
 
 def test_it_names_every_address(document: dict[str, Any]) -> None:
     rooted = [f"/{path}" for path in addresses(get_resolver()) if path.startswith("api/v1/")]
-    told = {re.sub(r"{\w+}", "{}", path) for path in document["paths"]}
-    assert {re.sub(r"{\w+}", "{}", path) for path in rooted} == told
+    documented = {re.sub(r"{\w+}", "{}", path) for path in document["paths"]}
+    assert {re.sub(r"{\w+}", "{}", path) for path in rooted} == documented
 
 
 def test_every_operation_names_its_scope_its_tag_and_both_ways_to_authenticate(
@@ -74,8 +74,8 @@ def test_every_problem_has_the_same_shape(document: dict[str, Any]) -> None:
     for _path, _method, operation in operations(document):
         for status, answer in operation["responses"].items():
             if status >= "400":
-                told = responses[answer["$ref"].rsplit("/", 1)[1]] if "$ref" in answer else answer
-                shape = told["content"]["application/problem+json"]["schema"]
+                response = responses[answer["$ref"].rsplit("/", 1)[1]] if "$ref" in answer else answer
+                shape = response["content"]["application/problem+json"]["schema"]
                 assert shape == {"$ref": "#/components/schemas/Problem"}
     assert document["components"]["schemas"]["Problem"]["required"] == [
         *("code", "detail", "status", "title", "type"),

@@ -64,7 +64,7 @@ def application() -> Any:
     return schema
 
 
-OPERATIONS = [found.ok() for found in application().get_all_operations()]
+OPERATIONS = [operation.ok() for operation in application().get_all_operations()]
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +157,7 @@ def test_every_operation_keeps_to_the_document(
     @given(case=right | wrong if takes_input else right, chance=st.randoms(use_true_random=False))
     def check(case: Any, chance: random.Random) -> None:
         aim(case, known, chance)
-        wrong_in = {place for place, how in case.meta.components.items() if how.mode.is_negative}
+        wrong_in = {place for place, component in case.meta.components.items() if component.mode.is_negative}
         # Elsewhere a wrong value is not sent (we put our own into the address and the headers), or harmless: an empty
         # filter is none, and a query that an address does not read is left alone.
         checks = [*CHECKS, negative_data_rejection] if wrong_in == {ParameterLocation.BODY} else CHECKS

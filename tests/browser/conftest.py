@@ -98,13 +98,13 @@ def stack(
         # A worker loads the model that was asked last; a script is loaded in no time.
         project = create_project(slug="asked-last", preset="diamante", actor=None)
         request = create_request(create_dialogue(project, "Hello?"), create_generator("asked-last"))
-        with Stack.on_this_database(tmp_path_factory.mktemp("stack")) as made:
-            made.worker("default,gpu", "worker")
-            made.web()
+        with Stack.on_this_database(tmp_path_factory.mktemp("stack")) as stack:
+            stack.worker("default,gpu", "worker")
+            stack.web()
             wait_for_state(request, seconds=60)
             project.delete()
-            yield made
-            for process in made.running.values():
+            yield stack
+            for process in stack.running.values():
                 process.kill()  # a worker takes seconds to leave by itself
             Worker.objects.all().delete()  # who it was, said since the last test's tables were emptied
         flush_redis()
@@ -151,14 +151,16 @@ def signs_in(
     contexts: list[BrowserContext] = []
 
     def sign_in(person: User | None, **options: object) -> Page:
-        wanted = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US", **options}
-        context = chromium_browser.new_context(base_url=stack.url, **wanted)  # type: ignore[arg-type]
+        options_with_defaults = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US", **options}
+        context = chromium_browser.new_context(base_url=stack.url, **options_with_defaults)  # type: ignore[arg-type]
         context.set_default_timeout(ARRIVES_MS)
         contexts.append(context)
         if person is not None:
             take_over(context, person, stack.url)
         page = context.new_page()
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type == "error" else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return page
 
@@ -171,7 +173,7 @@ def signs_in(
         context.set_offline(False)
         context.close()
     wait_until(is_quiet, 20, "the end of what pages asked for")
-    unexpected = [said for said in complaints if not EXPECTED.search(said)]
+    unexpected = [complaint for complaint in complaints if not EXPECTED.search(complaint)]
     assert not unexpected, unexpected
 
 

@@ -44,19 +44,19 @@ def labelling_project(preset: str, manager: User, slug: str = "", **settings: ob
 
 
 def with_dialogues(project: Project, dialogues: Sequence[Said]) -> Project:
-    for n, said in enumerate(dialogues):
+    for n, texts in enumerate(dialogues):
         dialogue = Dialogue.objects.create(
             project=project,
             external_id=f"{project.slug}-{n}",
             origin=Origin.IMPORTED,
             state=DialogueState.FINISHED,
             split=split_for(f"{project.slug}-{n}"),
-            utterance_count=len(said),
+            utterance_count=len(texts),
             language="zh",
         )
         Utterance.objects.bulk_create(
             Utterance(dialogue=dialogue, position=position, speaker=speaker, text=text)
-            for position, (speaker, text) in enumerate(said)
+            for position, (speaker, text) in enumerate(texts)
         )
     plan_labelling(project=project, actor=None, plan_id=uuid4())
     return project
@@ -87,8 +87,10 @@ def with_schema(project: Project, questions: list[dict[str, Any]]) -> Project:
     from annotation.labelling.schema.reading import read_schema
 
     schema = read_schema({"questions": questions})
-    made = Schema.objects.create(project=project, version=2, content=schema.content, sha256=schema.sha256)
-    project.labelling.schema = made
+    new_schema = Schema.objects.create(
+        project=project, version=2, content=schema.content, sha256=schema.sha256
+    )
+    project.labelling.schema = new_schema
     project.labelling.save()
     return project
 

@@ -160,9 +160,9 @@ def _sampled(people: dict[str, Any]) -> str:
         people["mara"], scores, slug="sampled", names=("ann", "carlos"), overall_percent=92, class_percent=90
     )
     for item in SampleItem.objects.filter(sample=sample, place__lt=40):
-        given = int(item.label) if item.place not in (11, 30) else 0
+        label = int(item.label) if item.place not in (11, 30) else 0
         judge(
-            controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(given))
+            controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(label))
         )
     return sample.round.project.slug
 
@@ -190,17 +190,22 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     base = evaluated(demo, snapshot, None, 0.18, base=first.base)
     evaluated(demo, snapshot, first, 0.43)
     evaluated(demo, snapshot, second, 0.51)
-    why = "Ranks the human reply first twice as often as the model before."
+    reason = "Ranks the human reply first twice as often as the model before."
     for model, expected in ((first, None), (second, first.slug)):
         promote_model(
-            promotion_id=uuid4(), model=model, project=demo, actor=eric, expected_current=expected, reason=why
+            promotion_id=uuid4(),
+            model=model,
+            project=demo,
+            actor=eric,
+            expected_current=expected,
+            reason=reason,
         )
     run = learns(training(demo, eric, snapshot, model=second.slug), made=70, state=JobState.RUNNING)
     beat = timezone.now() + timedelta(days=1)
     Job.objects.filter(pk=run.pk).update(started_at=timezone.now(), heartbeat_at=beat, attempts=1)
     failed = learns(training(demo, eric, snapshot), made=12, state=JobState.FAILED)
-    told = {"error": "The loss is no longer a number.", "remedy": "Use a smaller peak_lr."}
-    Job.objects.filter(pk=failed.pk).update(**told)
+    failure = {"error": "The loss is no longer a number.", "remedy": "Use a smaller peak_lr."}
+    Job.objects.filter(pk=failed.pk).update(**failure)
     done = TrainingRun.objects.get(model=second)
     return {
         "trained": str(done.pk),
@@ -227,19 +232,19 @@ def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
     tina = trainer(project, "tina")
     annotator("lina", project)
     held = claim_next_task(annotator=annotator("ann", project), project=project, claim_id=uuid4())
-    asked, right = uuid4(), {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+    question_id, right = uuid4(), {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
     text = "He is told to ring the bank. Does that answer the question, or send him away?"
     ask_question(
-        asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=asked, text=text
+        asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=question_id, text=text
     )
     text = "It answers it where the bank alone can say; write “less informative” if no number is given."
     reply_to_thread(
-        author=tina, thread_id=asked, message_id=uuid4(), kind=MessageKind.DECISION, text=text, faq=True
+        author=tina, thread_id=question_id, message_id=uuid4(), kind=MessageKind.DECISION, text=text, faq=True
     )
     free = list(Dialogue.objects.filter(project=project).exclude(pk=held.dialogue_id).order_by("id")[:3])
     for dialogue in free:
-        why = "Every question is answered, with the next step."
-        make_gold(trainer=tina, project=project, dialogue_id=dialogue.pk, answers=right, explanation=why)
+        reason = "Every question is answered, with the next step."
+        make_gold(trainer=tina, project=project, dialogue_id=dialogue.pk, answers=right, explanation=reason)
     update_admission_test(trainer=tina, project=project, changes={"is_on": True})
     attempt = start_try(annotator=people["ann"], project=project, try_id=uuid4())
     answer_item(annotator=people["ann"], try_id=attempt.pk, place=0, answers=right)
@@ -349,7 +354,7 @@ def take_all(camera: Camera, world: World, *, readme: bool, only: Sequence[str])
         shots = shots_of(language, theme, width, readme=readme, only=only)
         for who in dict.fromkeys(shot.who for shot in shots):
             with camera.signed_in(who, language, theme, width) as page:
-                for shot in (one for one in shots if one.who == who):
+                for shot in (shot for shot in shots if shot.who == who):
                     camera.take(page, shot, world, file_name(shot, language, theme, width, readme=readme))
 
 

@@ -32,8 +32,8 @@ def helpdesk(mara: User) -> Project:
     for n in range(12):
         task = task_in(project, f"d{n}")
         for at, person in enumerate(people):
-            given: tuple[dict[str, Any], str] = ANSWERS[(n + at * (n % 4 == 0)) % 3]
-            labels(task, person, *given, stored_at=f"2026-03-{n + 1:02}T12:00Z", active_ms=9000 + 500 * n)
+            answers: tuple[dict[str, Any], str] = ANSWERS[(n + at * (n % 4 == 0)) % 3]
+            labels(task, person, *answers, stored_at=f"2026-03-{n + 1:02}T12:00Z", active_ms=9000 + 500 * n)
     return project
 
 
@@ -47,8 +47,8 @@ def test_the_page_is_accessible_and_fits(
     page.goto(PAGE)
     for summary in page.locator(".plot summary").all():
         summary.click()
-    found = Axe().run(page)
-    assert not found.violations_count, found.generate_report()
+    report = Axe().run(page)
+    assert not report.violations_count, report.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1
 
 

@@ -65,14 +65,14 @@ def test_every_candidate_set_is_kept_with_what_was_chosen(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
-    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    candidates = bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("3").submit().stored(2)
     turn = Utterance.objects.select_related("candidate_set").get(
         dialogue=anns_assignment.dialogue, position=1
     )
     assert turn.candidate_set is not None
-    assert [one["text"] for one in turn.candidate_set.candidates] == shown
-    assert (turn.text, turn.source) == (shown[2], 2)
+    assert [candidate["text"] for candidate in turn.candidate_set.candidates] == candidates
+    assert (turn.text, turn.source) == (candidates[2], 2)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_typed_text_that_equals_a_candidate_is_a_selection(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
-    shown = bench.says_and_waits("My cat sheds all over the sofa.")
-    bench.field.fill(f"  {shown[6]} ")
+    candidates = bench.says_and_waits("My cat sheds all over the sofa.")
+    bench.field.fill(f"  {candidates[6]} ")
     bench.submit().stored(2)
     stored = Utterance.objects.get(turn__assignment=anns_assignment, position=1)
     assert (stored.action, stored.source) == (Action.SELECT, 6)
@@ -134,15 +134,15 @@ def test_a_digit_picks_again_on_an_untouched_pick_and_is_typed_when_pressed_twic
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
-    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    candidates = bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("1", "3")
-    expect(bench.field).to_have_value(shown[2])
+    expect(bench.field).to_have_value(candidates[2])
     bench.press("3").type(" cats, in fact.")
     expect(bench.field).to_have_value("3 cats, in fact.")
     bench.type(" 5")
     expect(bench.field).to_have_value("3 cats, in fact. 5")
     bench.press("Alt+5")
-    expect(bench.field).to_have_value(shown[4])
+    expect(bench.field).to_have_value(candidates[4])
     bench.press("Control+z")
     expect(bench.field).to_have_value("3 cats, in fact. 5")
 

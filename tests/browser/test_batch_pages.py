@@ -69,22 +69,25 @@ def judged_wrong(project: Project, row: Round, by: User, count: int) -> None:
 
 
 def violations(page: Page) -> object:
-    return [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+    return [
+        (violation["id"], violation["nodes"][0]["html"])
+        for violation in Axe().run(page).response["violations"]
+    ]
 
 
 def each_page(
     people: dict[str, User], signs_in: SignedIn, check: Callable[[Page], object], **options: object
 ) -> dict[str, object]:
     """What is wrong, by page; nothing where `check` finds nothing."""
-    found = {}
+    violations_by_page = {}
     for name, addresses in PAGES.items():
         page = signs_in(people[name], **options)
         for address in addresses:
             page.goto(f"/p/diqad/{address}")
             if wrong := check(page):
-                found[f"{name}: {address}"] = wrong
+                violations_by_page[f"{name}: {address}"] = wrong
         page.close()
-    return found
+    return violations_by_page
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

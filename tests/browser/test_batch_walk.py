@@ -35,11 +35,11 @@ GOOD, THIN = ["n", "5"], ["n", "4", "1", "Enter"]  # what is pressed for a 2, an
 @pytest.fixture
 def project(mara: User) -> Project:
     """In the place of the authoring project: two people a dialogue, the first sample is judged blind."""
-    made = planned("diqad", mara, count=BATCH + REST, utterances=2, overlap=2)
+    planned_project = planned("diqad", mara, count=BATCH + REST, utterances=2, overlap=2)
     BatchPlan.objects.create(
-        project=made, question="quality", batch_size=BATCH, sample_size=SAMPLE, double_every=0
+        project=planned_project, question="quality", batch_size=BATCH, sample_size=SAMPLE, double_every=0
     )
-    return made
+    return planned_project
 
 
 def labels_by_hand(page: Page, project: Project, keys: list[str]) -> None:
@@ -208,4 +208,4 @@ def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported
     assert {(row["batch"], row["round"], row["review"]) for row in rows} == {(1, 2, "accepted")}
     assert {row["label"] for row in rows} == {1}
     assert {len(row["judgements"]) for row in rows} == {2}
-    assert {one["quality"] for row in rows for one in row["judgements"]} == {1}
+    assert {judgement["quality"] for row in rows for judgement in row["judgements"]} == {1}

@@ -23,10 +23,10 @@ NUGGETS = {"0": "CNUG0", "1": "CNUG", "2": "HNUG", "3": "HNUG*"}
 
 def helpdesk(satisfied: int, **nuggets: str) -> dict[str, object]:
     """Answers to the questions of DCH for four utterances."""
-    said = NUGGETS | {place.removeprefix("u"): label for place, label in nuggets.items()}
+    answers = NUGGETS | {place.removeprefix("u"): label for place, label in nuggets.items()}
     return {
         "dialogue": {"TS": 1, "TA": 1, "CS": satisfied, "HA": 1, "CA": 1},
-        "utterances": {place: {"nugget": label} for place, label in said.items()},
+        "utterances": {place: {"nugget": label} for place, label in answers.items()},
     }
 
 
@@ -160,12 +160,12 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
         trainer=tina, task_id=done.pk, decision_id=uuid4(), answers=helpdesk(1), reason="She thanks."
     )
     User.objects.update(language=language, theme=theme)
-    seen = {
+    widths = {
         tina: [f"disputes/{part}" for part in ("", f"{open_.pk}/", f"{done.pk}/", f"{done.pk}/?anew=1")]
         + [f"dialogues/{task.dialogue_id}/" for task in (open_, done, confirming)],
         annotator("anna", project): ["confirmations/", f"dialogues/{done.dialogue_id}/"],
     }
-    for person, addresses in seen.items():
+    for person, addresses in widths.items():
         person.refresh_from_db()
         page = signs_in(person, viewport={"width": width, "height": 800})
         for address in addresses:
@@ -173,6 +173,6 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
             page.wait_for_load_state("networkidle")
             for summary in page.locator(".person > summary").all():
                 summary.click()
-            found = Axe().run(page)
-            assert found.violations_count == 0, (address, found.generate_report())
+            report = Axe().run(page)
+            assert report.violations_count == 0, (address, report.generate_report())
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address

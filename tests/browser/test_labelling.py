@@ -236,8 +236,8 @@ def test_a_submission_before_its_time_waits_and_can_be_called_off(
     eventually(lambda: len(stored(ann)) == 1, "the submission, after its time")
     bench.press("n", "5").submit()  # the second has a floor of its own
     eventually(lambda: len(stored(ann)) == 2, "the second submission")
-    one, two = stored(ann)
-    assert (two.stored_at - one.stored_at).total_seconds() >= 2.5
+    earlier, later = stored(ann)
+    assert (later.stored_at - earlier.stored_at).total_seconds() >= 2.5
 
 
 def test_undo_takes_back_answers_then_the_submission_as_a_revision(
@@ -308,17 +308,17 @@ def test_what_was_submitted_in_another_tab_is_not_asked_for_again(
 ) -> None:
     project = planned("diqad", mara, count=4)
     ann = annotator("ann", project)
-    one = LabelBench.open(signs_in(ann), project)
-    other = LabelBench.open(one.page.context.new_page(), project)
-    assert one.shown == other.shown
-    first = one.shown
-    one.press("y", "5").submit().goes_on_from(first)
-    expect(other.notices).to_contain_text("You submitted this dialogue in another tab.")
-    expect(other.page.locator("#stage")).to_have_text("Revise")
-    other.press("n", "3", "c").submit().goes_on_from(first)
+    tab = LabelBench.open(signs_in(ann), project)
+    other_tab = LabelBench.open(tab.page.context.new_page(), project)
+    assert tab.shown == other_tab.shown
+    first = tab.shown
+    tab.press("y", "5").submit().goes_on_from(first)
+    expect(other_tab.notices).to_contain_text("You submitted this dialogue in another tab.")
+    expect(other_tab.page.locator("#stage")).to_have_text("Revise")
+    other_tab.press("n", "3", "c").submit().goes_on_from(first)
     eventually(lambda: [row.revision for row in stored(ann)] == [2], "the revision")
-    expect(other.notices).not_to_contain_text("another tab")
-    assert other.shown != one.shown
+    expect(other_tab.notices).not_to_contain_text("another tab")
+    assert other_tab.shown != tab.shown
 
 
 def test_save_for_later(mara: User, signs_in: SignedIn) -> None:
@@ -392,14 +392,14 @@ def test_what_a_trainer_has_decided_is_closed(mara: User, signs_in: SignedIn) ->
     project = planned("diqad", mara, count=1, overlap=2)
     ann = annotator("ann", project)
     held = [
-        claim_next_task(annotator=one, project=project, claim_id=uuid4())
-        for one in (ann, annotator("bob", project))
+        claim_next_task(annotator=person, project=project, claim_id=uuid4())
+        for person in (ann, annotator("bob", project))
     ]
     for _time in range(2):
-        for one, quality in zip(held, (2, "phone"), strict=True):
+        for person, quality in zip(held, (2, "phone"), strict=True):
             answers = {"dialogue": {"verify": 0, "quality": quality}, "utterances": {}}
             labels = SentLabels(id=uuid4(), schema=1, answers=answers)
-            submit_labels(annotator=one.annotator, assignment_id=one.pk, sent=labels)
+            submit_labels(annotator=person.annotator, assignment_id=person.pk, sent=labels)
     decided = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
     decide_dispute(
         trainer=mara, task_id=held[0].task_id, decision_id=uuid4(), answers=decided, reason="It is good."
@@ -431,14 +431,14 @@ def test_an_answer_touches_the_page_no_more_the_longer_the_dialogue(mara: User, 
 
 def test_hostile_texts_are_shown_as_text(mara: User, signs_in: SignedIn) -> None:
     project = labelling_project("diqad", mara)
-    said = [
+    texts = [
         ("user", "<img src=x onerror=alert(1)><b>bold</b>"),
         ("assistant", ""),
         ("user", "مرحبا بالعالم، كيف حالك؟"),
         ("assistant", "长" * 100_000),
         ("a speaker with a very long name indeed", "x" * 500),
     ]
-    with_dialogues(project, [said])
+    with_dialogues(project, [texts])
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     expect(bench.turns.first).to_contain_text("<img src=x onerror=alert(1)><b>bold</b>")
     expect(bench.turns.nth(1)).to_contain_text("(nothing was said)")
@@ -454,5 +454,5 @@ def test_every_key_is_in_the_sheet(mara: User, signs_in: SignedIn) -> None:
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     bench.press("?")
     sheet = bench.page.locator("#keys")
-    for said in ("Next question", "Clear the answer", "Submit", "Undo the last", "Save for later", "Skip"):
-        expect(sheet).to_contain_text(said)
+    for label in ("Next question", "Clear the answer", "Submit", "Undo the last", "Save for later", "Skip"):
+        expect(sheet).to_contain_text(label)

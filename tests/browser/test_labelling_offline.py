@@ -90,7 +90,7 @@ def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sen
     assert bench.shown != first
     bench.reload()
     eventually(lambda: len(stored(ann)) == 1, "what the first page could not write")
-    assert [(one.assignment_id, one.answers) for one in stored(ann)] == [(first, HIGH)]
+    assert [(submission.assignment_id, submission.answers) for submission in stored(ann)] == [(first, HIGH)]
     assert not bench.page.evaluate("Object.keys(localStorage).filter((key) => key.includes('storing'))")
 
 
@@ -131,10 +131,10 @@ def test_a_server_that_is_down_is_asked_by_one_timer_however_often_one_looks_aga
 ) -> None:
     project = planned("diqad", mara, count=1)
     page = signs_in(annotator("ann", project), **ROUTED)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def refuse(route: Route) -> None:
-        asked.append(route.request.url)
+        requests.append(route.request.url)
         route.fulfill(status=502)
 
     page.route(CLAIM, refuse)
@@ -143,9 +143,9 @@ def test_a_server_that_is_down_is_asked_by_one_timer_however_often_one_looks_aga
         with page.expect_response(CLAIM):
             bench.press("n")
         page.wait_for_timeout(50)
-    before = len(asked)
+    before = len(requests)
     page.wait_for_timeout(7_000)
-    assert 1 <= len(asked) - before <= 2
+    assert 1 <= len(requests) - before <= 2
 
 
 def test_looking_again_says_that_the_server_is_down_after_it_said_that_others_hold_the_rest(
@@ -290,8 +290,8 @@ def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
     desk.press("2", "Alt+n").type("Thin.")
     expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
     own = Assignment.objects.get(pk=desk.shown)
-    wanted = {"verify": 1, "quality": 1, "reasons_1": ["less_informative"]}
-    eventually(lambda: drafted(own)["dialogue"] == wanted, "the draft")
+    expected = {"verify": 1, "quality": 1, "reasons_1": ["less_informative"]}
+    eventually(lambda: drafted(own)["dialogue"] == expected, "the draft")
     phone = LabelBench.open(signs_in(ann, viewport={"width": 360, "height": 740}), project, desk.shown)
     expect(phone.answer("quality").locator("[aria-pressed=true]")).to_contain_text("1")
     expect(phone.note).to_have_value("Thin.")
@@ -312,8 +312,8 @@ def test_what_a_reload_cut_off_while_it_was_sent_is_no_other_device(
     desk.page.unroute("**/draft/")
     save_label_draft(annotator=ann, assignment_id=own.pk, **body)
     desk.press("4")
-    wanted = {"verify": 1, "quality": 1}
-    eventually(lambda: drafted(own)["dialogue"] == wanted, "the draft")
+    expected = {"verify": 1, "quality": 1}
+    eventually(lambda: drafted(own)["dialogue"] == expected, "the draft")
     expect(desk.notices).not_to_contain_text("another tab")
 
 
@@ -393,7 +393,10 @@ def test_a_submission_undone_offline_is_stored_as_it_was_sent_last(
     bench.press("ArrowDown", "4", "1").submit()
     bench.page.context.set_offline(False)
     # Tried once while there was no network, the first may have arrived: then the second corrects it.
-    eventually(lambda: [one.answers["dialogue"]["quality"] for one in stored(ann)] == [1], "the last word")
+    eventually(
+        lambda: [submission.answers["dialogue"]["quality"] for submission in stored(ann)] == [1],
+        "the last word",
+    )
 
 
 def test_nothing_happens_while_an_input_method_composes(

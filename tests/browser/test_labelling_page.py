@@ -26,8 +26,8 @@ def test_a_cold_page_is_light(preset: str, mara: User, signs_in: SignedIn) -> No
 
 
 def violations(page: Page) -> str:
-    found = Axe().run(page)
-    return found.generate_report() if found.violations_count else ""
+    report = Axe().run(page)
+    return report.generate_report() if report.violations_count else ""
 
 
 @pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
@@ -37,35 +37,35 @@ def test_axe_finds_nothing_in_any_state(
     project = planned("dch", mara, count=1, min_seconds=1, overlap=2, resolution="agreement")
     people = [annotator(name, project) for name in ("ann", "bob", "carol")]
     User.objects.update(language=language, theme=theme)
-    found: dict[str, str] = {}
+    violations_by_state: dict[str, str] = {}
     ann, bob, carol = people
     bench = LabelBench.open(signs_in(User.objects.get(pk=ann.pk)), project)
     at_ann = bench.shown
-    found["fresh"] = violations(bench.page)
+    violations_by_state["fresh"] = violations(bench.page)
     bench.press("y", "y", "5", "y", "y", "1", "1", "g")
-    found["nuggets, guide open"] = violations(bench.page)
+    violations_by_state["nuggets, guide open"] = violations(bench.page)
     bench.submit()
-    found["missing"] = violations(bench.page)
+    violations_by_state["missing"] = violations(bench.page)
     bench.press("g", "2", "3").submit()
     expect(bench.nothing).to_be_visible()
-    found["nothing left"] = violations(bench.page)
+    violations_by_state["nothing left"] = violations(bench.page)
     bench.press("Control+Shift+p")
     expect(bench.page.locator("#previous li")).to_have_count(1)
-    found["previous submissions"] = violations(bench.page)
+    violations_by_state["previous submissions"] = violations(bench.page)
     bobs = LabelBench.open(signs_in(User.objects.get(pk=bob.pk)), project)
     bobs.press("Control+Shift+s")
     expect(bobs.page.locator("#skip-dialog")).to_be_visible()
-    found["skip"] = violations(bobs.page)
+    violations_by_state["skip"] = violations(bobs.page)
     bobs.press("Escape", "n", "y", "5", "y", "y", "1", "1", "2", "2").submit()
     eventually(lambda: len(stored(bob)) == 1, "bob's submission")
     bench = LabelBench.open(bench.page, project, at_ann)
     expect(bench.page.locator(".theirs").first).to_be_visible()
-    found["confirmation"] = violations(bench.page)
+    violations_by_state["confirmation"] = violations(bench.page)
     carols = LabelBench.open(signs_in(User.objects.get(pk=carol.pk)), project)
     expect(carols.nothing).to_be_visible()
-    found["nothing for a third"] = violations(carols.page)
-    assert not any(found.values()), "\n".join(
-        f"{state}\n{report}" for state, report in found.items() if report
+    violations_by_state["nothing for a third"] = violations(carols.page)
+    assert not any(violations_by_state.values()), "\n".join(
+        f"{state}\n{report}" for state, report in violations_by_state.items() if report
     )
 
 

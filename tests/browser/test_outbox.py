@@ -185,15 +185,15 @@ def test_refused_words_come_back_even_when_more_was_written_behind_them(
     page.context.set_offline(False)
     expect(bench.notices).to_contain_text("was already written")
     expect(bench.field).to_have_value("In the middle of")
-    kept = bench.notices.locator("q")
-    expect(kept).to_have_text(["One.", "Two.", "Three."])
+    quotes = bench.notices.locator("q")
+    expect(quotes).to_have_text(["One.", "Two.", "Three."])
     # Until what is stored has come, a reload puts the words in the input aside with the others.
     expect(page.locator("#turns [data-text]")).to_have_text(["Written on the phone."])
     bench.reload()
-    expect(kept).to_have_text(["One.", "Two.", "Three."])
+    expect(quotes).to_have_text(["One.", "Two.", "Three."])
     bench.notices.get_by_role("button", name="Put into the input").first.click()
     expect(bench.field).to_have_value("One.")
-    expect(kept).to_have_text(["Two.", "Three.", "In the middle of"])
+    expect(quotes).to_have_text(["Two.", "Three.", "In the middle of"])
     assert utterances(anns_assignment) == ["Written on the phone."]
 
 

@@ -39,7 +39,7 @@ def links(page: Page) -> Iterator[str]:
 
 def visit_all(page: Page) -> Iterator[str]:
     """The first page of every URL name that links lead to, the start page first."""
-    waiting, seen = ["/"], {resolve("/").view_name}
+    waiting, visited = ["/"], {resolve("/").view_name}
     while waiting:
         path = waiting.pop(0)
         answer = page.goto(path)
@@ -48,11 +48,11 @@ def visit_all(page: Page) -> Iterator[str]:
         if "text/html" not in answer.headers["content-type"]:
             continue
         yield path
-        for found in links(page):
-            name = resolve(found).view_name
-            if name not in seen and not found.endswith((".csv", ".svg")):
-                seen.add(name)
-                waiting.append(found)
+        for link in links(page):
+            name = resolve(link).view_name
+            if name not in visited and not link.endswith((".csv", ".svg")):
+                visited.add(name)
+                waiting.append(link)
 
 
 @pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
@@ -85,12 +85,14 @@ def test_the_workbench_has_no_accessibility_violation_in_any_state(
 ) -> None:
     page = signs_in(ann, viewport={"width": width, "height": 740}, color_scheme=scheme)
     states = states_of_the_workbench(Bench.open(page, anns_assignment), anns_assignment, writes)
-    found = {}
+    violations_by_state = {}
     for state in states:
         result = Axe().run(page)
         if result.violations_count:
-            found[state] = result.generate_report()
-    assert not found, "\n".join(f"{state}\n{report}" for state, report in found.items())
+            violations_by_state[state] = result.generate_report()
+    assert not violations_by_state, "\n".join(
+        f"{state}\n{report}" for state, report in violations_by_state.items()
+    )
 
 
 def states_of_the_workbench(bench: Bench, assignment: Assignment, writes: Writes) -> Iterator[str]:
@@ -126,11 +128,11 @@ def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs
     page.on("request", lambda request: requests.append(request.url))
     Bench.open(page, anns_assignment)
     page.wait_for_load_state("networkidle")
-    asked = [
+    loaded = [
         url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")
     ]
-    assert len(asked) <= 19, asked
-    assert sum(len(gzip.compress(page.request.get(url).body())) for url in asked) <= 75_000
+    assert len(loaded) <= 19, loaded
+    assert sum(len(gzip.compress(page.request.get(url).body())) for url in loaded) <= 75_000
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -155,12 +157,12 @@ def test_everything_on_the_workbench_can_be_reached_with_the_tab_key(
 ) -> None:
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
-    shown = bench.says_and_waits("My cat sheds all over the sofa.")
+    candidates = bench.says_and_waits("My cat sheds all over the sofa.")
     reached = set()
     for _ in range(40):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.innerText.trim()"))
-    assert all(any(text in one for one in reached) for text in shown)
+    assert all(any(text in label for label in reached) for text in candidates)
     assert any(text.startswith("Submit") for text in reached)
 
 
@@ -188,4 +190,6 @@ def test_at_360_px_the_buttons_of_the_workbench_stay_in_one_row(
     assert len(boxes) == 5
     assert len({round(box["y"]) for box in boxes if box}) == 1
     assert max(box["x"] + box["width"] for box in boxes if box) <= 360
-    assert not [one for one in buttons.all() if one.evaluate("it => it.scrollWidth > it.clientWidth + 1")]
+    assert not [
+        button for button in buttons.all() if button.evaluate("it => it.scrollWidth > it.clientWidth + 1")
+    ]

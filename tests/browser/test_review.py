@@ -86,7 +86,7 @@ def test_the_whole_of_it_by_keyboard(page: Page, three: list[Dialogue]) -> None:
     page.keyboard.press("p")
     page.wait_for_url(f"**{REVIEW}")
     expect(page.get_by_role("heading", name="Every finished dialogue is reviewed")).to_be_visible()
-    assert [state_of(one) for one in three] == ["passed", "vetoed", "passed"]
+    assert [state_of(dialogue) for dialogue in three] == ["passed", "vetoed", "passed"]
 
 
 def test_keys_move_between_utterances_and_stop_at_the_ends(page: Page) -> None:
@@ -122,7 +122,7 @@ def test_a_key_pressed_twice_passes_one_dialogue(page: Page, three: list[Dialogu
     page.wait_for_selector("html[data-ready]")
     page.keyboard.press("p")
     page.wait_for_timeout(SETTLED_MS)
-    assert [state_of(one) for one in three] == ["passed", "unreviewed", "unreviewed"]
+    assert [state_of(dialogue) for dialogue in three] == ["passed", "unreviewed", "unreviewed"]
 
 
 def test_an_empty_remark_closes_behind_one(page: Page) -> None:
@@ -228,5 +228,5 @@ def test_axe_finds_nothing_also_with_remarks_open(
     page.wait_for_selector("html[data-ready]")
     page.keyboard.press("r")
     page.keyboard.press("Control+Enter")
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()

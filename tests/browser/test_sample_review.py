@@ -106,8 +106,8 @@ def judgements(sample: Sample) -> list[Judgement]:
 
 
 def cells(page: Page) -> list[str]:
-    found: list[str] = page.locator("#strip i").evaluate_all("all => all.map((one) => one.className)")
-    return found
+    classes: list[str] = page.locator("#strip i").evaluate_all("all => all.map((one) => one.className)")
+    return classes
 
 
 def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
@@ -134,9 +134,9 @@ def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, ev
         expect(page.locator("#comparison")).to_be_visible()
         press(page, "Enter")
     expect(page.locator("#end")).to_contain_text("The sample passes.")
-    found = judgements(sample)
-    assert [one.is_right for one in found] == [True, False, True, True]
-    assert found[1].reason == "Nothing is answered."
+    stored = judgements(sample)
+    assert [judgement.is_right for judgement in stored] == [True, False, True, True]
+    assert stored[1].reason == "Nothing is answered."
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
@@ -183,10 +183,10 @@ def test_open_the_label_is_agreed_to_or_corrected_with_a_reason(
     agrees(page)
     expect(page.locator("#end")).to_contain_text("All of the sample is judged")
     eventually(lambda: len(judgements(sample)) == 4, "the last judgement")
-    found = judgements(sample)
-    assert [one.is_right for one in found] == [True, False, True, True]
-    assert found[1].answers["dialogue"]["quality"] == 0
-    assert found[1].reason == "It answers another question."
+    stored = judgements(sample)
+    assert [judgement.is_right for judgement in stored] == [True, False, True, True]
+    assert stored[1].answers["dialogue"]["quality"] == 0
+    assert stored[1].reason == "It answers another question."
 
 
 def test_a_key_pressed_twice_judges_one_dialogue(
@@ -212,10 +212,10 @@ def test_what_was_judged_offline_outlives_the_tab(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     page, sample = two_judged_offline(mara, signs_in)
-    again = page.context.new_page()
+    second_tab = page.context.new_page()
     page.close()
-    again.context.set_offline(False)
-    opened(again, sample)
+    second_tab.context.set_offline(False)
+    opened(second_tab, sample)
     eventually(lambda: len(judgements(sample)) == 2, "what waited")
 
 
@@ -237,18 +237,18 @@ def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
 def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
     sample, carla = drawn(mara, [2] * 8, is_blind=False)
     chris = controller("chris", sample.round.project)
-    one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
+    first, second = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
 
     def judge_where_something_is_left() -> bool:
-        for page in (one, two):
+        for page in (first, second):
             if page.locator("[data-action=agree]").is_visible():
                 agrees(page)
         return len(judgements(sample)) == 8
 
     eventually(judge_where_something_is_left, "everything to be judged")
-    expect(one.locator("#end")).to_be_visible()
-    expect(two.locator("#end")).to_be_visible()
-    for page in (one, two):
+    expect(first.locator("#end")).to_be_visible()
+    expect(second.locator("#end")).to_be_visible()
+    for page in (first, second):
         expect(page.locator("#notices .alert")).to_have_count(0)
     assert {judgement.controller for judgement in judgements(sample)} == {carla, chris}
 
@@ -256,13 +256,13 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
 def test_what_others_hold_is_looked_for_again(mara: User, signs_in: SignedIn) -> None:
     sample, carla = drawn(mara, [2, 2, 2, 2], is_blind=False)
     chris = controller("chris", sample.round.project)
-    one, two = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
-    agrees(two)
-    expect(two.locator("#end")).to_contain_text("3 more are with other controllers now")
-    one.close()
+    first, second = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
+    agrees(second)
+    expect(second.locator("#end")).to_contain_text("3 more are with other controllers now")
+    first.close()
     cache.clear()
-    press(two, "n")
-    expect(two.locator("#place")).to_have_text("1 of 4")
+    press(second, "n")
+    expect(second.locator("#place")).to_have_text("1 of 4")
 
 
 def test_what_somebody_else_judged_meanwhile_is_said_and_passed_by(mara: User, signs_in: SignedIn) -> None:

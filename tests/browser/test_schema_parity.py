@@ -57,7 +57,7 @@ def on_the_server(content: Any, speakers: list[str], answers: Any) -> dict[str, 
     schema = read_schema(content)
     settled, _ = check_answers(schema, answers, speakers, complete=False)
     _, problems = check_answers(schema, settled, speakers, complete=True)
-    asked = [
+    places = [
         (question, position, speaker)
         for question in schema.questions
         for position, speaker in (
@@ -65,9 +65,11 @@ def on_the_server(content: Any, speakers: list[str], answers: Any) -> dict[str, 
         )
     ]
 
-    def each(asks: Any) -> list[str]:
-        found = [(question, at) for question, at, speaker in asked if asks(question, settled, speaker, at)]
-        return [question.key if at is None else f"{at}/{question.key}" for question, at in found]
+    def each(applies: Any) -> list[str]:
+        applicable = [
+            (question, at) for question, at, speaker in places if applies(question, settled, speaker, at)
+        ]
+        return [question.key if at is None else f"{at}/{question.key}" for question, at in applicable]
 
     missing = [problem.path for problem in problems]
     return {"settled": settled, "shown": each(is_shown), "required": each(is_required), "missing": missing}
@@ -76,16 +78,16 @@ def on_the_server(content: Any, speakers: list[str], answers: Any) -> dict[str, 
 def test_the_browser_settles_answers_as_the_server_does(blank: Page) -> None:
     cases = [case(seed) for seed in range(CASES)]
     source = f"data:text/javascript;base64,{base64.b64encode(MODULE.read_bytes()).decode()}"
-    found = blank.evaluate(RUN, [source, json.loads(json.dumps(cases))])
-    for seed, (one, told) in enumerate(zip(cases, found, strict=True)):
-        wanted = on_the_server(**one)
-        assert told == wanted, f"seed {seed}"
-        assert [list(row) for row in _rows(told)] == [list(row) for row in _rows(wanted)], (
+    results = blank.evaluate(RUN, [source, json.loads(json.dumps(cases))])
+    for seed, (case, result) in enumerate(zip(cases, results, strict=True)):
+        expected = on_the_server(**case)
+        assert result == expected, f"seed {seed}"
+        assert [list(row) for row in _rows(result)] == [list(row) for row in _rows(expected)], (
             f"order, seed {seed}"
         )
-    assert sum(bool(one["missing"]) for one in found) > CASES / 10
-    assert sum(bool(one["settled"]["utterances"]) for one in found) > CASES / 10
+    assert sum(bool(case["missing"]) for case in results) > CASES / 10
+    assert sum(bool(case["settled"]["utterances"]) for case in results) > CASES / 10
 
 
-def _rows(told: dict[str, Any]) -> list[dict[str, Any]]:
-    return [told["settled"]["dialogue"], *told["settled"]["utterances"].values()]
+def _rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [result["settled"]["dialogue"], *result["settled"]["utterances"].values()]

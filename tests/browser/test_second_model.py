@@ -56,9 +56,9 @@ def test_candidates_of_two_models_come_mixed_and_unmarked(
     assert "scripted@" not in page.content()
     place = next(place for place, text in enumerate(texts) if text.startswith("Second"))
     bench.press(str(place + 1)).submit().stored(2)
-    made = CandidateSet.objects.get(dialogue=anns_assignment.dialogue_id, position=1)
-    said = anns_assignment.dialogue.utterances.get(position=1)
-    assert made.version_of(said.source) == made.sampling["models"][1]
+    candidate_set = CandidateSet.objects.get(dialogue=anns_assignment.dialogue_id, position=1)
+    utterance = anns_assignment.dialogue.utterances.get(position=1)
+    assert candidate_set.version_of(utterance.source) == candidate_set.sampling["models"][1]
 
 
 def test_a_manager_chooses_a_second_model_and_reads_that_the_order_is_random(

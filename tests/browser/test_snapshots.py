@@ -23,27 +23,27 @@ WIDTHS = (360, 1280, 2560)
 @pytest.fixture
 def dialogues(project: Project) -> list[Dialogue]:
     """Three passed dialogues, the replies of which were selected or rewritten among two candidates."""
-    made = []
+    dialogues = []
     for number in range(3):
         dialogue = Dialogue.objects.create(
             project=project, origin="authored", state="finished", review_state="passed", split=Split.TRAIN,
             utterance_count=3, domain="宠物",
         )  # fmt: skip
         for position, text in enumerate(["我家猫掉毛", f"one {number}", "my own words"]):
-            shown = None
+            candidate_set = None
             if position:
                 texts = [{"text": f"one {number}"}, {"text": "two <b>"}]
-                shown = CandidateSet.objects.create(
+                candidate_set = CandidateSet.objects.create(
                     dialogue=dialogue, position=position, candidates=texts, model_version="demo@1"
                 )
             action = ["", "select", "rewrite"][position]
             Utterance.objects.create(
-                dialogue=dialogue, position=position, speaker="AB"[position % 2], text=text, candidate_set=shown,
-                action=action, source=0 if action == "select" else None,
+                dialogue=dialogue, position=position, speaker="AB"[position % 2], text=text,
+                candidate_set=candidate_set, action=action, source=0 if action == "select" else None,
                 edit_distance=0 if action == "select" else None,
             )  # fmt: skip
-        made.append(dialogue)
-    return made
+        dialogues.append(dialogue)
+    return dialogues
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_snapshot_is_taken_read_downloaded_and_exported_from(
     data = download.value.path().read_bytes()
     assert hashlib.sha256(data).hexdigest() in page.content()
     assert [json.loads(line)["dialogue_id"] for line in data.splitlines()] == [
-        one.external_id for one in dialogues
+        dialogue.external_id for dialogue in dialogues
     ]
     page.get_by_role("link", name="preference", exact=True).click()
     expect(page.locator("[name=snapshot] option:checked")).to_have_text("五月 May")
@@ -104,12 +104,12 @@ def test_its_pages_read_well_in_both_languages(
 ) -> None:
     eric.language, eric.theme = language, theme
     eric.save()
-    made = take_snapshot(
+    snapshot = take_snapshot(
         snapshot_id=uuid4(), project=project, actor=eric, name="A long name of a snapshot " * 4
     )
-    run_job(job_id=made.job_id)
+    run_job(job_id=snapshot.job_id)
     page = signs_in(eric)
-    for path in ("snapshots/", f"snapshots/{made.pk}/", f"exports/?snapshot={made.pk}"):
+    for path in ("snapshots/", f"snapshots/{snapshot.pk}/", f"exports/?snapshot={snapshot.pk}"):
         page.goto(f"/p/{project.slug}/{path}")
         result = Axe().run(page)
         assert not result.violations_count, f"{path}\n{result.generate_report()}"

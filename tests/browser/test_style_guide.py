@@ -88,8 +88,8 @@ def page(chromium_browser: Browser, site: str, complaints: list[str]) -> Iterato
 def test_axe_finds_nothing(page: Page, path: str, theme: str) -> None:
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.goto(path)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
 
 
 @pytest.mark.parametrize("path", ["/styleguide/", "/styleguide/workbench/?waiting=1", "/accounts/login/"])

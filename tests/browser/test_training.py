@@ -30,10 +30,10 @@ LOADS_MS = 90_000  # torch, on a machine that also does other work
 @pytest.fixture
 def trainer(stack: Stack, worker: Running) -> Iterator[Running]:
     """A worker of the queue `training`."""
-    made = stack.worker("training", "training")
+    worker = stack.worker("training", "training")
     Worker.objects.update_or_create(name="trainer until its next beat", defaults={"queues": ["training"]})
-    yield made
-    made.kill()
+    yield worker
+    worker.kill()
 
 
 @pytest.fixture
@@ -128,8 +128,8 @@ def run(project: Project, eric: User, here: None) -> TrainingRun:
     return learns(training(project, eric, snapshot), made=40, state=JobState.RUNNING)
 
 
-def goes_on(run: TrainingRun, made: int) -> None:
-    learns(run, made=made, state=JobState.RUNNING)
+def goes_on(run: TrainingRun, steps_done: int) -> None:
+    learns(run, made=steps_done, state=JobState.RUNNING)
 
 
 def test_the_curve_grows_by_itself_and_what_was_opened_stays_open(
@@ -191,8 +191,8 @@ def test_the_pages_are_accessible_and_fit(
     for address in PAGES.values():
         page.goto(f"/p/{run.project.slug}/{address(run)}")
         open_all(page)
-        found = Axe().run(page)
-        assert not found.violations_count, found.generate_report()
+        report = Axe().run(page)
+        assert not report.violations_count, report.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1
 
 

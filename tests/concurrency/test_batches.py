@@ -42,19 +42,24 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.
 
 @pytest.fixture
 def project(transactional_db: None) -> Project:
-    made = create_project(slug="quality", preset="diqad", actor=None)
-    made.labelling.min_seconds, made.labelling.overlap, made.labelling.balance = 0, 1, None
-    made.labelling.save()
+    project = create_project(slug="quality", preset="diqad", actor=None)
+    project.labelling.min_seconds, project.labelling.overlap, project.labelling.balance = 0, 1, None
+    project.labelling.save()
     BatchPlan.objects.create(
-        project=made, question="quality", sample_size=4, overall_percent=75, class_percent=0, double_every=0
+        project=project,
+        question="quality",
+        sample_size=4,
+        overall_percent=75,
+        class_percent=0,
+        double_every=0,
     )
-    return made
+    return project
 
 
 def member(project: Project, name: str, role: str) -> User:
-    made, _new = User.objects.get_or_create(username=name)
-    Membership.objects.get_or_create(project=project, user=made, defaults={"roles": [role]})
-    return made
+    user, _new = User.objects.get_or_create(username=name)
+    Membership.objects.get_or_create(project=project, user=user, defaults={"roles": [role]})
+    return user
 
 
 def labelled_round(project: Project, dialogues: int = 4) -> tuple[Round, list[int]]:
@@ -118,10 +123,10 @@ def test_batches_are_cut_while_people_work(project: Project, submits: bool) -> N
     """When it commits, a claim or a submission refers to the project, whose row the cut has locked."""
     anna = plan_dialogues(project, 3)
     works = partial(send, anna, claim(anna, project).pk, 2) if submits else partial(claim, anna, project)
-    worked, made = run_during(works, partial(cut_batches, project=project, actor=None, cut_id=uuid4()))
+    worked, batches = run_during(works, partial(cut_batches, project=project, actor=None, cut_id=uuid4()))
     assert worked is None or isinstance(worked, Assignment), worked
-    assert isinstance(made, list), made
-    [batch] = made
+    assert isinstance(batches, list), batches
+    [batch] = batches
     assert (batch.size, Task.objects.filter(round__batch=batch).count()) == (3, 3)
 
 
@@ -142,10 +147,10 @@ def test_a_dialogue_that_becomes_gold_during_a_cut_is_in_no_batch(project: Proje
     task = Task.objects.order_by("rank")[0]
     assert task.dialogue_id
     cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
-    gold, made = run_during(gold_maker(project, task.dialogue_id), cuts)
+    gold, batches = run_during(gold_maker(project, task.dialogue_id), cuts)
     assert not isinstance(gold, Exception), gold
-    assert isinstance(made, list), made
-    assert [one.size for one in made] == [2]
+    assert isinstance(batches, list), batches
+    assert [batch.size for batch in batches] == [2]
     task.refresh_from_db()
     assert (task.round_id, task.open_slots) == (None, 0)
 
@@ -155,8 +160,8 @@ def test_a_dialogue_that_becomes_gold_after_a_cut_leaves_its_batch(project: Proj
     task = Task.objects.order_by("rank")[0]
     assert task.dialogue_id
     cuts = partial(cut_batches, project=project, actor=None, cut_id=uuid4())
-    made, gold = run_during(cuts, gold_maker(project, task.dialogue_id))
-    assert isinstance(made, list), made
+    batches, gold = run_during(cuts, gold_maker(project, task.dialogue_id))
+    assert isinstance(batches, list), batches
     assert not isinstance(gold, Exception), gold
     task.refresh_from_db()
     assert (task.round_id, Batch.objects.get().size) == (None, 2)
@@ -205,7 +210,8 @@ def test_a_label_is_revised_before_the_seal_or_not_at_all(project: Project) -> N
     for _race in range(RACES):
         row, held = labelled_round(project)
         done = run_concurrently(
-            partial(seal_round, actor=None, round_id=row.pk), *(partial(send, anna, one, 1) for one in held)
+            partial(seal_round, actor=None, round_id=row.pk),
+            *(partial(send, anna, assignment, 1) for assignment in held),
         )
         assert refusal_codes(done) <= {"sealed"}
         row.refresh_from_db()
@@ -222,8 +228,8 @@ def test_two_controllers_draw_one_sample(project: Project) -> None:
         seal_round(actor=None, round_id=row.pk)
         done = run_concurrently(
             *(
-                partial(draw_sample, controller=one, round_id=row.pk, sample_id=uuid4())
-                for one in (carla, chris)
+                partial(draw_sample, controller=controller, round_id=row.pk, sample_id=uuid4())
+                for controller in (carla, chris)
             )
         )
         assert refusal_codes(done) == {"already_drawn"}

@@ -42,7 +42,7 @@ def crowd() -> tuple[Project, list[str]]:
 async def claim_and_write(client: httpx.AsyncClient, token: str) -> Counter[str]:
     """Claim until refused; send the opening of every dialogue twice, as a browser does after a lost reply."""
     headers = {"Authorization": f"Bearer {token}"}
-    seen: Counter[str] = Counter()
+    claims_by_dialogue: Counter[str] = Counter()
     while True:
         claim = {"claim_id": str(uuid4())}
         first, second = await asyncio.gather(
@@ -53,15 +53,15 @@ async def claim_and_write(client: httpx.AsyncClient, token: str) -> Counter[str]
         )
         for answer in (first, second):
             if answer.status_code == 409:
-                seen[answer.json()["code"]] += 1
-                return seen
+                claims_by_dialogue[answer.json()["code"]] += 1
+                return claims_by_dialogue
         assert first.status_code == second.status_code == 201, first.text + second.text
         assert first.json()["id"] == second.json()["id"]
         turn = {"id": str(uuid4()), "position": 0, "text": "Hello there"}
         address = f"/api/v1/assignments/{first.json()['id']}/turns/"
         sent = await asyncio.gather(*(client.post(address, json=turn, headers=headers) for _ in range(2)))
         assert sorted(answer.status_code for answer in sent) == [200, 201], [a.text for a in sent]
-        seen["acknowledged"] += 1
+        claims_by_dialogue["acknowledged"] += 1
 
 
 async def everybody(url: str, tokens: list[str]) -> list[Counter[str]]:
@@ -74,10 +74,10 @@ def test_annotators_never_share_a_task(crowd: tuple[Project, list[str]], tmp_pat
     _project, tokens = crowd
     with Stack.on_this_database(tmp_path) as stack:
         stack.web(workers=2)
-        seen = sum(asyncio.run(everybody(stack.url, tokens)), Counter[str]())
+        claims_by_dialogue = sum(asyncio.run(everybody(stack.url, tokens)), Counter[str]())
     assert Assignment.objects.count() == TASKS
     assert not Assignment.objects.values("task").exclude(task__overlap=1).exists()
     assert Assignment.objects.values("task").distinct().count() == TASKS
     assert not Task.objects.exclude(open_slots=0).exists()
-    assert Turn.objects.count() == TASKS == seen["acknowledged"]
+    assert Turn.objects.count() == TASKS == claims_by_dialogue["acknowledged"]
     assert not Assignment.objects.exclude(dialogue__utterance_count=F("task__overlap")).exists()

@@ -42,10 +42,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.
 
 
 def people(project: Project, count: int) -> list[User]:
-    made = [User.objects.create(username=f"labeller-{number}") for number in range(count)]
-    for person in made:
+    people = [User.objects.create(username=f"labeller-{number}") for number in range(count)]
+    for person in people:
         Membership.objects.create(project=project, user=person, roles=[Role.ANNOTATOR])
-    return made
+    return people
 
 
 def helpdesk(dialogues: int, **settings: Any) -> Project:
@@ -140,28 +140,29 @@ async def run_labellers(url: str, tokens: list[str]) -> Counter[str]:
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
         reaper = asyncio.create_task(expire_leases(done_working))
         labellers = [Labeller(client, token, seed) for seed, token in enumerate(tokens)]
-        seen = await asyncio.gather(*(one.work() for one in labellers))
+        claims = await asyncio.gather(*(labeller.work() for labeller in labellers))
         done_working.set()
         await reaper
-    return sum(seen, Counter[str]())
+    return sum(claims, Counter[str]())
 
 
 def test_every_dialogue_gets_three_different_annotators(tmp_path: Path) -> None:
     project = helpdesk(DIALOGUES)
     labellers = people(project, ANNOTATORS)
     tokens = [
-        create_token(user=one, name="test", scopes=[Scope.READ, Scope.ANNOTATE])[1] for one in labellers
+        create_token(user=labeller, name="test", scopes=[Scope.READ, Scope.ANNOTATE])[1]
+        for labeller in labellers
     ]
     with Stack.on_this_database(tmp_path) as stack:
         stack.web(workers=2)
-        seen = asyncio.run(run_labellers(stack.url, tokens))
-    assert not Task.objects.exclude(open_slots=0, state=TaskState.FINAL).exists(), seen
+        claims = asyncio.run(run_labellers(stack.url, tokens))
+    assert not Task.objects.exclude(open_slots=0, state=TaskState.FINAL).exists(), claims
     live = Submission.objects.filter(superseded_at=None)
-    assert live.count() == DIALOGUES * OVERLAP == seen["acknowledged"]
+    assert live.count() == DIALOGUES * OVERLAP == claims["acknowledged"]
     by_task = live.values("task").annotate(people=Count("annotator", distinct=True))
     assert {row["people"] for row in by_task} == {OVERLAP}
-    shares = [one.submissions.count() for one in labellers]
-    assert max(shares) - min(shares) <= BALANCE + seen["left"], (shares, seen)
+    shares = [labeller.submissions.count() for labeller in labellers]
+    assert max(shares) - min(shares) <= BALANCE + claims["left"], (shares, claims)
 
 
 def run_concurrently(*works: Any) -> list[Any]:
@@ -187,9 +188,9 @@ def run_concurrently(*works: Any) -> list[Any]:
 
 def has_waiter() -> bool:
     """Whether another connection waits for a lock of this transaction."""
-    asks = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
+    query = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
     with connection.cursor() as cursor:
-        cursor.execute(asks)
+        cursor.execute(query)
         return bool(cursor.fetchone()[0])
 
 
@@ -205,7 +206,7 @@ def test_two_concurrent_confirmations_store_one_label() -> None:
     anna, bela = people(project, 2)
     for _dialogue in range(12):
         first, second = (
-            claim_next_task(annotator=one, project=project, claim_id=uuid4()) for one in (anna, bela)
+            claim_next_task(annotator=person, project=project, claim_id=uuid4()) for person in (anna, bela)
         )
         send(first, 1)
         send(second, -1)
@@ -220,9 +221,11 @@ def test_an_id_sent_concurrently_for_two_dialogues_is_stored_for_one() -> None:
     anna, bela = people(project, 2)
     for round_number in range(1, 7):
         id = uuid4()
-        held = [claim_next_task(annotator=one, project=project, claim_id=uuid4()) for one in (anna, bela)]
-        done = run_concurrently(*(partial(send, one, 1, id) for one in held))
-        [refused] = [one for one in done if one is not None]
+        held = [
+            claim_next_task(annotator=person, project=project, claim_id=uuid4()) for person in (anna, bela)
+        ]
+        done = run_concurrently(*(partial(send, person, 1, id) for person in held))
+        [refused] = [person for person in done if person is not None]
         assert isinstance(refused, Refusal), refused
         assert refused.code == "id_in_use"
         assert (

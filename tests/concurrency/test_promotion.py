@@ -38,13 +38,13 @@ def model_files(settings: Any, tmp_path: Path) -> None:
 
 def models(project: Project, count: int) -> list[RegisteredModel]:
     """Registered models whose replies are scripted, so that no test waits for torch."""
-    made = [trained_model(project, None, model="/models/base") for _number in range(count)]
-    for model in made:
+    models = [trained_model(project, None, model="/models/base") for _number in range(count)]
+    for model in models:
         options = {"delay": 0.05, "replies": [f"{model.slug} says {number}" for number in range(9)]}
         Generator.objects.filter(pk=generator_of(model).pk).update(
             backend=create_generator().backend, options=options
         )
-    return made
+    return models
 
 
 def promote(project: Project, model: RegisteredModel, expected: str | None) -> Promotion:
@@ -54,8 +54,8 @@ def promote(project: Project, model: RegisteredModel, expected: str | None) -> P
 
 
 def test_of_many_who_promote_at_once_one_wins(project: Project) -> None:
-    made = models(project, 6)
-    results = run_concurrently(*(partial(promote, project, model, "scripted") for model in made))
+    rivals = models(project, 6)
+    results = run_concurrently(*(partial(promote, project, model, "scripted") for model in rivals))
     won = [result for result in results if isinstance(result, Promotion)]
     lost = [result for result in results if isinstance(result, Refusal)]
     assert (len(won), len(lost)) == (1, 5), results
@@ -81,8 +81,8 @@ def test_of_many_who_take_back_at_once_one_wins(project: Project) -> None:
 def test_the_same_promotion_sent_at_once_is_one(project: Project) -> None:
     (model,) = models(project, 1)
     number = uuid4()
-    again = partial(promote_model, promotion_id=number, model=model, project=project, actor=None)
-    results = run_concurrently(*(partial(again, expected_current="scripted") for _time in range(4)))
+    promote = partial(promote_model, promotion_id=number, model=model, project=project, actor=None)
+    results = run_concurrently(*(partial(promote, expected_current="scripted") for _time in range(4)))
     assert {result.pk for result in results} == {number}
     assert Promotion.objects.count() == 1
 
@@ -129,27 +129,27 @@ def test_nobody_who_waits_loses_anything(project: Project, starts: Starts) -> No
     workers = set(live_workers("gpu").values_list("name", flat=True))
     over = threading.Event()
     crowd = [Annotator(project, number, over) for number in range(ANNOTATORS)]
-    for one in crowd:
-        one.start()
+    for annotator in crowd:
+        annotator.start()
     time.sleep(1.0)
     promote(project, model, "scripted")
     roll_back(promotion_id=uuid4(), project=project, actor=None, expected_current=model.slug)
     promote(project, model, "scripted")
     promoted = time.monotonic()
     over.set()
-    for one in crowd:
-        one.join(120)
-    asked = [pair for one in crowd for pair in one.asked]
-    assert len(asked) > ANNOTATORS * TURNS_AFTER
+    for annotator in crowd:
+        annotator.join(120)
+    requests = [pair for annotator in crowd for pair in annotator.asked]
+    assert len(requests) > ANNOTATORS * TURNS_AFTER
     rows = {row.pk: row for row in CandidateRequest.objects.select_related("candidate_set", "generator")}
     assert {row.state for row in rows.values()} == {RequestState.DONE}
-    assert CandidateSet.objects.count() == len(asked)
-    for at, request in asked:
+    assert CandidateSet.objects.count() == len(requests)
+    for at, request in requests:
         row = rows[request.pk]
         assert row.candidate_set is not None
         replies = {candidate["text"] for candidate in row.candidate_set.candidates}
         is_new = row.generator == model.generator
         assert is_new or at < promoted
         assert all(reply.startswith(model.slug) for reply in replies) == is_new
-    assert any(rows[request.pk].generator == model.generator for _at, request in asked)
+    assert any(rows[request.pk].generator == model.generator for _at, request in requests)
     assert set(live_workers("gpu").values_list("name", flat=True)) == workers

@@ -15,5 +15,5 @@ def test_threads_share_one_client() -> None:
 
     first = client()
     with ThreadPoolExecutor(4) as threads:
-        made = {id(one.result()) for one in [threads.submit(client) for _n in range(8)]}
-    assert made == {id(first)}
+        clients = {id(future.result()) for future in [threads.submit(client) for _n in range(8)]}
+    assert clients == {id(first)}

@@ -48,8 +48,8 @@ def test_what_is_no_port_is_said_to_be_none(tmp_path: Path, port: str) -> None:
 
 
 def test_an_address_of_another_machine_is_not_called_a_taken_port(tmp_path: Path) -> None:
-    said = refused(tmp_path / "var", LAPIDARY_BIND="192.0.2.1")
-    assert said.startswith("Cannot listen at 192.0.2.1, port 8000: Cannot assign requested address.")
+    output = refused(tmp_path / "var", LAPIDARY_BIND="192.0.2.1")
+    assert output.startswith("Cannot listen at 192.0.2.1, port 8000: Cannot assign requested address.")
 
 
 def test_a_second_demo_of_one_folder_is_told_where_the_first_runs(tmp_path: Path) -> None:
@@ -60,6 +60,6 @@ def test_a_second_demo_of_one_folder_is_told_where_the_first_runs(tmp_path: Path
 
 
 def test_a_port_that_was_taken_meanwhile_is_named_too() -> None:
-    words = "connection to ('127.0.0.1', 8000) failed: [Errno 98] Address already in use"
-    assert remedy_for(words, 8000).startswith("Port 8000 is taken")
+    reason = "connection to ('127.0.0.1', 8000) failed: [Errno 98] Address already in use"
+    assert remedy_for(reason, 8000).startswith("Port 8000 is taken")
     assert "doctor" in remedy_for("ImportError: no module named x", 8000)

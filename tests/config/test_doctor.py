@@ -64,7 +64,7 @@ def test_lines_for_people_say_the_remedy() -> None:
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
     record_heartbeat(name="w1", queues=["default"], details={})
     served, candidates, training = doctor.workers()
-    assert [one.state for one in (served, candidates, training)] == ["ok", "problem", "problem"]
+    assert [finding.state for finding in (served, candidates, training)] == ["ok", "problem", "problem"]
     assert "-Q gpu" in candidates.remedy
     assert "-Q training" in training.remedy
 

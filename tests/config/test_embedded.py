@@ -302,11 +302,11 @@ def test_root_with_packages_in_a_closed_folder_runs_copies_of_the_programs(var: 
 
 
 def test_commits_are_durable_and_fifty_people_fit(shared: Home) -> None:
-    shown = {
+    settings = {
         name: query(shared, f"SHOW {name}")[0][0]
         for name in ("fsync", "synchronous_commit", "listen_addresses")
     }
-    assert shown == {"fsync": "on", "synchronous_commit": "on", "listen_addresses": ""}
+    assert settings == {"fsync": "on", "synchronous_commit": "on", "listen_addresses": ""}
     assert int(str(query(shared, "SHOW max_connections")[0][0])) >= 200
 
 

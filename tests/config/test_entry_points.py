@@ -37,8 +37,8 @@ def test_the_addresses_and_every_page_behind_them_can_be_imported_first() -> Non
 
 def test_a_worker_finds_its_tasks_before_anything_else_is_imported() -> None:
     code = "from config.celery import app; app.loader.import_default_modules(); print(*sorted(app.tasks))"
-    found = python(code).split()
-    assert {"generation.tasks.take_over_lost_requests", "jobs.tasks.take_over_lost_jobs"} <= set(found)
+    output = python(code).split()
+    assert {"generation.tasks.take_over_lost_requests", "jobs.tasks.take_over_lost_jobs"} <= set(output)
 
 
 def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> None:
@@ -46,6 +46,6 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     code = "import django, sys; django.setup(); from jobs import registry; "
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
     assert known.splitlines() == ["agreement evaluation export import push snapshot training", "set()"]
-    found = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
-    assert len(found.split()) == 7
-    assert all(re.fullmatch(r"run_[a-z]+_job", name) for name in found.split())
+    output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
+    assert len(output.split()) == 7
+    assert all(re.fullmatch(r"run_[a-z]+_job", name) for name in output.split())

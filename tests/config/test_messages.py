@@ -20,16 +20,21 @@ def test_templates_and_code_are_both_read(tmp_path: Path) -> None:
         "{% load i18n %}\n  {% translate 'One' %}\n{% blocktranslate count n=n %}{{ n }} turn{% plural %}"
         "{{ n }} turns{% endblocktranslate %}\n    <b>it's {{ _('Two') }}</b>\n{% translate 'May' context 'month' %}"
     )
-    found = messages.collect_from([page], root=tmp_path)
-    said = {(message.context, message.id) for message in found if message.id}
-    assert said == {(None, "One"), (None, "Two"), ("month", "May"), (None, ("%(n)s turn", "%(n)s turns"))}
+    collected = messages.collect_from([page], root=tmp_path)
+    messages_found = {(message.context, message.id) for message in collected if message.id}
+    assert messages_found == {
+        (None, "One"),
+        (None, "Two"),
+        ("month", "May"),
+        (None, ("%(n)s turn", "%(n)s turns")),
+    }
 
 
 def test_what_is_said_inside_an_f_string_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.py"
     page.write_text("def line(n):\n    return f\"{_('Total')}: {n} {gettext('rows')}\"\n")
-    found = messages.collect_from([page], root=tmp_path)
-    assert {message.id for message in found if message.id} == {"Total", "rows"}
+    collected = messages.collect_from([page], root=tmp_path)
+    assert {message.id for message in collected if message.id} == {"Total", "rows"}
 
 
 def test_scripts_are_read_into_a_catalog_of_their_own(tmp_path: Path) -> None:
@@ -44,29 +49,29 @@ def test_scripts_are_read_into_a_catalog_of_their_own(tmp_path: Path) -> None:
           }
         }"""
     )
-    found = messages.collect_from_scripts([script], root=tmp_path)
-    said = {(message.context, message.id) for message in found if message.id}
-    assert said == {(None, "One"), ("month", "May"), (None, ("{n} turn", "{n} turns"))}
+    collected = messages.collect_from_scripts([script], root=tmp_path)
+    messages_found = {(message.context, message.id) for message in collected if message.id}
+    assert messages_found == {(None, "One"), ("month", "May"), (None, ("{n} turn", "{n} turns"))}
 
 
 def test_no_message_of_a_script_escapes_the_collection() -> None:
-    found = {
-        messages.key(one)[1]
-        for one in messages.collect_from_scripts(messages.script_sources(), root=messages.ROOT)
+    collected = {
+        messages.key(message)[1]
+        for message in messages.collect_from_scripts(messages.script_sources(), root=messages.ROOT)
     }
     for script in messages.script_sources():
         code = re.sub(r"/\*.*?\*/|^ *//.*$", "", script.read_text(), flags=re.DOTALL | re.MULTILINE)
         called = set(re.findall(r'\bn?gettext\(\s*"([^"\\]+)"', code))
-        assert called <= found, script
+        assert called <= collected, script
 
 
 def test_a_missing_and_an_uncertain_translation_are_named_with_their_place() -> None:
-    said, known = Catalog(), Catalog()
+    wanted, translated = Catalog(), Catalog()
     for text in ("kept", "new", "guessed"):
-        said.add(text, locations=[("frontend/page.html", 7)])
-    known.add("kept", "留")
-    known.add("guessed", "猜", flags=["fuzzy"])
-    assert messages.untranslated(said, known) == [
+        wanted.add(text, locations=[("frontend/page.html", 7)])
+    translated.add("kept", "留")
+    translated.add("guessed", "猜", flags=["fuzzy"])
+    assert messages.untranslated(wanted, translated) == [
         "frontend/page.html:7: 'new'",
         "frontend/page.html:7: 'guessed'",
     ]

@@ -94,12 +94,14 @@ def test_any_json_is_a_dialogue_or_an_error(format: str, rows: list[object], asc
     check("\n".join(lines).encode(errors="surrogatepass"), format)
 
 
-words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
+visible_texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(
+    str.strip
+)
 
 
 @given(
     texts=st.lists(
-        words | st.sampled_from(['say "hi"', "a,b", "x\ny", '"', '"",\n"']), min_size=1, max_size=5
+        visible_texts | st.sampled_from(['say "hi"', "a,b", "x\ny", '"', '"",\n"']), min_size=1, max_size=5
     )
 )
 def test_what_a_csv_writer_writes_is_read_back(texts: list[str]) -> None:
@@ -113,7 +115,7 @@ def test_what_a_csv_writer_writes_is_read_back(texts: list[str]) -> None:
 
 
 @given(
-    texts=st.lists(words, min_size=1, max_size=5),
+    texts=st.lists(visible_texts, min_size=1, max_size=5),
     candidates=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=30), max_size=7),
 )
 def test_diamante_texts_and_candidates_survive(texts: list[str], candidates: list[str]) -> None:

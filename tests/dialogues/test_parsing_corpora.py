@@ -31,9 +31,9 @@ def test_xdailydialog_has_1000_dialogues(language: str) -> None:
 def test_the_two_languages_of_xdailydialog_agree_on_most_turns() -> None:
     english, chinese = (read(f"xdailydialog_{language}.eou.txt", "eou") for language in ("en", "zh"))
     same = sum(
-        len(one.utterances) == len(other.utterances)
-        for one, other in zip(english, chinese, strict=True)
-        if isinstance(one, ParsedDialogue) and isinstance(other, ParsedDialogue)
+        len(first.utterances) == len(second.utterances)
+        for first, second in zip(english, chinese, strict=True)
+        if isinstance(first, ParsedDialogue) and isinstance(second, ParsedDialogue)
     )
     assert same >= 900
 

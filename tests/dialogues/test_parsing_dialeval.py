@@ -23,11 +23,11 @@ def test_a_turn_is_one_utterance_and_its_parts_stay_known() -> None:
         "id": "a",
         "turns": [{"sender": "customer", "utterances": ["No sound.", "Help?"]}],
     }
-    (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
-    assert (said.speaker, said.text) == ("customer", "No sound.\nHelp?")
+    (utterance,) = dialogue(json.dumps([entry]), "dialeval").utterances
+    assert (utterance.speaker, utterance.text) == ("customer", "No sound.\nHelp?")
     entry["turns"][0]["utterances"] = ["No\nsound.", "Help?"]
-    (said,) = dialogue(json.dumps([entry]), "dialeval").utterances
-    assert said.metadata["parts"] == ["No\nsound.", "Help?"]
+    (utterance,) = dialogue(json.dumps([entry]), "dialeval").utterances
+    assert utterance.metadata["parts"] == ["No\nsound.", "Help?"]
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -72,8 +72,8 @@ def test_values_that_cannot_be_stored_are_refused(value: str, code: str) -> None
 
 def test_nuggets_must_be_as_many_as_turns() -> None:
     entry = helpdesk("a", "Hi", "Hello", annotations=[{"nugget": ["CNUG0"]}])
-    found = error(json.dumps([entry]), "dialeval")
-    assert (found.code, found.params["path"]) == ("wrong_length", "[0].annotations[0].nugget")
+    refused = error(json.dumps([entry]), "dialeval")
+    assert (refused.code, refused.params["path"]) == ("wrong_length", "[0].annotations[0].nugget")
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_database_that_breaks_off_after_a_claim_leaves_nothing_held(
         for slug in ("one", "another")
     ]
     assert worker.drain("w") == 2
-    assert [(state_of(one), one.attempts) for one in requests] == [(RequestState.DONE, 1)] * 2
+    assert [(state_of(request), request.attempts) for request in requests] == [(RequestState.DONE, 1)] * 2
 
 
 def test_a_broker_that_forgets_everything_loses_no_request(project: Project, starts: Starts) -> None:

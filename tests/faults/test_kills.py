@@ -28,10 +28,10 @@ def test_kills_lose_and_double_nothing() -> None:
         check=False,
     )
     assert ran.stdout, ran.stderr[-3000:]
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert sum(found["kills"].values()) >= KILLS - 2  # a server may be down already when its turn comes
-    assert found["acknowledged"] > 0
-    assert found["requests"]["done"] > 0
-    wrong = {name: found[name] for name in ("lost", "doubled", "changed", "gaps", "stuck", "refused")}
-    assert not any(wrong.values()), found
+    findings = json.loads(ran.stdout.splitlines()[-1])
+    assert sum(findings["kills"].values()) >= KILLS - 2  # a server may be down already when its turn comes
+    assert findings["acknowledged"] > 0
+    assert findings["requests"]["done"] > 0
+    wrong = {name: findings[name] for name in ("lost", "doubled", "changed", "gaps", "stuck", "refused")}
+    assert not any(wrong.values()), findings
     assert ran.returncode == 0

@@ -85,12 +85,12 @@ def test_the_pager_keeps_the_filters_of_the_page() -> None:
 @pytest.mark.django_db
 def test_keyset_pages_cover_every_row_once() -> None:
     people = [User.objects.create(username=f"person-{n}").pk for n in range(5)]
-    seen, before = [], None
+    rows, before = [], None
     while before != "":
         page = keyset_page(User.objects.all(), before, size=2)
-        seen += [row.pk for row in page.rows]
+        rows += [row.pk for row in page.rows]
         before = page.before
-    assert seen == people[::-1]
+    assert rows == people[::-1]
 
 
 @pytest.mark.django_db

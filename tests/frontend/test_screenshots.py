@@ -29,8 +29,8 @@ def test_every_page_has_a_picture() -> None:
 
 
 def test_no_picture_is_of_a_page_that_is_gone() -> None:
-    gone = {shot.name for shot in SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
-    assert not gone
+    outdated = {shot.name for shot in SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
+    assert not outdated
 
 
 def test_no_picture_takes_the_place_of_another() -> None:
@@ -40,9 +40,9 @@ def test_no_picture_takes_the_place_of_another() -> None:
 
 def test_every_picture_of_the_documents_is_there_and_light() -> None:
     for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        for shown in re.findall(r"!\[[^]]*\]\(([^)#:]+)\)", document.read_text()):
-            picture = document.parent / shown
+        for picture in re.findall(r"!\[[^]]*\]\(([^)#:]+)\)", document.read_text()):
+            picture = document.parent / picture
             assert picture.is_file(), (
-                f"{document.name} shows {shown}: python -m tests.browser.screenshots --readme"
+                f"{document.name} shows {picture}: python -m tests.browser.screenshots --readme"
             )
-            assert picture.stat().st_size < HEAVIEST, shown
+            assert picture.stat().st_size < HEAVIEST, picture

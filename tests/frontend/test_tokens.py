@@ -27,8 +27,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
+def contrast(colour: str, other_colour: str) -> float:
+    dark, light = sorted((luminance(colour), luminance(other_colour)))
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -37,11 +37,11 @@ def test_words_are_readable_on_every_ground(theme: str) -> None:
     colours = THEMES[theme]
     pairs = [
         *[
-            (word, ground)
-            for word in ("text", "muted", "accent", "good", "warn", "bad")
+            (token, ground)
+            for token in ("text", "muted", "accent", "good", "warn", "bad")
             for ground in GROUNDS
         ],
-        *[(word, f"{word}-soft") for word in ("accent", "good", "warn", "bad")],
+        *[(token, f"{token}-soft") for token in ("accent", "good", "warn", "bad")],
         *[("text", f"{soft}-soft") for soft in ("accent", "good", "warn", "bad")],
         ("on-accent", "accent"),
         ("on-accent", "accent-hover"),

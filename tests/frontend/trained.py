@@ -25,7 +25,7 @@ def learns(
     folder = folder_of_run(run)
     folder.mkdir(parents=True, exist_ok=True)
     lines = [line(step, steps) for step in range(1, made + 1)]
-    (folder / CURVE).write_text("".join(json.dumps(one) + "\n" for one in lines))
+    (folder / CURVE).write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / LOG).write_text("540 dialogues, 3780 quadruples an epoch.\nstep 1 of 120, loss 4.1\n")
     (folder / "training.json").write_text(json.dumps(explanation()))
     Job.objects.filter(pk=run.job_id).update(state=state, done=made, total=steps, unit="steps")
@@ -68,13 +68,13 @@ def evaluated(
     **job: Any,
 ) -> Evaluation:
     """A finished evaluation with this P@1 by preference score."""
-    made = uuid4()
+    evaluation_id = uuid4()
     state = job.pop("state", JobState.DONE)
     row = Job.objects.create(
-        id=made, project=project, kind="evaluation", queue="training", state=state, **job
+        id=evaluation_id, project=project, kind="evaluation", queue="training", state=state, **job
     )
     return Evaluation.objects.create(
-        id=made, project=project, job=row, model=model, base=base, snapshot=snapshot, split="test",
+        id=evaluation_id, project=project, job=row, model=model, base=base, snapshot=snapshot, split="test",
         report=report(first) if state == JobState.DONE else {},
     )  # fmt: skip
 

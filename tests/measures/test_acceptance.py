@@ -33,8 +33,8 @@ def test_the_interval_is_what_enumeration_finds(population: int, data: st.DataOb
         (hypergeom.sf(correct - 1, population, batches, sample) > 0.025 * (1 + 1e-8))
         & (hypergeom.cdf(correct, population, batches, sample) > 0.025 * (1 + 1e-8))
     ]
-    found = batch_accuracy(correct, sample, population)
-    assert (found.low, found.high) == (fitting.min() / population, fitting.max() / population)
+    interval = batch_accuracy(correct, sample, population)
+    assert (interval.low, interval.high) == (fitting.min() / population, fitting.max() / population)
 
 
 def test_a_batch_as_likely_as_the_limit_is_outside() -> None:
@@ -50,7 +50,7 @@ def test_the_curve_equals_scipys_and_10_000_simulated_batches() -> None:
         assert point.correct == round(2000 * point.accuracy)
         assert point.probability == pytest.approx(hypergeom.sf(91, 2000, point.correct, 100), abs=1e-9)
         right = rng.hypergeometric(point.correct, 2000 - point.correct, 100, 10_000)
-        accepted = np.mean([passes(int(one), 100, 0.92) for one in right])
+        accepted = np.mean([passes(int(count), 100, 0.92) for count in right])
         error = (point.probability * (1 - point.probability) / 10_000) ** 0.5
         assert abs(accepted - point.probability) <= 4 * error + 1e-4
     assert points[-1].probability == pytest.approx(1)
@@ -64,8 +64,8 @@ def test_the_interval_covers_the_batch_in_95_of_100_samples() -> None:
 
 
 def test_a_batch_judged_completely_leaves_no_doubt() -> None:
-    found = batch_accuracy(7, 10, 10)
-    assert (found.value, found.low, found.high) == (0.7, 0.7, 0.7)
+    interval = batch_accuracy(7, 10, 10)
+    assert (interval.value, interval.low, interval.high) == (0.7, 0.7, 0.7)
     assert batch_accuracy(0, 0, 10).value is None
     with pytest.raises(ValueError, match="impossible"):
         batch_accuracy(5, 4, 10)
@@ -73,12 +73,12 @@ def test_a_batch_judged_completely_leaves_no_doubt() -> None:
 
 def test_classes_weigh_by_their_size() -> None:
     strata = [Stratum(1500, 50, 50), Stratum(500, 50, 40)]
-    found = stratified_accuracy(strata)
-    assert found.value == pytest.approx(0.95)
-    assert found.n == 100
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0.95 < found.high < 1
+    interval = stratified_accuracy(strata)
+    assert interval.value == pytest.approx(0.95)
+    assert interval.n == 100
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low < 0.95 < interval.high < 1
     assert stratified_share([Stratum(5, 0, 0)]) is None
     assert stratified_accuracy([Stratum(10, 10, 9), Stratum(10, 10, 10)]).low == pytest.approx(0.95)
 
@@ -88,8 +88,8 @@ def test_the_stratified_interval_covers() -> None:
     drawn = np.stack(
         [rng.hypergeometric(1400, 100, 50, 1500), rng.hypergeometric(400, 100, 50, 1500)], axis=1
     )
-    found = [stratified_accuracy([Stratum(1500, 50, int(a)), Stratum(500, 50, int(b))]) for a, b in drawn]
-    assert np.mean([(part.low or 0) <= 0.9 <= (part.high or 0) for part in found]) >= 0.94
+    interval = [stratified_accuracy([Stratum(1500, 50, int(a)), Stratum(500, 50, int(b))]) for a, b in drawn]
+    assert np.mean([(part.low or 0) <= 0.9 <= (part.high or 0) for part in interval]) >= 0.94
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,8 @@ def test_cohens_kappa_of_nothing_and_of_one_category_is_none() -> None:
     ],
 )
 def test_shrout_and_fleiss_own_example(kind: str, value: float, low: float, high: float) -> None:
-    found = icc(JUDGES, kind)  # type: ignore[arg-type]
-    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=0.006)
+    result = icc(JUDGES, kind)  # type: ignore[arg-type]
+    assert (result.value, result.low, result.high) == pytest.approx((value, low, high), abs=0.006)
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -133,8 +133,8 @@ def test_the_order_of_items_and_raters_does_not_matter(rows: list[list[int]], ra
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     shuffled = [row[::-1] for row in shuffled]
     for measure in (percent_agreement, fleiss_kappa, randolph_kappa, krippendorff_alpha):
-        one, other = (measure(counts_of(table), replicates=0).value for table in (rows, shuffled))
-        assert one == pytest.approx(other)
+        original, reordered = (measure(counts_of(table), replicates=0).value for table in (rows, shuffled))
+        assert original == pytest.approx(reordered)
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=20), st.integers(2, 4))
@@ -153,17 +153,17 @@ def test_perfect_agreement_is_one(labels: list[int], raters: int) -> None:
 def test_measures_stay_within_their_bounds(rows: list[list[int]]) -> None:
     counts = counts_of(rows)
     for measure in (percent_agreement, fleiss_kappa, randolph_kappa, krippendorff_alpha):
-        found = measure(counts, replicates=50)
-        known = [part for part in (found.value, found.low, found.high) if part is not None]
+        result = measure(counts, replicates=50)
+        known = [part for part in (result.value, result.low, result.high) if part is not None]
         assert all(-1.0001 <= part <= 1.0001 for part in known)
 
 
 @pytest.mark.parametrize("measure", [percent_agreement, fleiss_kappa, randolph_kappa, krippendorff_alpha])
 @pytest.mark.parametrize("counts", [np.zeros((0, 3), int), np.eye(3, dtype=int), np.zeros((2, 3), int)])
 def test_without_overlap_there_is_no_value(measure: object, counts: np.ndarray) -> None:
-    found = measure(counts)  # type: ignore[operator]
-    assert (found.value, found.low, found.high, found.n) == (None, None, None, 0)
-    assert found.left_out == len(counts)
+    result = measure(counts)  # type: ignore[operator]
+    assert (result.value, result.low, result.high, result.n) == (None, None, None, 0)
+    assert result.left_out == len(counts)
 
 
 def test_items_with_another_number_of_ratings_are_told() -> None:

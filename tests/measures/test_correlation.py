@@ -21,9 +21,9 @@ def test_they_equal_scipys(points: list[tuple[int, int]]) -> None:
 
 
 def test_missing_values_are_left_out_and_counted() -> None:
-    found = pearson([1, 2, None, 4], [2.0, 4.0, 5.0, 8.0])
-    assert found.value == pytest.approx(1)
-    assert (found.n, found.left_out) == (3, 1)
+    result = pearson([1, 2, None, 4], [2.0, 4.0, 5.0, 8.0])
+    assert result.value == pytest.approx(1)
+    assert (result.n, result.left_out) == (3, 1)
 
 
 @pytest.mark.parametrize("measure", [pearson, spearman, kendall])
@@ -47,8 +47,8 @@ def test_both_intervals_of_tau_agree() -> None:
 def test_the_bootstrap_is_as_wide_as_theory_says(measure: object) -> None:
     rng = np.random.default_rng(4)
     x = rng.normal(size=2000)
-    found = measure(x, rng.normal(size=2000))  # type: ignore[operator]
-    assert found.high - found.low == pytest.approx(2 * 1.96 / 2000**0.5, rel=0.12)
+    result = measure(x, rng.normal(size=2000))  # type: ignore[operator]
+    assert result.high - result.low == pytest.approx(2 * 1.96 / 2000**0.5, rel=0.12)
     assert measure(x, x**3, seed=1) == measure(x, x**3, seed=1)  # type: ignore[operator]
 
 

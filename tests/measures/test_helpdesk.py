@@ -27,10 +27,10 @@ def labelled(draw: st.DrawFn) -> tuple[list[tuple[str, int]], list[str]]:
 
 
 def test_a_dialogue_by_hand() -> None:
-    found = uch(TALK, LABELS, patience=100)
+    score = uch(TALK, LABELS, patience=100)
     # Customer: trigger 1 · (1 - 0/100), goal (1 + 1) · (1 - 80/100). Helpdesk: goal 2 · (1 - 30/100), 1 · (1 - 60/100).
-    assert (found.uc, found.uh, found.uch) == pytest.approx((1.4, 1.8, 1.6))
-    assert [(n.first, n.last, n.position) for n in found.nuggets] == [
+    assert (score.uc, score.uh, score.uch) == pytest.approx((1.4, 1.8, 1.6))
+    assert [(n.first, n.last, n.position) for n in score.nuggets] == [
         (0, 1, 0),
         (2, 2, 30),
         (3, 3, 60),
@@ -39,14 +39,14 @@ def test_a_dialogue_by_hand() -> None:
 
 
 def test_positions_may_be_taken_at_the_end_of_a_nugget() -> None:
-    found = uch(TALK, LABELS, patience=100, position="end", alpha=0)
-    assert found.uch == pytest.approx(1 * 0.7 + 2 * 0.0)
+    score = uch(TALK, LABELS, patience=100, position="end", alpha=0)
+    assert score.uch == pytest.approx(1 * 0.7 + 2 * 0.0)
 
 
 def test_only_the_first_goal_of_a_side_gains() -> None:
     utterances = [("customer", 0)] * 4
-    found = uch(utterances, ["CNUG*", "NAN", "CNUG*", "CNUG"], patience=10, alpha=0)
-    assert (found.uch, found.spare_goals) == (3.0, 1)
+    score = uch(utterances, ["CNUG*", "NAN", "CNUG*", "CNUG"], patience=10, alpha=0)
+    assert (score.uch, score.spare_goals) == (3.0, 1)
 
 
 def test_average_and_consolidated_uch() -> None:

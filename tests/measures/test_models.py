@@ -51,11 +51,11 @@ def test_turns_of_both_sides_weigh_alike() -> None:
 def test_the_human_reply_ranks_below_its_ties_and_not_against_itself() -> None:
     turn = ScoredTurn("hi", 0.5, ("hi", "yo", "hey", "hm"), (0.9, 0.5, 0.7, 0.1))
     assert human_rank(turn) == 3
-    found = rank_humans(
+    result = rank_humans(
         [turn, ScoredTurn("hi", 1.0, ("yo",), (0.0,)), ScoredTurn("hi", 1.0, ("hi",), (0.0,))]
     )
-    assert (found.map.value, found.p_at_1.value) == pytest.approx((2 / 3, 0.5))
-    assert (found.mrr.n, found.mrr.left_out) == (2, 1)
+    assert (result.map.value, result.p_at_1.value) == pytest.approx((2 / 3, 0.5))
+    assert (result.mrr.n, result.mrr.left_out) == (2, 1)
     assert rank_humans([]).map.value is None
 
 
@@ -69,17 +69,17 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
 
 def test_a_classifier_by_hand() -> None:
     gold, predicted = [0, 0, 1, 1, 2, 2, 2, 2], [0, 1, 1, 1, 2, 2, 0, 1]
-    found = classification(gold, predicted, [0, 1, 2])
-    assert found.confusion == ((1, 1, 0), (0, 2, 0), (1, 1, 2))
-    assert found.accuracy.value == 5 / 8
-    assert found.uar.value == pytest.approx((0.5 + 1 + 0.5) / 3)
-    assert found.precision.value == pytest.approx((0.5 + 0.5 + 1) / 3)
-    assert found.f1.value == pytest.approx((0.5 + 2 / 3 + 2 / 3) / 3)
-    assert found.kappa.value == pytest.approx((5 / 8 - 20 / 64) / (1 - 20 / 64))
-    assert found.pearson is not None
-    assert found.spearman is not None
-    assert found.pearson.value == pytest.approx(pearsonr(gold, predicted)[0])
-    assert found.spearman.value == pytest.approx(spearmanr(gold, predicted)[0])
+    result = classification(gold, predicted, [0, 1, 2])
+    assert result.confusion == ((1, 1, 0), (0, 2, 0), (1, 1, 2))
+    assert result.accuracy.value == 5 / 8
+    assert result.uar.value == pytest.approx((0.5 + 1 + 0.5) / 3)
+    assert result.precision.value == pytest.approx((0.5 + 0.5 + 1) / 3)
+    assert result.f1.value == pytest.approx((0.5 + 2 / 3 + 2 / 3) / 3)
+    assert result.kappa.value == pytest.approx((5 / 8 - 20 / 64) / (1 - 20 / 64))
+    assert result.pearson is not None
+    assert result.spearman is not None
+    assert result.pearson.value == pytest.approx(pearsonr(gold, predicted)[0])
+    assert result.spearman.value == pytest.approx(spearmanr(gold, predicted)[0])
     assert classification(gold, predicted, [0, 1, 2], uar_classes=5).uar.value == pytest.approx(0.4)
 
 

@@ -8,17 +8,17 @@ from measures.paired_comparison import compare_candidates
 
 def test_counts_by_hand() -> None:
     """Two dialogues: 5 turns of 4 + 3, all for the newer; then 5 turns of 3 + 4, of which one is the older's."""
-    found = compare_candidates(np.array([[20, 3, 1, 15, 0, 0, 4 * 4 / 7], [15, 0, 0, 20, 1, 0, 3 / 7]]))
-    assert found.decided == 5
-    assert found.share.value == pytest.approx(4 / 5)
-    assert found.expected == pytest.approx((4 * 4 / 7 + 3 / 7) / 5)
-    assert found.excess.value == pytest.approx(4 / 5 - 19 / 35)
-    assert found.ratio.value == pytest.approx((4 / 35) / (1 / 35))
-    assert (found.newer.shown, found.older.shown) == (35, 35)
-    assert found.newer.selected.value == pytest.approx(3 / 35)
-    assert found.newer.revised.value == pytest.approx(1 / 35)
-    assert found.newer.ignored.value == pytest.approx(31 / 35)
-    assert found.newer.taken.n == 2
+    result = compare_candidates(np.array([[20, 3, 1, 15, 0, 0, 4 * 4 / 7], [15, 0, 0, 20, 1, 0, 3 / 7]]))
+    assert result.decided == 5
+    assert result.share.value == pytest.approx(4 / 5)
+    assert result.expected == pytest.approx((4 * 4 / 7 + 3 / 7) / 5)
+    assert result.excess.value == pytest.approx(4 / 5 - 19 / 35)
+    assert result.ratio.value == pytest.approx((4 / 35) / (1 / 35))
+    assert (result.newer.shown, result.older.shown) == (35, 35)
+    assert result.newer.selected.value == pytest.approx(3 / 35)
+    assert result.newer.revised.value == pytest.approx(1 / 35)
+    assert result.newer.ignored.value == pytest.approx(31 / 35)
+    assert result.newer.taken.n == 2
 
 
 def played(preference: float, dialogues: int = 300, seed: int = 4) -> np.ndarray:
@@ -40,37 +40,37 @@ def played(preference: float, dialogues: int = 300, seed: int = 4) -> np.ndarray
 
 
 def test_no_preference_is_found_where_there_is_none() -> None:
-    found = compare_candidates(played(1.0))
-    assert found.excess.low is not None
-    assert found.excess.high is not None
-    assert found.excess.low < 0 < found.excess.high
-    assert found.ratio.low is not None
-    assert found.ratio.high is not None
-    assert found.ratio.low < 1 < found.ratio.high
+    result = compare_candidates(played(1.0))
+    assert result.excess.low is not None
+    assert result.excess.high is not None
+    assert result.excess.low < 0 < result.excess.high
+    assert result.ratio.low is not None
+    assert result.ratio.high is not None
+    assert result.ratio.low < 1 < result.ratio.high
 
 
 def test_a_model_shown_more_often_wins_nothing_by_it() -> None:
     """All turns are 4 + 3 for the newer, and it wins four of seven: that is no preference."""
-    found = compare_candidates(np.tile([28.0, 4, 0, 21, 3, 0, 4.0], (50, 1)))
-    assert found.share.value == pytest.approx(4 / 7)
-    assert found.excess.value == pytest.approx(0)
-    assert found.ratio.value == pytest.approx(1)
+    result = compare_candidates(np.tile([28.0, 4, 0, 21, 3, 0, 4.0], (50, 1)))
+    assert result.share.value == pytest.approx(4 / 7)
+    assert result.excess.value == pytest.approx(0)
+    assert result.ratio.value == pytest.approx(1)
 
 
 def test_a_preference_is_found() -> None:
-    found = compare_candidates(played(2.0))
-    assert found.excess.low is not None
-    assert found.excess.low > 0
-    assert found.ratio.value == pytest.approx(2, rel=0.2)
+    result = compare_candidates(played(2.0))
+    assert result.excess.low is not None
+    assert result.excess.low > 0
+    assert result.ratio.value == pytest.approx(2, rel=0.2)
 
 
 @pytest.mark.parametrize("table", [np.zeros((0, 7)), np.array([[4.0, 0, 0, 3, 0, 0, 0]])])
 def test_nothing_decided_is_no_number(table: np.ndarray) -> None:
-    found = compare_candidates(table)
-    assert (found.decided, found.share.value, found.expected, found.ratio.value) == (0, None, None, None)
+    result = compare_candidates(table)
+    assert (result.decided, result.share.value, result.expected, result.ratio.value) == (0, None, None, None)
 
 
 def test_one_dialogue_has_no_interval() -> None:
-    found = compare_candidates(np.array([[4.0, 1, 0, 3, 0, 0, 4 / 7]]))
-    assert (found.share.value, found.share.low) == (1, None)
-    assert found.ratio.value is None  # the older one's candidates were never taken
+    result = compare_candidates(np.array([[4.0, 1, 0, 3, 0, 0, 4 / 7]]))
+    assert (result.share.value, result.share.low) == (1, None)
+    assert result.ratio.value is None  # the older one's candidates were never taken

@@ -14,10 +14,10 @@ from measures.ranking import (
 )
 
 
-def width(found: Estimate) -> float:
-    assert found.low is not None
-    assert found.high is not None
-    return found.high - found.low
+def width(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.high - estimate.low
 
 
 def turn(human: float, *others: float) -> ScoredTurn:
@@ -32,25 +32,25 @@ def test_clusters_of_one_are_the_plain_bootstrap() -> None:
 def test_turns_that_repeat_each_other_within_a_dialogue_do_not_narrow_the_interval() -> None:
     values = np.random.default_rng(2).random(40)
     repeated, dialogues = np.repeat(values, 10), np.repeat(np.arange(40), 10).tolist()
-    found = clustered_mean(repeated, dialogues)
-    assert found.n == 400
-    assert found.value == pytest.approx(values.mean())
-    assert width(found) == pytest.approx(width(bootstrap_mean(values)))
-    assert width(found) > 2.5 * width(bootstrap_mean(repeated))
+    estimate = clustered_mean(repeated, dialogues)
+    assert estimate.n == 400
+    assert estimate.value == pytest.approx(values.mean())
+    assert width(estimate) == pytest.approx(width(bootstrap_mean(values)))
+    assert width(estimate) > 2.5 * width(bootstrap_mean(repeated))
 
 
 def test_the_interval_of_clusters_is_as_wide_as_theory_says() -> None:
     rng = np.random.default_rng(3)
     means = rng.normal(size=200)
     values = np.repeat(means, 5) + 0.1 * rng.normal(size=1000)
-    found = clustered_mean(values, np.repeat(np.arange(200), 5).tolist())
-    assert width(found) == pytest.approx(2 * 1.96 * means.std() / np.sqrt(200), rel=0.12)
+    estimate = clustered_mean(values, np.repeat(np.arange(200), 5).tolist())
+    assert width(estimate) == pytest.approx(2 * 1.96 * means.std() / np.sqrt(200), rel=0.12)
 
 
 def test_a_ratio_weighs_clusters_by_their_denominators() -> None:
-    found = clustered_ratio(np.array([1.0, 2.0, 6.0]), np.array([1.0, 1.0, 2.0]), ["a", "a", "b"])
-    assert found.value == pytest.approx(9 / 4)
-    assert (found.low, found.high) == pytest.approx((1.5, 3.0))
+    estimate = clustered_ratio(np.array([1.0, 2.0, 6.0]), np.array([1.0, 1.0, 2.0]), ["a", "a", "b"])
+    assert estimate.value == pytest.approx(9 / 4)
+    assert (estimate.low, estimate.high) == pytest.approx((1.5, 3.0))
 
 
 def test_one_dialogue_has_no_interval_and_none_no_value() -> None:
@@ -62,21 +62,21 @@ def test_one_dialogue_has_no_interval_and_none_no_value() -> None:
 
 def test_a_rank_is_of_its_dialogue() -> None:
     turns = [turn(1, 0), turn(1, 0), turn(0, 1), turn(0, 1)]
-    found = rank_humans(turns, ["a", "a", "b", "b"]).p_at_1
-    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
+    estimate = rank_humans(turns, ["a", "a", "b", "b"]).p_at_1
+    assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.0, 1.0)
     assert rank_humans([turn(1, 0), turn(1, 0)], ["a", "a"]).p_at_1.low is None
 
 
 def test_a_difference_is_paired() -> None:
     rng = np.random.default_rng(4)
     low = [turn(*rng.random(5)) for _ in range(200)]
-    better = [ScoredTurn(one.human, one.human_score + 0.2, one.candidates, one.scores) for one in low]
-    found = rank_difference(better, low)
+    better = [ScoredTurn(turn.human, turn.human_score + 0.2, turn.candidates, turn.scores) for turn in low]
+    estimate = rank_difference(better, low)
     apart = rank_humans(better).p_at_1.value, rank_humans(low).p_at_1.value
-    assert found.p_at_1.value == pytest.approx((apart[0] or 0) - (apart[1] or 0))
-    assert found.p_at_1.low is not None
-    assert found.p_at_1.low > 0
-    assert width(found.p_at_1) < width(rank_humans(better).p_at_1)
+    assert estimate.p_at_1.value == pytest.approx((apart[0] or 0) - (apart[1] or 0))
+    assert estimate.p_at_1.low is not None
+    assert estimate.p_at_1.low > 0
+    assert width(estimate.p_at_1) < width(rank_humans(better).p_at_1)
 
 
 def test_a_difference_needs_the_same_turns() -> None:
@@ -91,5 +91,5 @@ def test_ties_broken_at_random() -> None:
 
 
 def test_pairs_of_one_dialogue_are_drawn_together() -> None:
-    found = pairwise_accuracy([1, 1, 0, 0], [0, 0, 1, 1], ["a", "a", "b", "b"])
-    assert (found.value, found.low, found.high, found.n) == (0.5, 0.0, 1.0, 4)
+    estimate = pairwise_accuracy([1, 1, 0, 0], [0, 0, 1, 1], ["a", "a", "b", "b"])
+    assert (estimate.value, estimate.low, estimate.high, estimate.n) == (0.5, 0.0, 1.0, 4)

@@ -22,19 +22,19 @@ def test_ann_sees_her_projects_and_her_roles_in_them(program: Program, ann: User
 
 
 def test_a_project_tells_what_one_may_do_in_it(program: Program, ann: User) -> None:
-    shown = program(ann).get(PROJECT).json()
-    assert shown["capabilities"] == ["annotate", "see"]
-    assert shown["guidelines_zh"].startswith("# ")
+    project_json = program(ann).get(PROJECT).json()
+    assert project_json["capabilities"] == ["annotate", "see"]
+    assert project_json["guidelines_zh"].startswith("# ")
 
 
 def test_the_manager_changes_it_and_the_version_protects_it(
     program: Program, mara: User, project: Project
 ) -> None:
-    asks = program(mara)
-    seen = asks.get(PROJECT).json()["version"]
-    changed = asks.patch(PROJECT, {"title": "Chats", "version": seen}, format="json").json()
+    api = program(mara)
+    version = api.get(PROJECT).json()["version"]
+    changed = api.patch(PROJECT, {"title": "Chats", "version": version}, format="json").json()
     assert changed["title"] == "Chats"
-    late = asks.patch(PROJECT, {"title": "Late", "version": seen}, format="json")
+    late = api.patch(PROJECT, {"title": "Late", "version": version}, format="json")
     assert (late.status_code, late.json()["code"]) == (409, "changed_meanwhile")
     assert late.json()["version"] == changed["version"]
 
@@ -46,10 +46,10 @@ def test_ann_may_not_change_it(program: Program, ann: User) -> None:
 
 def test_only_managers_archive(program: Program, eric: User, mara: User) -> None:
     assert program(eric).patch(PROJECT, {"archived": True}, format="json").status_code == 403
-    asks = program(mara)
-    assert asks.patch(PROJECT, {"archived": True}, format="json").json()["archived_at"]
-    assert asks.get("/api/v1/projects/").json()["results"] == []
-    assert asks.patch(PROJECT, {"archived": False}, format="json").json()["archived_at"] is None
+    api = program(mara)
+    assert api.patch(PROJECT, {"archived": True}, format="json").json()["archived_at"]
+    assert api.get("/api/v1/projects/").json()["results"] == []
+    assert api.patch(PROJECT, {"archived": False}, format="json").json()["archived_at"] is None
 
 
 def new_project(**about: Any) -> dict[str, Any]:
@@ -61,8 +61,8 @@ def test_a_manager_makes_a_project_and_manages_it(program: Program, mara: User, 
     answer = program(mara).post("/api/v1/projects/", sent, format="json")
     assert answer.status_code == 201
     assert (answer.json()["roles"], answer.json()["language"]) == (["manager"], "zh")
-    again = program(mara).post("/api/v1/projects/", sent, format="json")
-    assert again.json() == answer.json()
+    repeated = program(mara).post("/api/v1/projects/", sent, format="json")
+    assert repeated.json() == answer.json()
     assert Project.objects.filter(slug="helpdesk").count() == 1
 
 
@@ -78,9 +78,9 @@ def test_ann_makes_no_project(program: Program, ann: User) -> None:
 def test_how_dialogues_are_written_is_read_and_changed(
     program: Program, eric: User, project: Project
 ) -> None:
-    asks, address = program(eric), f"{PROJECT}authoring/"
-    assert asks.get(address).json()["candidates"] == 7
-    changed = asks.patch(address, {"candidates": 5, "generator": None}, format="json").json()
+    api, address = program(eric), f"{PROJECT}authoring/"
+    assert api.get(address).json()["candidates"] == 7
+    changed = api.patch(address, {"candidates": 5, "generator": None}, format="json").json()
     assert (changed["candidates"], changed["generator"]) == (5, None)
     settings = AuthoringSettings.objects.get(project=project)
     assert (settings.candidates, settings.generator) == (5, None)
@@ -102,15 +102,15 @@ def test_somebody_is_added_changed_and_removed(
     program: Program, mara: User, project: Project, joins: Joins
 ) -> None:
     joins("nora")
-    asks = program(mara)
+    api = program(mara)
     sent = {"who": "nora@example.org", "roles": ["trainer"]}
-    assert asks.post(f"{PROJECT}members/", sent, format="json").status_code == 201
-    assert asks.post(f"{PROJECT}members/", sent, format="json").status_code == 200
-    changed = asks.put(f"{PROJECT}members/nora/", {"roles": ["engineer"]}, format="json").json()
+    assert api.post(f"{PROJECT}members/", sent, format="json").status_code == 201
+    assert api.post(f"{PROJECT}members/", sent, format="json").status_code == 200
+    changed = api.put(f"{PROJECT}members/nora/", {"roles": ["engineer"]}, format="json").json()
     assert (changed["before"], changed["after"]) == (["trainer"], ["engineer"])
-    removed = asks.delete(f"{PROJECT}members/nora/").json()
+    removed = api.delete(f"{PROJECT}members/nora/").json()
     assert (removed["before"], removed["after"]) == (["engineer"], None)
-    assert asks.put(f"{PROJECT}members/nora/", {"roles": removed["before"]}, format="json").status_code == 200
+    assert api.put(f"{PROJECT}members/nora/", {"roles": removed["before"]}, format="json").status_code == 200
     assert Membership.objects.get(user__username="nora").roles == ["engineer"]
 
 
@@ -131,21 +131,21 @@ def test_an_invitation_shows_its_password_once(program: Program, mara: User, pro
 def test_only_managers_see_and_change_members_and_events(
     program: Program, project: Project, joins: Joins, role: Role
 ) -> None:
-    asks = program(joins("nora", project, role))
+    api = program(joins("nora", project, role))
     for name in ("members", "events"):
-        assert asks.get(f"{PROJECT}{name}/").status_code == 403
-    mine = asks.put(f"{PROJECT}members/nora/", {"roles": ["manager"]}, format="json")
+        assert api.get(f"{PROJECT}{name}/").status_code == 403
+    mine = api.put(f"{PROJECT}members/nora/", {"roles": ["manager"]}, format="json")
     assert mine.status_code == 403
     assert Membership.objects.get(user__username="nora").roles == [role]
 
 
 def test_events_tell_who_did_what_and_can_be_filtered(program: Program, mara: User, ann: User) -> None:
-    asks = program(mara)
-    asks.put(f"{PROJECT}members/ann/", {"roles": ["trainer"]}, format="json")
-    asks.patch(PROJECT, {"title": "Chats"}, format="json")
-    newest = asks.get(f"{PROJECT}events/").json()["results"]
+    api = program(mara)
+    api.put(f"{PROJECT}members/ann/", {"roles": ["trainer"]}, format="json")
+    api.patch(PROJECT, {"title": "Chats"}, format="json")
+    newest = api.get(f"{PROJECT}events/").json()["results"]
     assert [event["kind"] for event in newest[:2]] == ["edited", "member_roles"]
     assert newest[1]["actor"] == "mara"
-    only = asks.get(f"{PROJECT}events/", {"kind": "member_roles", "actor": "mara"}).json()["results"]
+    only = api.get(f"{PROJECT}events/", {"kind": "member_roles", "actor": "mara"}).json()["results"]
     assert [event["data"]["after"] for event in only] == [["trainer"]]
-    assert asks.get(f"{PROJECT}events/", {"actor": "nobody"}).json()["results"] == []
+    assert api.get(f"{PROJECT}events/", {"actor": "nobody"}).json()["results"] == []

@@ -141,7 +141,7 @@ def test_the_page_of_members_costs_the_same_with_many(
 ) -> None:
     people = User.objects.bulk_create(User(username=f"u{n}") for n in range(120))
     Membership.objects.bulk_create(
-        Membership(project=project, user=one, roles=["annotator"]) for one in people
+        Membership(project=project, user=person, roles=["annotator"]) for person in people
     )
     with django_assert_max_num_queries(12):
         html = text_of(maras_browser.get(reverse("members", args=["chit-chat"])))

@@ -174,8 +174,8 @@ def test_headings_lie_below_the_pages_own() -> None:
 
 
 def test_saving_stores_the_text_as_it_was_written(maras_browser: Client, project: Project) -> None:
-    words = "# 规范\r\n\r\n  - indented\r\n"
-    maras_browser.post(reverse("project_settings", args=["chit-chat"]), sent(project, guidelines_zh=words))
+    text = "# 规范\r\n\r\n  - indented\r\n"
+    maras_browser.post(reverse("project_settings", args=["chit-chat"]), sent(project, guidelines_zh=text))
     project.refresh_from_db()
     assert project.guidelines_zh == "# 规范\n\n  - indented\n"
     event = Event.objects.get(kind="edited")
@@ -235,11 +235,16 @@ def test_a_settings_page_that_was_open_during_a_promotion_does_not_take_it_back(
 ) -> None:
     settings = project.authoring
     fields = [field.name for field in settings._meta.fields if field.name != "project"]
-    shown = {name: getattr(settings, name) for name in fields if getattr(settings, name) is not None}
-    seen = settings.generator_id
+    form = {name: getattr(settings, name) for name in fields if getattr(settings, name) is not None}
+    generator_id = settings.generator_id
     promoted = Generator.objects.create(slug="promoted", backend=BackendKind.SCRIPTED)
     update_authoring(project=project, actor=None, changes={"generator": promoted})
-    form = {**shown, "generator": seen, "initial-generator": seen, "initial-second_generator": ""}
+    form = {
+        **form,
+        "generator": generator_id,
+        "initial-generator": generator_id,
+        "initial-second_generator": "",
+    }
     maras_browser.post(reverse("project_authoring", args=["chit-chat"]), {**form, "candidates": 5})
     settings.refresh_from_db()
     assert (settings.candidates, settings.generator) == (5, promoted)

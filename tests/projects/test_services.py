@@ -50,10 +50,10 @@ def test_the_same_change_again_is_no_event(project: Project, mara: User) -> None
 
 
 def test_nobody_overwrites_what_they_have_not_seen(project: Project, mara: User) -> None:
-    seen = project_version(project)
-    update_project(project=project, actor=mara, changes={"title": "First"}, version=seen)
+    version = project_version(project)
+    update_project(project=project, actor=mara, changes={"title": "First"}, version=version)
     with pytest.raises(Refusal) as refused:
-        update_project(project=project, actor=mara, changes={"title": "Second"}, version=seen)
+        update_project(project=project, actor=mara, changes={"title": "Second"}, version=version)
     assert refused.value.code == "changed_meanwhile"
     project.refresh_from_db()
     assert project.title == "First"
@@ -178,14 +178,14 @@ def test_who_cannot_sign_in_cannot_join(
 
 
 def invitation(project: Project, mara: User, **about: Any) -> dict[str, Any]:
-    given = {
+    values = {
         "project": project,
         "actor": mara,
         "invitation_id": uuid4(),
         "username": "nora",
         "roles": ["annotator"],
     }
-    return {**given, **about}
+    return {**values, **about}
 
 
 def test_an_invitation_makes_an_account_that_is_a_member(project: Project, mara: User) -> None:

@@ -82,8 +82,8 @@ def test_the_api_reads_and_changes_them(maras: Client, project: Project) -> None
     )
     sent = {"second_generator": "second", "candidate_order": "best", "show_scores": True}
     assert maras.patch(API, sent, "application/json").json() == answer | sent
-    again = maras.patch(API, {"second_generator": "scripted"}, "application/json")
-    assert again.status_code == 400
+    repeated = maras.patch(API, {"second_generator": "scripted"}, "application/json")
+    assert repeated.status_code == 400
 
 
 def test_the_page_says_when_the_order_stays_random(
@@ -115,7 +115,7 @@ def test_annotators_get_scores_only_if_the_project_shows_them(
         page = client.get(address).content.decode()
         assert "scripted@" in page, address
         assert ('"score"' in page) == shown, address
-    assert all(one["score"] is not None for one in CandidateSet.objects.get().candidates)
+    assert all(candidate["score"] is not None for candidate in CandidateSet.objects.get().candidates)
 
 
 def test_annotators_do_not_learn_which_model_wrote_what(
@@ -149,4 +149,6 @@ def test_engineers_see_the_model_of_each_candidate(
     assert all(page.count(version) >= 3 for version in candidate_set.sampling["models"])
     answer = client.get(f"/api/v1/dialogues/{dialogue}/").json()["utterances"][1]
     assert answer["model_version"] == candidate_set.candidates[2]["model_version"]
-    assert {one["model_version"] for one in answer["candidates"]} == set(candidate_set.sampling["models"])
+    assert {candidate["model_version"] for candidate in answer["candidates"]} == set(
+        candidate_set.sampling["models"]
+    )

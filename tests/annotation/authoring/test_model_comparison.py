@@ -46,36 +46,36 @@ def turns(mixed: Project, anns_assignment: Assignment, writes: Writes) -> Turns:
             drain("w")
             assignment.dialogue.refresh_from_db()
             position = assignment.dialogue.utterance_count
-            shown = CandidateSet.objects.get(dialogue=assignment.dialogue, position=position)
+            candidate_set = CandidateSet.objects.get(dialogue=assignment.dialogue, position=position)
             if not pick:
-                writes(assignment, f"Words of my own {position}.", position, candidate_set=shown.pk)
+                writes(assignment, f"Words of my own {position}.", position, candidate_set=candidate_set.pk)
                 continue
-            texts = [one["text"] for one in shown.candidates]
+            texts = [candidate["text"] for candidate in candidate_set.candidates]
             place = next(at for at, text in enumerate(texts) if text.startswith(pick[:3]))
             text = texts[place] + " indeed" * pick.count("!")
-            writes(assignment, text, position, candidate_set=shown.pk, source=place)
+            writes(assignment, text, position, candidate_set=candidate_set.pk, source=place)
 
     return write
 
 
 def only(project: Project) -> ModelComparison:
-    (found,) = model_comparisons(project)
-    return found
+    (comparison,) = model_comparisons(project)
+    return comparison
 
 
 def test_turns_are_won_by_the_model_that_wrote_the_source(mixed: Project, turns: Turns) -> None:
     turns("new", "new!", "old", "", "new")
-    found = only(mixed)
+    comparison = only(mixed)
     new, old = (create_generator(name).pk for name in ("new", "old"))
     assert new != old
-    assert (found.turns, found.dialogues, found.paired_comparison.decided) == (5, 1, 4)
-    assert found.paired_comparison.share.value == pytest.approx(3 / 4)
-    one, other = found.paired_comparison.newer, found.paired_comparison.older
-    assert one.shown + other.shown == 35
-    assert one.selected.value == pytest.approx(2 / one.shown)
-    assert one.revised.value == pytest.approx(1 / one.shown)
-    assert other.selected.value == pytest.approx(1 / other.shown)
-    assert other.revised.value == 0
+    assert (comparison.turns, comparison.dialogues, comparison.paired_comparison.decided) == (5, 1, 4)
+    assert comparison.paired_comparison.share.value == pytest.approx(3 / 4)
+    newer, older = comparison.paired_comparison.newer, comparison.paired_comparison.older
+    assert newer.shown + older.shown == 35
+    assert newer.selected.value == pytest.approx(2 / newer.shown)
+    assert newer.revised.value == pytest.approx(1 / newer.shown)
+    assert older.selected.value == pytest.approx(1 / older.shown)
+    assert older.revised.value == 0
 
 
 def test_an_undone_turn_does_not_count(

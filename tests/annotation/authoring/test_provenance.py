@@ -35,8 +35,8 @@ def test_a_changed_candidate_is_revised_with_its_edit_distance() -> None:
 
 
 def test_each_chinese_character_counts_one() -> None:
-    shown = CandidateSet(pk=3, candidates=[{"text": "吃毛球，你买个化毛膏给猫吃"}])
-    provenance = derive_provenance("你买个化毛膏给猫吃就好啦，问题不大", [shown], shown, 0)
+    candidate_set = CandidateSet(pk=3, candidates=[{"text": "吃毛球，你买个化毛膏给猫吃"}])
+    provenance = derive_provenance("你买个化毛膏给猫吃就好啦，问题不大", [candidate_set], candidate_set, 0)
     assert (provenance.action, provenance.edit_distance) == (Action.REVISE, 12)
 
 

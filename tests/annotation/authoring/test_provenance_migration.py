@@ -27,10 +27,10 @@ def stored_with_turns() -> dict[object, Provenance]:
 
 
 def provenance_of_turns() -> dict[object, Provenance]:
-    found = {turn.pk: turn.provenance for turn in Turn.objects.select_related("utterance")}
+    provenance = {turn.pk: turn.provenance for turn in Turn.objects.select_related("utterance")}
     return {
         pk: [each.action, each.candidate_set_id, each.source, each.edit_distance]
-        for pk, each in found.items()
+        for pk, each in provenance.items()
     }
 
 

@@ -55,14 +55,19 @@ def wrote(project: Project) -> Writes:
             state=AssignmentState.SUBMITTED,
         )
         for position, (text, action, source, distance) in enumerate(utterances):
-            shown = (
+            candidate_set = (
                 CandidateSet.objects.create(dialogue=dialogue, position=position, candidates=[])
                 if action
                 else None
             )
-            how = {"action": action, "source": source, "edit_distance": distance, "candidate_set": shown}
+            provenance = {
+                "action": action,
+                "source": source,
+                "edit_distance": distance,
+                "candidate_set": candidate_set,
+            }
             utterance = Utterance.objects.create(
-                dialogue=dialogue, position=position, speaker="AB"[position % 2], text=text, **how
+                dialogue=dialogue, position=position, speaker="AB"[position % 2], text=text, **provenance
             )
             Turn.objects.create(
                 assignment=assignment, dialogue=dialogue, utterance=utterance, position=position, text=text,
@@ -177,8 +182,8 @@ def test_work_on_vetoed_and_unfinished_dialogues_counts(project: Project, ann: U
 def test_undone_turns_do_not_count_as_work(project: Project, ann: User, wrote: Writes) -> None:
     dialogue = wrote(ann, [OPENING, SELECTED, REVISED])
     Turn.objects.filter(dialogue=dialogue, position=2).update(undone_at=MONDAY, utterance=None)
-    (one,) = Statistics(project).actions_by_annotator()
-    assert one.actions == Actions(1, 0, 0)
+    (row,) = Statistics(project).actions_by_annotator()
+    assert row.actions == Actions(1, 0, 0)
 
 
 def test_annotators_with_most_turns_come_first(project: Project, ann: User, bob: User, wrote: Writes) -> None:
@@ -186,7 +191,7 @@ def test_annotators_with_most_turns_come_first(project: Project, ann: User, bob:
     wrote(bob, [OPENING, REVISED, REWRITTEN])
     User.objects.filter(pk=bob.pk).update(display_name="Bob B.")
     people = Statistics(project).actions_by_annotator()
-    assert [(str(one.person), one.actions) for one in people] == [
+    assert [(str(row.person), row.actions) for row in people] == [
         ("Bob B.", Actions(0, 1, 1)),
         ("ann", Actions(1, 0, 0)),
     ]

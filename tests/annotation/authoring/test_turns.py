@@ -38,13 +38,15 @@ def test_speakers_take_turns(anns_assignment: Assignment, writes: Writes) -> Non
 
 
 def test_a_revised_candidate_is_stored_with_its_source(anns_assignment: Assignment, writes: Writes) -> None:
-    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
+    candidate_set = store_candidates(
+        writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb."
+    )
     provenance = writes(
-        anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1
+        anns_assignment, "Buy a good comb.", 1, candidate_set=candidate_set.pk, source=1
     ).turn.provenance
     assert (provenance.action, provenance.source, provenance.edit_distance) == ("revise", 1, 5)
     utterance = anns_assignment.dialogue.utterances.get(position=1)
-    assert (utterance.candidate_set, utterance.action) == (shown, "revise")
+    assert (utterance.candidate_set, utterance.action) == (candidate_set, "revise")
 
 
 def test_a_turn_sent_twice_is_stored_once(anns_assignment: Assignment, ann: User) -> None:
@@ -115,25 +117,34 @@ def test_undo_returns_the_text_to_the_draft(anns_assignment: Assignment, ann: Us
 
 
 def test_an_undone_turn_keeps_its_provenance(anns_assignment: Assignment, ann: User, writes: Writes) -> None:
-    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
-    turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=shown.pk, source=1).turn
+    candidate_set = store_candidates(
+        writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb."
+    )
+    turn = writes(anns_assignment, "Buy a good comb.", 1, candidate_set=candidate_set.pk, source=1).turn
     undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=turn.pk)
     turn = Turn.objects.get(pk=turn.pk)
     assert turn.utterance is None
-    assert (turn.action, turn.candidate_set, turn.source, turn.edit_distance) == ("revise", shown, 1, 5)
+    assert (turn.action, turn.candidate_set, turn.source, turn.edit_distance) == (
+        "revise",
+        candidate_set,
+        1,
+        5,
+    )
     draft = Draft.objects.get(assignment=anns_assignment)
-    assert (draft.text, draft.candidate_set, draft.source) == ("Buy a good comb.", shown, 1)
+    assert (draft.text, draft.candidate_set, draft.source) == ("Buy a good comb.", candidate_set, 1)
 
 
 def test_a_restored_turn_gives_its_provenance_back(
     anns_assignment: Assignment, ann: User, writes: Writes
 ) -> None:
-    shown = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb.")
-    turn = writes(anns_assignment, "Buy a comb.", 1, candidate_set=shown.pk, source=1).turn
+    candidate_set = store_candidates(
+        writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.", "Buy a comb."
+    )
+    turn = writes(anns_assignment, "Buy a comb.", 1, candidate_set=candidate_set.pk, source=1).turn
     ids = reset_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
     restore_turns(annotator=ann, assignment_id=anns_assignment.pk, turn_ids=ids)
     utterance = anns_assignment.dialogue.utterances.get(position=1)
-    assert (utterance.action, utterance.candidate_set, utterance.source) == ("select", shown, 1)
+    assert (utterance.action, utterance.candidate_set, utterance.source) == ("select", candidate_set, 1)
     turn = Turn.objects.get(pk=turn.pk)
     assert (turn.utterance, turn.undone_at, turn.candidate_set) == (utterance, None, None)
     assert turn.provenance == utterance

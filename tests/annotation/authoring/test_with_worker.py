@@ -34,7 +34,9 @@ def test_a_sent_draft_shows_the_candidates_made_ahead(
     assert (request, request and request.state) == (ahead, RequestState.DONE)
     assert CandidateRequest.objects.count() == 1
     assert request is not None
-    shown = request.candidate_set
-    assert shown is not None
-    turn = writes(anns_assignment, shown.candidates[2]["text"], 1, candidate_set=shown.pk, source=2).turn
+    candidate_set = request.candidate_set
+    assert candidate_set is not None
+    turn = writes(
+        anns_assignment, candidate_set.candidates[2]["text"], 1, candidate_set=candidate_set.pk, source=2
+    ).turn
     assert (turn.provenance.action, turn.provenance.source) == ("select", 2)

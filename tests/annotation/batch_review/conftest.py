@@ -26,10 +26,10 @@ from tests.annotation.conftest import Joins, imported
 
 def diqad_answers(quality: int) -> dict[str, Any]:
     """Complete answers to the questions of the preset diqad."""
-    given: dict[str, Any] = {"verify": 0, "quality": quality}
+    answers: dict[str, Any] = {"verify": 0, "quality": quality}
     if quality in (0, 1):
-        given[f"reasons_{quality}"] = ["none"]
-    return {"dialogue": given, "utterances": {}}
+        answers[f"reasons_{quality}"] = ["none"]
+    return {"dialogue": answers, "utterances": {}}
 
 
 @pytest.fixture

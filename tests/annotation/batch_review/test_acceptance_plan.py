@@ -18,24 +18,27 @@ def output_of(*arguments: str) -> str:
 
 
 def test_the_curve_has_every_percent_from_80_to_100() -> None:
-    found = json.loads(output_of(*PAPER, "--json"))
-    assert list(found) == ["acceptance_number", "curve"]
-    assert found["acceptance_number"] == 92
-    assert [point["accuracy"] for point in found["curve"]] == [percent / 100 for percent in range(80, 101)]
-    for point in found["curve"]:
+    plan = json.loads(output_of(*PAPER, "--json"))
+    assert list(plan) == ["acceptance_number", "curve"]
+    assert plan["acceptance_number"] == 92
+    assert [point["accuracy"] for point in plan["curve"]] == [percent / 100 for percent in range(80, 101)]
+    for point in plan["curve"]:
         correct = round(point["accuracy"] * 2000)
         assert point["probability"] == pytest.approx(hypergeom.sf(91, 2000, correct, 100), abs=1e-9)
 
 
 @pytest.mark.parametrize(("correct", "accepted"), [(92, True), (91, False)])
 def test_the_interval_equals_enumeration(correct: int, accepted: bool) -> None:
-    found = json.loads(output_of(*PAPER, "--json", "--correct", str(correct)))
+    plan = json.loads(output_of(*PAPER, "--json", "--correct", str(correct)))
     batches = np.arange(2001)
-    fits = (hypergeom.sf(correct - 1, 2000, batches, 100) > 0.025) & (
+    is_possible = (hypergeom.sf(correct - 1, 2000, batches, 100) > 0.025) & (
         hypergeom.cdf(correct, 2000, batches, 100) > 0.025
     )
-    assert found["accepted"] is accepted
-    assert (found["low"], found["high"]) == (batches[fits].min() / 2000, batches[fits].max() / 2000)
+    assert plan["accepted"] is accepted
+    assert (plan["low"], plan["high"]) == (
+        batches[is_possible].min() / 2000,
+        batches[is_possible].max() / 2000,
+    )
 
 
 def test_thresholds_are_exact() -> None:

@@ -113,8 +113,8 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
     [item] = get(client, f"rounds/{drawn.round_id}/sample/next/")["items"]
     assert (item["place"], item["label"], item["judgement"]) == (0, None, None)
     assert get(client, f"sample-items/{item['id']}/")["label"] is None
-    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
-    assert {entry["drawn"] for entry in standing["classes"]} == {None}
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert {entry["drawn"] for entry in progress["classes"]} == {None}
     address = f"sample-items/{item['id']}/judgements/"
     assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
     row = SampleItem.objects.get(pk=item["id"])
@@ -222,8 +222,8 @@ def test_a_verdict_may_be_certain_before_all_is_judged(client: Client, drawn: Sa
     judge_item(carla, first, right=False)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "not_decided"
     judge_item(carla, second, right=False)
-    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
-    assert (standing["decision"], standing["is_early"], standing["spare"]) == ("return", True, -1)
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert (progress["decision"], progress["is_early"], progress["spare"]) == ("return", True, -1)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "fails"
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Two of two are wrong."}
     for _send in range(2):
@@ -242,8 +242,8 @@ def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla:
     wrong = sample_items(drawn)[0]
     judge_item(carla, wrong, right=False)
     client.force_login(carla)
-    standing = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
-    assert (standing["failing"], standing["decision"]) == ([wrong.label], "return")
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    assert (progress["failing"], progress["decision"]) == ([wrong.label], "return")
 
 
 def test_a_passing_batch_is_accepted_once(client: Client, drawn: Sample, carla: User) -> None:

@@ -30,10 +30,10 @@ def test_anna_sees_only_her_own_accuracy(client: Client, returned: Round, anna: 
     assert client.get(BATCH).status_code == 302
     client.force_login(anna)
     assert client.get(BATCH).status_code == 403
-    shown = get_page(client, anna, "/p/quality/accuracy/")
-    assert "2 of 4 right" in shown
-    assert "Look again." in shown
-    assert "carla" not in shown
+    page = get_page(client, anna, "/p/quality/accuracy/")
+    assert "2 of 4 right" in page
+    assert "Look again." in page
+    assert "carla" not in page
 
 
 def test_nothing_of_a_sample_in_review_is_shown_to_anna(client: Client, failed: Sample, anna: User) -> None:
@@ -50,8 +50,8 @@ def test_an_appeal_is_raised_and_settled(client: Client, returned: Round, anna: 
     post_form(client, tina, f"/p/quality/appeals/{appeal.pk}/", upheld="1", settlement="Anna is right.")
     appeal.refresh_from_db()
     assert appeal.state == AppealState.UPHELD
-    shown = get_page(client, anna, "/p/quality/accuracy/")
-    assert "3 of 4 right" in shown
+    page = get_page(client, anna, "/p/quality/accuracy/")
+    assert "3 of 4 right" in page
 
 
 def test_a_rejected_appeal_shows_its_settlement(
@@ -68,11 +68,11 @@ def test_a_refused_appeal_keeps_its_words(client: Client, returned: Round, anna:
     item = Judgement.objects.filter(is_right=False).earliest("judged_at").item
     address, sent = f"/p/quality/samples/{item.pk}/appeal/", {"request_id": uuid4(), "own": "1"}
     refused = post_form(client, anna, address, **sent, reason="Fine. " * 1000)
-    shown = refused.content.decode()
+    page = refused.content.decode()
     assert refused.status_code == 400
-    assert "A reason has at most 5000 characters." in shown
-    assert f'value="{"Fine. " * 1000}"' in shown
-    assert 'name="own" value="1"' in shown  # leads back to her own accuracy
+    assert "A reason has at most 5000 characters." in page
+    assert f'value="{"Fine. " * 1000}"' in page
+    assert 'name="own" value="1"' in page  # leads back to her own accuracy
     post_form(client, tina, address, request_id=uuid4(), reason="I see it so too.")
     late = post_form(client, anna, address, **sent, reason="It names the step.")
     assert late.status_code == 409
@@ -83,25 +83,27 @@ def test_a_refused_appeal_keeps_its_words(client: Client, returned: Round, anna:
 def test_a_refused_settlement_keeps_its_words(
     client: Client, returned: Round, anna: User, tina: User, joins: Joins
 ) -> None:
-    first, second = [one.item for one in Judgement.objects.filter(is_right=False).order_by("judged_at")]
-    made = [
+    first, second = [
+        judgement.item for judgement in Judgement.objects.filter(is_right=False).order_by("judged_at")
+    ]
+    appeals = [
         raise_appeal(by=anna, item_id=item.pk, appeal_id=uuid4(), reason="Fine.") for item in (first, second)
     ]
-    address = f"/p/quality/appeals/{made[0].pk}/"
+    address = f"/p/quality/appeals/{appeals[0].pk}/"
     refused = post_form(client, tina, address, upheld="1", settlement="Right. " * 1000)
     assert refused.status_code == 400
-    shown = refused.content.decode()
-    assert f'value="{"Right. " * 1000}"' in shown
-    assert shown.index("at most 5000") < shown.index("Right. ")
+    page = refused.content.decode()
+    assert f'value="{"Right. " * 1000}"' in page
+    assert page.index("at most 5000") < page.index("Right. ")
     tom = joins("tom", returned.project, Role.TRAINER)
-    settle_appeal(trainer=tom, appeal_id=made[0].pk, upheld=False, settlement="See page 2.")
+    settle_appeal(trainer=tom, appeal_id=appeals[0].pk, upheld=False, settlement="See page 2.")
     late = post_form(client, tina, address, upheld="1", settlement="Anna is right.")
-    shown = late.content.decode()
+    page = late.content.decode()
     assert late.status_code == 409
-    assert "has already settled this appeal" in shown
-    assert "Anna is right." in shown
-    assert shown.index("Anna is right.") < shown.index(
-        f"/p/quality/appeals/{made[1].pk}/"
+    assert "has already settled this appeal" in page
+    assert "Anna is right." in page
+    assert page.index("Anna is right.") < page.index(
+        f"/p/quality/appeals/{appeals[1].pk}/"
     )  # the refused one comes first
 
 
@@ -122,9 +124,9 @@ def test_accuracy_notes_when_only_the_newest_are_counted(
 ) -> None:
     assert "newest" not in get_page(client, anna, "/p/quality/accuracy/")
     monkeypatch.setattr("annotation.batch_review.selectors.annotator_accuracy.MAX_COUNTED", 3)
-    shown = get_page(client, anna, "/p/quality/accuracy/")
-    assert "The newest 3 are counted." in shown
-    assert "of 3 right" in shown
+    page = get_page(client, anna, "/p/quality/accuracy/")
+    assert "The newest 3 are counted." in page
+    assert "of 3 right" in page
 
 
 def test_anna_reads_why_her_batch_came_back(
@@ -145,9 +147,9 @@ def test_only_a_corrected_label_can_be_disputed(
     first = sample_items(drawn)[0]
     Submission.objects.filter(task=first.task_id).update(answers=diqad_answers(0))
     accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
-    shown = get_page(client, anna, "/p/quality/accuracy/")
-    assert "3 of 4 right" in shown
-    assert f"/samples/{first.pk}/appeal/" not in shown
+    page = get_page(client, anna, "/p/quality/accuracy/")
+    assert "3 of 4 right" in page
+    assert f"/samples/{first.pk}/appeal/" not in page
 
 
 def test_ones_own_accuracy_as_files(client: Client, returned: Round, anna: User) -> None:

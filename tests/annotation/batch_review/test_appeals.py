@@ -92,17 +92,17 @@ def test_annotators_see_the_right_answers_after_the_verdict(
     judge_all(carla, drawn, wrong=2)
     assert not judged_items_of(anna, quality).exists()  # not before the verdict
     return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="Bad.")
-    seen = judged_answers(anna, list(judged_items_of(anna, quality)))
-    assert [answer.was_right for answer in seen] == [False, False, True, True]
-    assert seen[0].reason == "Look again."
+    answers = judged_answers(anna, list(judged_items_of(anna, quality)))
+    assert [answer.was_right for answer in answers] == [False, False, True, True]
+    assert answers[0].reason == "Look again."
 
 
 def test_an_appeal_is_raised_once(drawn: Sample, anna: User, carla: User) -> None:
     judge_all(carla, drawn, wrong=2)
     first, second, *_others = sample_items(drawn)
     appeal = raise_appeal(by=anna, item_id=first.pk, appeal_id=uuid4(), reason="It names the step.")
-    again = raise_appeal(by=anna, item_id=first.pk, appeal_id=appeal.pk, reason=" It names the step. ")
-    assert again == appeal
+    repeated = raise_appeal(by=anna, item_id=first.pk, appeal_id=appeal.pk, reason=" It names the step. ")
+    assert repeated == appeal
     for item, reason in ((first, "It names both steps."), (second, "It names the step.")):
         with pytest.raises(Refusal) as refused:
             raise_appeal(by=anna, item_id=item.pk, appeal_id=appeal.pk, reason=reason)

@@ -93,21 +93,21 @@ def test_a_failing_batch_is_returned_with_a_reason(client: Client, failed: Sampl
 
 
 def test_the_previous_round_keeps_its_page(client: Client, returned: Round, carla: User) -> None:
-    shown = get_page(client, carla, f"{BATCH}?round=1")
-    assert "Read twice." in shown
-    assert "The verdict rested on 2 right of 4 judged." in shown
-    assert "What is mistaken for what?" in shown
+    page = get_page(client, carla, f"{BATCH}?round=1")
+    assert "Read twice." in page
+    assert "The verdict rested on 2 right of 4 judged." in page
+    assert "What is mistaken for what?" in page
 
 
 def test_a_sample_in_review_shows_no_label(client: Client, drawn: Sample, carla: User) -> None:
     for item in sample_items(drawn)[:-1]:
         judge_item(carla, item, right=item.place != 0)
-    shown = get_page(client, carla, BATCH)
+    page = get_page(client, carla, BATCH)
     judged = {item.label for item in sample_items(drawn)[:-1]}
     for name in drawn.classes:
-        assert (f'dir="auto">{name} · ' in shown) == (name in judged)
-    assert "mistaken" not in shown
-    assert "Look again." not in shown
+        assert (f'dir="auto">{name} · ' in page) == (name in judged)
+    assert "mistaken" not in page
+    assert "Look again." not in page
 
 
 def test_a_refused_return_keeps_its_reason(client: Client, failed: Sample, carla: User, chris: User) -> None:
@@ -144,8 +144,8 @@ def test_mara_unseals_a_batch_but_does_not_judge(client: Client, sealed: Round, 
 
 
 def test_boards_are_downloadable(client: Client, returned: Round, mara: User) -> None:
-    shown = get_page(client, mara, f"{LIST}boards/")
-    assert "Whose batches are accepted?" in shown
+    page = get_page(client, mara, f"{LIST}boards/")
+    assert "Whose batches are accepted?" in page
     numbers = get_page(client, mara, f"{LIST}boards/groups.csv")
     assert "Everybody,0,1,0.0" in numbers
     assert get_page(client, mara, f"{LIST}boards/load.svg").startswith("<svg")
@@ -182,26 +182,26 @@ def test_the_plan_names_questions_in_words(
     client: Client, quality: Project, mara: User, language: str, words: str
 ) -> None:
     client.force_login(mara)
-    shown = client.get(LIST, headers={"accept-language": language}).content.decode()
-    assert f'<option value="quality" selected>{words}' in shown
+    page = client.get(LIST, headers={"accept-language": language}).content.decode()
+    assert f'<option value="quality" selected>{words}' in page
 
 
 def test_a_round_keeps_its_thresholds(client: Client, returned: Round, carla: User) -> None:
     BatchPlan.objects.update(overall_percent=99)
-    shown = get_page(client, carla, f"{BATCH}?round=1")
-    assert "≥ 75 %" in shown
-    assert "≥ 99 %" not in shown
+    page = get_page(client, carla, f"{BATCH}?round=1")
+    assert "≥ 75 %" in page
+    assert "≥ 99 %" not in page
 
 
 @pytest.mark.parametrize("reason", ["\0", "Read\0 twice."])
 def test_a_reason_with_nul_characters(client: Client, failed: Sample, carla: User, reason: str) -> None:
     address = f"/p/quality/rounds/{failed.round_id}/return/"
     response = post_form(client, carla, address, request_id=uuid4(), reason=reason, group="plan")
-    kept = Round.objects.get(number=1)
+    stored = Round.objects.get(number=1)
     if reason == "\0":
-        assert (response.status_code, kept.state) == (400, RoundState.IN_REVIEW)
+        assert (response.status_code, stored.state) == (400, RoundState.IN_REVIEW)
     else:
-        assert (response.status_code, kept.reason) == (302, "Read twice.")
+        assert (response.status_code, stored.reason) == (302, "Read twice.")
 
 
 def test_batches_are_listed_by_state(client: Client, returned: Round, carla: User) -> None:

@@ -28,9 +28,9 @@ def _no_reservations() -> None:
 def data_of(client: Client) -> dict[str, Any]:
     response = client.get(PAGE)
     assert response.status_code == 200
-    found = re.search(r'id="workbench" type="application/json">(.*?)</script>', response.content.decode())
-    assert found
-    data: dict[str, Any] = json.loads(found[1])
+    match = re.search(r'id="workbench" type="application/json">(.*?)</script>', response.content.decode())
+    assert match
+    data: dict[str, Any] = json.loads(match[1])
     return data
 
 

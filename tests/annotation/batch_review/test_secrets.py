@@ -110,10 +110,10 @@ def test_the_second_controller_sees_only_their_own_judgements(
         1,
         "...r",
     )
-    shown = batch_page(client, chris)
+    page = batch_page(client, chris)
     for hidden in ("Look again.", "mistaken", "The sample fails", "2 / 4"):
-        assert hidden not in shown
-    assert "1 / 4" in shown
+        assert hidden not in page
+    assert "1 / 4" in page
 
 
 def test_controllers_who_have_finished_see_both(
@@ -121,9 +121,9 @@ def test_controllers_who_have_finished_see_both(
 ) -> None:
     assert "The sample fails" in batch_page(client, carla)
     judge_all(chris, doubled, wrong=1)
-    shown = batch_page(client, chris)
-    assert "Two controllers judged 4 dialogues; they agree on 3" in shown
-    assert "The sample fails" in shown  # the first one's judgements count
+    page = batch_page(client, chris)
+    assert "Two controllers judged 4 dialogues; they agree on 3" in page
+    assert "The sample fails" in page  # the first one's judgements count
 
 
 def test_managers_see_the_progress(client: Client, doubled: Sample, mara: User) -> None:

@@ -191,7 +191,7 @@ class Simulation:
 
     def check_sample(self, row: Round, sample: Sample) -> None:
         reviewed = reviewed_items(sample)
-        items = [one.item for one in reviewed]
+        items = [row.item for row in reviewed]
         tasks = [item.task_id for item in items]
         assert self.samples.setdefault(row.pk, tasks) == tasks
         if (row.pk, row.state) not in self.redrawn:
@@ -205,7 +205,7 @@ class Simulation:
         assert self.verdicts.setdefault(row.pk, verdict) == verdict
         upheld = Appeal.objects.filter(item__sample=sample, state=AppealState.UPHELD)
         late = upheld.filter(settled_at__gte=row.ended_at).count()
-        judgements = [one.deciding for one in reviewed if one.deciding]
+        judgements = [row.deciding for row in reviewed if row.deciding]
         right = sum(judgement.is_right for judgement in judgements) + upheld.count() - late
         assert Fraction(row.figures["share"]) == Fraction(right, len(judgements))
         assert (row.state == RoundState.ACCEPTED) == (right * 100 >= 75 * len(items))

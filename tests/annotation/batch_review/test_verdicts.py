@@ -78,8 +78,10 @@ def test_a_verdict_is_given_once(drawn: Sample, carla: User, chris: User) -> Non
     judge_all(carla, drawn, wrong=4)
     decision_id = uuid4()
     first = return_round(controller=carla, round_id=drawn.round_id, decision_id=decision_id, reason="Wrong.")
-    again = return_round(controller=carla, round_id=drawn.round_id, decision_id=decision_id, reason="Wrong.")
-    assert first == again
+    repeated = return_round(
+        controller=carla, round_id=drawn.round_id, decision_id=decision_id, reason="Wrong."
+    )
+    assert first == repeated
     with pytest.raises(Refusal) as refused:
         accept_round(controller=chris, round_id=drawn.round_id, decision_id=uuid4())
     assert code(refused) == "not_in_review"
@@ -120,8 +122,8 @@ def test_an_id_belongs_to_one_verdict(quality: Project, anna: User, drawn: Sampl
     with pytest.raises(Refusal) as refused:
         draw_sample(controller=carla, round_id=following.pk, sample_id=drawn.pk)
     assert code(refused) == "id_in_use"
-    again = draw_sample(controller=carla, round_id=following.pk, sample_id=uuid4())
-    judge_all(carla, again)
+    repeated = draw_sample(controller=carla, round_id=following.pk, sample_id=uuid4())
+    judge_all(carla, repeated)
     with pytest.raises(Refusal) as refused:
         accept_round(controller=carla, round_id=following.pk, decision_id=used)
     assert code(refused) == "id_in_use"

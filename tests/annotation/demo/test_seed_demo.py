@@ -108,9 +108,9 @@ def test_actions_match_the_scripts(demo: Project) -> None:
 
 
 def test_every_turn_had_seven_different_candidates(demo: Project) -> None:
-    for shown in CandidateSet.objects.filter(dialogue__project=demo):
-        assert len({candidate["text"] for candidate in shown.candidates}) == 7
-        assert shown.model_version == VERSION
+    for candidate_set in CandidateSet.objects.filter(dialogue__project=demo):
+        assert len({candidate["text"] for candidate in candidate_set.candidates}) == 7
+        assert candidate_set.model_version == VERSION
 
 
 def test_ann_and_lina_have_something_to_look_at(demo: Project) -> None:

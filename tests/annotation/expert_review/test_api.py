@@ -65,8 +65,8 @@ def test_an_empty_queue_is_a_problem_with_a_reason(api: Client, project: Project
 
 def test_a_dialogue_can_be_left_for_later(api: Client, finished: Dialogue) -> None:
     send(api, REVIEWS, claim_id=str(uuid4()))
-    again = send(api, REVIEWS, claim_id=str(uuid4()), skip=finished.pk)
-    assert again.json()["id"] == finished.pk  # it is the only one
+    next_claim = send(api, REVIEWS, claim_id=str(uuid4()), skip=finished.pk)
+    assert next_claim.json()["id"] == finished.pk  # it is the only one
     assert ExpertReview.objects.filter(superseded_at=None).count() == 1
 
 

@@ -46,7 +46,7 @@ def labels(task: Task, person: User, dialogue: dict[str, Any], nuggets: str = ""
         task=task, project=task.project, annotator=person, state=AssignmentState.SUBMITTED,
         defaults={"claim_id": uuid4(), "lease_until": "2026-03-02T09:00Z", "dialogue": task.dialogue},
     )  # fmt: skip
-    utterances = {str(n): {"nugget": word} for n, word in enumerate(nuggets.split())}
+    utterances = {str(n): {"nugget": nugget} for n, nugget in enumerate(nuggets.split())}
     return Submission.objects.create(
         assignment=assignment, task=task, project=task.project, annotator=person,
         schema=schema, answers={"dialogue": dialogue, "utterances": utterances}, **more,
@@ -57,13 +57,13 @@ def labels(task: Task, person: User, dialogue: dict[str, Any], nuggets: str = ""
 def labelled(helpdesk: Project, people: list[User]) -> Project:
     """Two dialogues by three people. A: 1 1 1 and 1 0 0. All give the same first customer nugget, two the goal."""
     first, second = task_in(helpdesk, "d1"), task_in(helpdesk, "d2")
-    for person, a, words in zip(
+    for person, a, nuggets in zip(
         people,
         (1, 0, 0),
         ("CNUG0 HNUG CNUG*", "CNUG0 HNUG CNUG*", "CNUG0 HNaN CNaN"),
         strict=True,
     ):
-        labels(first, person, {"A": 1, "S": 0, "E": 2}, words)
+        labels(first, person, {"A": 1, "S": 0, "E": 2}, nuggets)
         labels(second, person, {"A": a, "S": 0, "E": 2}, "CNUG0 HNUG CNaN")
     return helpdesk
 
@@ -138,7 +138,7 @@ def test_in_dch_the_options_two_and_one_are_merged(mara: User, people: list[User
 def test_answers_outside_the_options_are_left_out(helpdesk: Project, people: list[User]) -> None:
     task = task_in(helpdesk)
     labels(task, people[0], {"A": 9, "S": "1"}, "HNUG CNUG HNUG CNUG")
-    assert all(one.ratings == 0 for one in project_agreement(helpdesk))
+    assert all(question.ratings == 0 for question in project_agreement(helpdesk))
 
 
 def test_one_query_per_question(labelled: Project, django_assert_max_num_queries: Any) -> None:

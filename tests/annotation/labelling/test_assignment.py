@@ -129,7 +129,7 @@ def test_the_order_is_as_given_or_random_but_stable(mara: User, anna: User, qual
     more = imported(quality, 4)
     plan_labelling(project=quality, actor=mara, plan_id=uuid4(), priority=-1)
     settings(quality, open_tasks_per_person=9)
-    assert [claims(anna, quality).dialogue_id for _n in more] == [one.pk for one in more]
+    assert [claims(anna, quality).dialogue_id for _n in more] == [dialogue.pk for dialogue in more]
 
 
 def test_a_person_stops_at_the_limit(anna: User, quality: Project) -> None:
@@ -191,7 +191,7 @@ def test_a_renewed_lease_is_not_reaped(anna: User, quality: Project) -> None:
 
 def expire(*held: Assignment) -> None:
     ended = timezone.now() - timedelta(seconds=1)
-    Assignment.objects.filter(pk__in=[one.pk for one in held]).update(lease_until=ended)
+    Assignment.objects.filter(pk__in=[assignment.pk for assignment in held]).update(lease_until=ended)
 
 
 def test_a_lease_that_cannot_be_ended_does_not_block_the_others(anna: User, quality: Project) -> None:

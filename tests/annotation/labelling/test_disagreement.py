@@ -33,7 +33,7 @@ def test_names_can_be_left_out_and_one_question_selected(
         label_next(anna, quality, RIGHT)
         label_next(bela, quality, theirs)
     (case,) = most_disagreed(quality, reader=mara, question="quality").cases
-    assert all(not names for one in case.differing for _value, _n, names in one.spread)
+    assert all(not names for answer in case.differing for _value, _n, names in answer.spread)
 
 
 def test_a_page_starts_where_the_previous_one_ended(
@@ -64,7 +64,10 @@ def test_versions_contain_the_previous_text(tina: User, quality: Project) -> Non
     first = quality.guidelines_en
     project = update_project(project=quality, actor=tina, changes={"guidelines_en": "Two"})
     project = update_project(project=project, actor=tina, changes={"guidelines_en": "Three"})
-    assert [(one.number, one.before, one.text, one.by) for one in guidelines_versions(project, "en")] == [
+    assert [
+        (version.number, version.before, version.text, version.by)
+        for version in guidelines_versions(project, "en")
+    ] == [
         (3, "Two", "Three", "tina"),
         (2, first, "Two", "tina"),
     ]

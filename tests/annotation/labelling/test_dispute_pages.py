@@ -23,7 +23,7 @@ from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from projects.models import Project, Role
 from tests.annotation.conftest import Joins, imported
-from tests.annotation.labelling.test_labelling import both, good, sends
+from tests.annotation.labelling.test_labelling import claim_for_both, good, sends
 
 SPEAKERS = ("customer", "helpdesk")
 BETTER = good(1, reasons_1=["incomplete"])
@@ -34,9 +34,9 @@ def tom(joins: Joins, quality: Project) -> User:
     return joins("tom", quality, Role.TRAINER)
 
 
-def disputed(one: User, other: User, project: Project) -> Task:
+def disputed(person: User, colleague: User, project: Project) -> Task:
     """They still differ on the quality after they have seen each other's answers."""
-    first, second = both(one, other, project)
+    first, second = claim_for_both(person, colleague, project)
     for _round in range(2):
         sends(first, good(2), note="It answers everything.")
         sends(second, BETTER, note="One question stays open.")
@@ -49,7 +49,7 @@ def signed(person: User) -> Client:
     return client
 
 
-def shown(response: Any) -> dict[str, Any]:
+def page_text(response: Any) -> dict[str, Any]:
     """The initial data of the page's script."""
     data: dict[str, Any] = response.context["data"]
     return data
@@ -89,10 +89,10 @@ def test_the_queries_of_the_list_do_not_grow(
 def test_agreed_answers_are_filled_in(anna: User, bela: User, tina: User, quality: Project) -> None:
     task = disputed(anna, bela, quality)
     page = signed(tina).get(f"/p/quality/disputes/{task.pk}/")
-    data = shown(page)
+    data = page_text(page)
     assert data["answers"] == {"dialogue": {"verify": 0}, "utterances": {}}
     assert "quality" in data["differences"]
-    assert {one["by"] for one in data["spread"]["quality"]} == {"anna", "bela"}
+    assert {entry["by"] for entry in data["spread"]["quality"]} == {"anna", "bela"}
     assert b"One question stays open." in page.content
 
 
@@ -114,7 +114,7 @@ def test_a_decision_without_a_reason_is_refused_and_keeps_the_answers(
     page = signed(tina).post(f"/p/quality/disputes/{task.pk}/", decision(BETTER, reason=" "))
     assert page.status_code == 400
     assert b"Give the reason" in page.content
-    assert shown(page)["answers"] == BETTER
+    assert page_text(page)["answers"] == BETTER
     assert not FinalLabel.objects.exists()
 
 
@@ -143,8 +143,8 @@ def test_the_second_trainer_sees_who_decided_and_why(
     for text in (b"tom has decided this dialogue", b"Nothing is missing.", b"The card number is missing."):
         assert text in page.content
     assert FinalLabel.objects.get(superseded_at=None).answers == good(2)
-    again = decision(BETTER, replaces=page.context["decision"].pk)
-    assert signed(tina).post(address, again).status_code == 302
+    second_decision = decision(BETTER, replaces=page.context["decision"].pk)
+    assert signed(tina).post(address, second_decision).status_code == 302
     assert FinalLabel.objects.get(superseded_at=None).answers == BETTER
 
 
@@ -198,7 +198,7 @@ def test_a_trainer_cannot_decide_a_dialogue_they_labelled(
     bela = joins("bela", quality, Role.ANNOTATOR, Role.TRAINER)
     task = disputed(anna, bela, quality)
     page = signed(bela).get(f"/p/quality/disputes/{task.pk}/")
-    assert not shown(page)["isOpen"]
+    assert not page_text(page)["isOpen"]
     assert b"You labelled this dialogue yourself" in page.content
     assert next_dispute(bela, quality) is None
     assert next_dispute(tina, quality) == task
@@ -224,7 +224,7 @@ def test_a_dispute_of_another_project_is_not_found(
 def test_an_undisputed_dialogue_redirects_to_the_list(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(2))
     answer = signed(tina).get(f"/p/quality/disputes/{first.task_id}/")
@@ -235,7 +235,7 @@ def test_an_undisputed_dialogue_redirects_to_the_list(
 
 
 def test_confirmations_link_to_the_workbench(anna: User, bela: User, quality: Project) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, BETTER)
     page = signed(anna).get("/p/quality/confirmations/")
@@ -254,7 +254,7 @@ def test_the_queries_of_confirmations_do_not_grow(
 ) -> None:
     client = signed(anna)
     for _more in range(3):
-        first, second = both(anna, bela, quality)
+        first, second = claim_for_both(anna, bela, quality)
         sends(first, good(2))
         sends(second, BETTER)
     with django_assert_max_num_queries(9):
@@ -279,7 +279,7 @@ def text_of(page: Any) -> str:
 
 
 def test_the_page_shows_the_origin_of_the_label(anna: User, bela: User, tina: User, quality: Project) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(2))
     assert "Everybody agreed" in text_of(dialogue_page(tina, first.task))
@@ -295,11 +295,11 @@ def test_the_page_shows_the_origin_of_the_label(anna: User, bela: User, tina: Us
 def test_the_page_shows_every_submission_with_its_revisions(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, BETTER)
     sends(first, BETTER, note="Seen now.")
-    people = {one.who: one for one in dialogue_page(tina, first.task).context["people"]}
+    people = {row.who: row for row in dialogue_page(tina, first.task).context["people"]}
     assert set(people) == {"anna", "bela"}
     (revision,) = people["anna"].earlier
     assert revision.changes[0].question == "Rate the quality of the dialogue."
@@ -312,16 +312,16 @@ def test_controllers_read_answers_without_names(
 ) -> None:
     task = disputed(anna, bela, quality)
     page = dialogue_page(joins("carlos", quality, Role.CONTROLLER), task)
-    assert [one.who for one in page.context["people"]] == ["Annotator 1", "Annotator 2"]
+    assert [row.who for row in page.context["people"]] == ["Annotator 1", "Annotator 2"]
     assert "bela" not in text_of(page)
 
 
 def test_annotators_read_only_their_own(anna: User, bela: User, quality: Project) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2), note="It answers everything.")
     sends(second, BETTER, note="One question stays open.")
     page = dialogue_page(anna, first.task)
-    assert [one.who for one in page.context["people"]] == ["You"]
+    assert [row.who for row in page.context["people"]] == ["You"]
     for theirs in ("One question stays open.", "bela", "ncomplete"):
         assert theirs not in text_of(page)
 
@@ -331,7 +331,7 @@ def test_annotators_cannot_read_a_dialogue_they_have_not_labelled(
 ) -> None:
     task = disputed(anna, bela, quality)
     assert dialogue_page(joins("cleo", quality, Role.ANNOTATOR), task).status_code == 404
-    held, _other = both(anna, bela, quality)
+    held, _other = claim_for_both(anna, bela, quality)
     assert dialogue_page(anna, held.task).status_code == 404
 
 
@@ -339,7 +339,7 @@ def test_annotators_do_not_see_others_answers_before_the_end(
     joins: Joins, anna: User, bela: User, quality: Project
 ) -> None:
     """Otherwise an annotator who may read dialogues could copy answers."""
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(second, BETTER)
     both_roles = joins("anna", quality, Role.ANNOTATOR, Role.TRAINER)
     page = dialogue_page(both_roles, first.task)
@@ -378,7 +378,7 @@ def helpdesk(manager: User, utterances: int, people: int) -> Task:
     task = Task.objects.create(
         project=project, dialogue=dialogue, overlap=people, open_slots=0, state=TaskState.FINAL
     )
-    given = [nuggets(utterances, n % 2) for n in range(people)]
+    answers = [nuggets(utterances, n % 2) for n in range(people)]
     schema = project.labelling.schema
     assert schema is not None
     for n, person in enumerate(imported_annotators(project, people)):
@@ -392,10 +392,10 @@ def helpdesk(manager: User, utterances: int, people: int) -> Task:
             project=project,
             annotator=person,
             schema=schema,
-            answers=given[n],
+            answers=answers[n],
         )
     FinalLabel.objects.create(
-        task=task, project=project, dialogue=dialogue, schema=schema, answers=given[0], origin="majority"
+        task=task, project=project, dialogue=dialogue, schema=schema, answers=answers[0], origin="majority"
     )
     return task
 
@@ -411,11 +411,14 @@ def nuggets(utterances: int, turn: int) -> dict[str, Any]:
 def test_nuggets_have_brackets_and_disagreement_is_marked(mara: User, joins: Joins) -> None:
     task = helpdesk(mara, utterances=8, people=3)
     page = signed(joins("tina", task.project, Role.TRAINER)).get(f"/p/helpdesk/dialogues/{task.dialogue_id}/")
-    beside = page.context["utterance_labels"]
-    assert [beside[at].piece for at in range(4)] == ["first", "last", "first", "last"]
-    assert [at for at in range(8) if beside[at].differs] == [1, 5]
+    utterance_labels = page.context["utterance_labels"]
+    assert [utterance_labels[at].piece for at in range(4)] == ["first", "last", "first", "last"]
+    assert [at for at in range(8) if utterance_labels[at].differs] == [1, 5]
     assert [n for n, _from in page.context["differing"]] == [2, 6]
-    assert [(n, len(names.split(", "))) for _words, n, names in beside[1].nugget.spread] == [(2, 2), (1, 1)]
+    assert [(n, len(names.split(", "))) for _words, n, names in utterance_labels[1].nugget.spread] == [
+        (2, 2),
+        (1, 1),
+    ]
 
 
 def test_the_queries_do_not_grow_with_the_utterances(

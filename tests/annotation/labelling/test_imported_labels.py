@@ -85,7 +85,7 @@ def test_every_annotation_becomes_a_submission(helpdesk: Project, imports: Impor
         "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNaN"}},
     }
     assert second.answers["dialogue"]["A"] == -1
-    assert [one.annotator.username for one in (first, second)] == [
+    assert [submission.annotator.username for submission in (first, second)] == [
         "imported-helpdesk-1",
         "imported-helpdesk-2",
     ]
@@ -179,10 +179,10 @@ def test_answers_are_checked_once_per_reading(
 def test_queries_of_a_batch_do_not_grow_with_its_dialogues(helpdesk: Project) -> None:
     def queries(first: int, count: int) -> int:
         rows = [entry(f"d{n}", [annotation()] * 3) for n in range(first, first + count)]
-        batch = [cast(ParsedDialogue, one) for one in parse(BytesIO(file_of(*rows)), "dialeval")]
-        with CaptureQueriesContext(connection) as asked:
+        batch = [cast(ParsedDialogue, result) for result in parse(BytesIO(file_of(*rows)), "dialeval")]
+        with CaptureQueriesContext(connection) as queries:
             store_batch(project=helpdesk, job=job, batch=batch)
-        return len(asked)
+        return len(queries)
 
     job = Job.objects.create(kind="import", project=helpdesk)
     queries(0, 1)  # creates the imported annotators

@@ -43,16 +43,16 @@ def sends(assignment: Assignment, answers: dict[str, Any], id: UUID | None = Non
     return submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
 
-def both(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+def claim_for_both(person: User, colleague: User, project: Project) -> tuple[Assignment, Assignment]:
     """Both people claim the same dialogue."""
-    first, second = claims(one, project), claims(other, project)
+    first, second = claims(person, project), claims(colleague, project)
     assert first.task_id == second.task_id
     return first, second
 
 
-def differing(one: User, other: User, project: Project) -> tuple[Assignment, Assignment]:
+def differing(person: User, colleague: User, project: Project) -> tuple[Assignment, Assignment]:
     """One answers 2, the other 1."""
-    first, second = both(one, other, project)
+    first, second = claim_for_both(person, colleague, project)
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]))
     return first, second
@@ -96,7 +96,7 @@ def test_an_id_sent_again_with_another_payload_is_refused(
 def test_submitting_takes_few_queries(
     anna: User, bela: User, quality: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(claims(anna, quality), good())  # the first answer freezes the schema
     # the savepoint; lock, insert, draft and next, move the assignment, its event, read the live submissions
     with django_assert_num_queries(8):
@@ -107,7 +107,7 @@ def test_submitting_takes_few_queries(
 
 
 def test_two_equal_answers_become_the_final_label(anna: User, bela: User, quality: Project) -> None:
-    for assignment in both(anna, bela, quality):
+    for assignment in claim_for_both(anna, bela, quality):
         sends(assignment, good())
     final = FinalLabel.objects.get()
     assert (final.origin, final.answers, final.task.state) == (LabelOrigin.UNANIMOUS, good(), TaskState.FINAL)
@@ -116,21 +116,21 @@ def test_two_equal_answers_become_the_final_label(anna: User, bela: User, qualit
 def test_two_people_who_differ_confirm_and_see_each_others_answers(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
     assert not FinalLabel.objects.exists()
     waiting = assignments_to_confirm(anna, quality).get()
     assert waiting == first
-    shown = confirmation_for(waiting)
-    assert shown.others[0]["note"] == "The second question is open."
-    assert "quality" in shown.differences
+    confirmation = confirmation_for(waiting)
+    assert confirmation.others[0]["note"] == "The second question is open."
+    assert "quality" in confirmation.differences
 
 
 def test_a_removed_annotator_sees_no_answers_of_others(
     client: Client, anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(1, reasons_1=["incomplete"]), note="The second question is open.")
     client.force_login(anna)
@@ -189,7 +189,7 @@ def test_a_correction_after_the_final_label_is_not_independent(
     resolution: Resolution, anna: User, bela: User, quality: Project
 ) -> None:
     LabellingSettings.objects.update(resolution=resolution)
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     assert (
         sends(first, good(1, reasons_1=["incomplete"])).submission.stage == Stage.LABEL
@@ -207,9 +207,9 @@ def test_a_correction_after_the_final_label_is_not_independent(
 def test_a_correction_after_the_final_label_stays_a_correction(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
-    for one in (first, second):
-        sends(one, good(2))
+    first, second = claim_for_both(anna, bela, quality)
+    for assignment in (first, second):
+        sends(assignment, good(2))
     assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and the confirmation begins
     made_before = sends(first, good("phone"), waited_ms=60_000)
     assert made_before.submission.stage == Stage.CORRECTION
@@ -221,7 +221,7 @@ def test_a_correction_after_the_final_label_stays_a_correction(
 def test_the_migration_finds_earlier_corrections_by_their_time(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(1, reasons_1=["incomplete"]))
     sends(first, good(2))  # nobody else has answered
     sends(second, good(2))
@@ -246,7 +246,7 @@ def test_a_correction_by_the_only_annotator_is_independent(anna: User, quality: 
 def test_two_people_who_keep_their_answers_leave_it_to_a_trainer(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     for _round in range(2):
         sends(first, good(2))
         sends(second, good(1, reasons_1=["incomplete"]))
@@ -268,7 +268,7 @@ def test_the_id_of_a_decision_is_refused_for_another_decision(
 ) -> None:
     tasks = []
     for _dialogue in range(2):
-        held = both(anna, bela, quality)
+        held = claim_for_both(anna, bela, quality)
         for _round in range(2):
             sends(held[0], good(2))
             sends(held[1], good(1, reasons_1=["incomplete"]))
@@ -291,7 +291,7 @@ def test_the_id_of_a_decision_is_refused_for_another_decision(
 def test_a_correction_is_a_new_revision_and_is_resolved_again(
     anna: User, bela: User, quality: Project
 ) -> None:
-    first, second = both(anna, bela, quality)
+    first, second = claim_for_both(anna, bela, quality)
     sends(first, good(2))
     sends(second, good(2))
     assert sends(first, good("phone")).submission.revision == 2

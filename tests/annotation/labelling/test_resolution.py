@@ -34,8 +34,10 @@ COMPARED = compared_paths(SCHEMA, SPEAKERS)
 def values_at(path: str) -> st.SearchStrategy[Any]:
     place, _slash, key = path.rpartition("/")
     speaker = SPEAKERS[int(place)] if place else ""
-    options = [one for one in SCHEMA.by_key[key].options if not one.speakers or speaker in one.speakers]
-    return st.sampled_from([one.value for one in options])
+    options = [
+        option for option in SCHEMA.by_key[key].options if not option.speakers or speaker in option.speakers
+    ]
+    return st.sampled_from([option.value for option in options])
 
 
 def unflatten(flat: dict[str, Any]) -> dict[str, Any]:
@@ -57,8 +59,8 @@ def resolve(answers: list[dict[str, Any]], resolution: Resolution, ties: Ties = 
 
 @given(PEOPLE)
 def test_generated_answers_are_valid(answers: list[dict[str, Any]]) -> None:
-    for one in answers:
-        assert check_answers(SCHEMA, one, SPEAKERS, complete=True) == (one, [])
+    for answer in answers:
+        assert check_answers(SCHEMA, answer, SPEAKERS, complete=True) == (answer, [])
 
 
 @given(PEOPLE)
@@ -70,16 +72,18 @@ def test_disagreement_is_a_share_and_none_for_one_person(answers: list[dict[str,
 @given(PEOPLE)
 def test_disagreement_counts_the_differences_of_every_pair(answers: list[dict[str, Any]]) -> None:
     sparse = [*answers, {"dialogue": {}, "utterances": {}}]
-    found = [len(differing_paths(SCHEMA, one, other)) for one, other in combinations(sparse, 2)]
-    assert count_differing_pairs(SCHEMA, sparse) == sum(found)
-    assert disagreement_share(SCHEMA, sparse, len(COMPARED)) == sum(found) / (len(found) * len(COMPARED))
+    differences = [len(differing_paths(SCHEMA, mine, theirs)) for mine, theirs in combinations(sparse, 2)]
+    assert count_differing_pairs(SCHEMA, sparse) == sum(differences)
+    assert disagreement_share(SCHEMA, sparse, len(COMPARED)) == sum(differences) / (
+        len(differences) * len(COMPARED)
+    )
 
 
 @given(st.lists(ANSWERS, min_size=2, max_size=3))
 def test_the_order_of_people_does_not_matter(answers: list[dict[str, Any]]) -> None:
     for resolution in (Resolution.AGREEMENT, Resolution.MAJORITY):
         outcomes = [resolve(list(order), resolution) for order in permutations(answers)]
-        assert all(one == outcomes[0] for one in outcomes)
+        assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
 @given(ANSWERS, st.integers(2, 5), st.sampled_from(Resolution))
@@ -94,7 +98,7 @@ def test_equal_answers_become_final(answers: dict[str, Any], people: int, resolu
 @given(st.lists(ANSWERS, min_size=2, max_size=5))
 def test_agreement_is_final_only_if_nobody_differs(answers: list[dict[str, Any]]) -> None:
     outcome = resolve(answers, Resolution.AGREEMENT)
-    differ = any(differing_paths(SCHEMA, one, other) for one, other in combinations(answers, 2))
+    differ = any(differing_paths(SCHEMA, mine, theirs) for mine, theirs in combinations(answers, 2))
     assert outcome.state == (TaskState.CONFIRMING if differ else TaskState.FINAL)
     assert (outcome.final is None) == differ
 
@@ -104,7 +108,7 @@ def test_a_majority_value_has_more_votes_than_any_other(answers: list[dict[str, 
     outcome = resolve(answers, Resolution.MAJORITY)
     tied = []
     for path in COMPARED:
-        given_values = [answer_at(one, path) for one in answers]
+        given_values = [answer_at(answer, path) for answer in answers]
         counts = sorted(
             ((given_values.count(value), value) for value in set(given_values)), key=lambda c: -c[0]
         )
@@ -118,11 +122,11 @@ def test_a_majority_value_has_more_votes_than_any_other(answers: list[dict[str, 
 
 @given(PEOPLE)
 def test_the_median_decides_every_scale(answers: list[dict[str, Any]]) -> None:
-    outcome = resolve([{**one, "utterances": {}} for one in answers], Resolution.MAJORITY, Ties.MEDIAN)
+    outcome = resolve([{**answer, "utterances": {}} for answer in answers], Resolution.MAJORITY, Ties.MEDIAN)
     assert outcome.final is not None
     for path in ("A", "S", "E"):
         value = outcome.final.answers["dialogue"][path]
-        low, high = (f(one["dialogue"][path] for one in answers) for f in (min, max))
+        low, high = (f(answer["dialogue"][path] for answer in answers) for f in (min, max))
         assert low <= value <= high
 
 
@@ -136,7 +140,7 @@ def test_one_persons_answers_have_the_origin_single(answers: dict[str, Any]) -> 
 def test_a_proposal_contains_only_what_everybody_answered(answers: list[dict[str, Any]]) -> None:
     proposal = propose_decision(LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
-        values = [answer_at(one, path) for one in answers]
+        values = [answer_at(answer, path) for answer in answers]
         agreed = all(value == values[0] for value in values)
         assert answer_at(proposal.answers, path) == (values[0] if agreed else None)
         assert (path in proposal.undecided) is not agreed
@@ -147,7 +151,7 @@ def test_a_proposal_contains_majorities_if_the_project_uses_them(answers: list[d
     settings = LabellingSettings(resolution=Resolution.MAJORITY, ties=Ties.TRAINER)
     proposal = propose_decision(settings, SCHEMA, SPEAKERS, answers)
     for path in COMPARED:
-        values = [answer_at(one, path) for one in answers]
+        values = [answer_at(answer, path) for answer in answers]
         counts = sorted((values.count(value) for value in set(values)), reverse=True)
         tied = len(counts) > 1 and counts[0] == counts[1]
         assert (path in proposal.undecided) is tied
@@ -155,8 +159,8 @@ def test_a_proposal_contains_majorities_if_the_project_uses_them(answers: list[d
 
 
 def test_a_proposal_drops_answers_that_no_longer_fit() -> None:
-    given = {"dialogue": {"A": 99, "gone": 1}, "utterances": {}}
+    answers = {"dialogue": {"A": 99, "gone": 1}, "utterances": {}}
     proposal = propose_decision(
-        LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [given, given]
+        LabellingSettings(resolution=Resolution.AGREEMENT), SCHEMA, SPEAKERS, [answers, answers]
     )
     assert proposal.answers == {"dialogue": {}, "utterances": {}}

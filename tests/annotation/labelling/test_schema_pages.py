@@ -131,15 +131,15 @@ def test_the_second_of_two_concurrent_saves_is_refused_and_loses_nothing(
     assert refused.status_code == 409
     assert refused.json()["code"] == "schema_newer"
     assert refused.json()["version"] == newest(quality).version
-    again = save(signed(tina), ASKED.replace("kind?", "polite?"), based_on=refused.json()["sha256"])
-    assert again.status_code == 201
+    repeated = save(signed(tina), ASKED.replace("kind?", "polite?"), based_on=refused.json()["sha256"])
+    assert repeated.status_code == 201
 
 
 def test_saving_equal_questions_twice_is_not_a_conflict(mara: User, quality: Project) -> None:
     known = newest(quality).sha256
     save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
-    again = save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
-    assert again.is_new is False
+    repeated = save_schema(project=quality, actor=mara, content=ASKED, save_id=uuid4(), based_on=known)
+    assert repeated.is_new is False
 
 
 def test_the_newer_version_is_named_in_the_refusal(mara: User, quality: Project) -> None:
@@ -200,7 +200,7 @@ def test_the_number_of_queries_does_not_depend_on_the_versions(
 
 def test_changed_lines_leave_out_distant_context() -> None:
     before = "\n".join(f"line {n}" for n in range(50))
-    found = changed_lines(before, before.replace("line 5\n", "new\n").replace("line 40", "other"))
-    assert [piece.text for piece in found if piece.kind == "added"] == ["new", "other"]
-    assert [piece.kind for piece in found].count("gap") == 1
-    assert len(found) < 20
+    changes = changed_lines(before, before.replace("line 5\n", "new\n").replace("line 40", "other"))
+    assert [piece.text for piece in changes if piece.kind == "added"] == ["new", "other"]
+    assert [piece.kind for piece in changes].count("gap") == 1
+    assert len(changes) < 20

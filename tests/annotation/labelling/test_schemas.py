@@ -31,10 +31,10 @@ SCHEMAS = "/api/v1/projects/quality/schemas/"
 @pytest.fixture
 def quality(mara: User, joins: Joins) -> Project:
     """A labelling project without questions yet."""
-    made = Project.objects.create(slug="quality", title="Quality", protocol=Protocol.LABELLING)
-    LabellingSettings.objects.create(project=made)
-    joins("mara", made, Role.MANAGER)
-    return made
+    project = Project.objects.create(slug="quality", title="Quality", protocol=Protocol.LABELLING)
+    LabellingSettings.objects.create(project=project)
+    joins("mara", project, Role.MANAGER)
+    return project
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ def test_the_first_save_is_version_1_and_in_use(quality: Project, tess: User) ->
 
 def test_yaml_and_content_are_the_same_questions(quality: Project) -> None:
     first = save(quality, DIQAD)
-    again = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=uuid4())
-    assert (again.row, again.is_new) == (first, False)
+    repeated = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=uuid4())
+    assert (repeated.row, repeated.is_new) == (first, False)
 
 
 def test_a_repeated_save_is_stored_once(quality: Project) -> None:
     save_id = uuid4()
     first = save_schema(project=quality, actor=None, content=DIQAD, save_id=save_id)
-    again = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=save_id)
-    assert (again.row, again.is_new) == (first.row, False)
+    repeated = save_schema(project=quality, actor=None, content=to_yaml(read_schema(DIQAD)), save_id=save_id)
+    assert (repeated.row, repeated.is_new) == (first.row, False)
     assert Event.objects.filter(kind="schema_saved").count() == 1
 
 
@@ -178,8 +178,8 @@ def post(api: Client, address: str, **body: Any) -> Any:
 
 def test_saving_and_reading(api: Client, quality: Project) -> None:
     body = {"id": str(uuid4()), "yaml": to_yaml(read_schema(DIQAD))}
-    first, again = (post(api, SCHEMAS, **body) for _ in range(2))
-    assert (first.status_code, again.status_code) == (201, 200)
+    first, repeated = (post(api, SCHEMAS, **body) for _ in range(2))
+    assert (first.status_code, repeated.status_code) == (201, 200)
     assert first.json()["content"] == DIQAD
     (row,) = api.get(SCHEMAS).json()["results"]
     assert (row["version"], row["created_by"], row["used_at"], row["answered"]) == (1, "tess", None, 0)
@@ -189,8 +189,8 @@ def test_an_unchanged_schema_is_not_sent_again(api: Client, quality: Project) ->
     save(quality, DIQAD)
     first = api.get(f"{SCHEMAS}1/")
     assert first.json()["content"] == DIQAD
-    again = api.get(f"{SCHEMAS}1/", headers={"If-None-Match": first["ETag"]})
-    assert (again.status_code, again.content) == (304, b"")
+    repeated = api.get(f"{SCHEMAS}1/", headers={"If-None-Match": first["ETag"]})
+    assert (repeated.status_code, repeated.content) == (304, b"")
 
 
 def test_annotators_can_read_the_questions_but_not_change_them(
@@ -232,7 +232,10 @@ def test_malformed_requests_are_refused(api: Client, quality: Project, body: dic
 def test_problems_come_with_the_refusal(api: Client, quality: Project) -> None:
     answer = post(api, SCHEMAS, id=str(uuid4()), content={"questions": [{"key": "x"}]})
     assert answer.status_code == 400
-    assert {one["path"] for one in answer.json()["problems"]} >= {"questions[0].scope", "questions[0].text"}
+    assert {problem["path"] for problem in answer.json()["problems"]} >= {
+        "questions[0].scope",
+        "questions[0].text",
+    }
 
 
 def test_using_a_version(api: Client, quality: Project) -> None:

@@ -32,16 +32,16 @@ def stored_form(project: Project) -> Any:
 
 
 def question(numbers: Any, name: str) -> Any:
-    return next(one for one in numbers["questions"] if one["name"] == name)
+    return next(row for row in numbers["questions"] if row["name"] == name)
 
 
-def person(rows: list[dict[str, Any]], who: User) -> dict[str, Any]:
-    return next(row for row in rows if row["id"] == who.pk)
+def person(rows: list[dict[str, Any]], user: User) -> dict[str, Any]:
+    return next(row for row in rows if row["id"] == user.pk)
 
 
 def test_a_project_without_submissions_is_not_an_error(helpdesk: Project) -> None:
     numbers = stored_form(helpdesk)
-    assert [one["ratings"] for one in numbers["questions"]] == [0] * 5
+    assert [question["ratings"] for question in numbers["questions"]] == [0] * 5
     assert numbers["people"] == []
     assert numbers["uch"]["dialogues"] == 0
     assert numbers["uch"]["auch"] is None
@@ -56,10 +56,10 @@ def test_a_single_rater_agrees_with_nobody(helpdesk: Project, people: list[User]
 
 
 def test_people_who_share_no_dialogue_agree_with_nobody(helpdesk: Project, people: list[User]) -> None:
-    for who in people:
-        labels(task_in(helpdesk), who, {"A": 1})
+    for user in people:
+        labels(task_in(helpdesk), user, {"A": 1})
     result = question(stored_form(helpdesk), "A")
-    assert [one["pairs"] for one in result["people"]] == [0, 0, 0]
+    assert [row["pairs"] for row in result["people"]] == [0, 0, 0]
     assert result["measures"]["krippendorff_alpha"]["value"] is None
 
 
@@ -76,7 +76,7 @@ def test_raters_without_variance_have_no_z_scores(labelled: Project) -> None:
 def test_bias_and_agreement_of_each_person_by_hand(labelled: Project, people: list[User]) -> None:
     """A: 1 1 1 and 1 0 0."""
     rows = question(stored_form(labelled), "A")["people"]
-    ann, bob, _carla = (person(rows, who) for who in people)
+    ann, bob, _carla = (person(rows, user) for user in people)
     assert (ann["bias"]["value"], bob["bias"]["value"]) == (0.5, -0.25)
     assert (ann["agrees"], bob["agrees"]) == (2 / 4, 3 / 4)
     assert (ann["mean"], ann["sd"]) == (1.0, 0.0)
@@ -86,11 +86,11 @@ def test_the_course_has_a_week_for_every_gap(helpdesk: Project, people: list[Use
     days = ["2026-01-05", "2026-03-11", "2026-03-16"]  # Monday, Wednesday, Monday
     for day in days:
         task = task_in(helpdesk)
-        for who, answer in zip(people, (1, 1, 0), strict=True):
-            labels(task, who, {"A": answer}, stored_at=f"{day}T12:00Z")
+        for user, answer in zip(people, (1, 1, 0), strict=True):
+            labels(task, user, {"A": answer}, stored_at=f"{day}T12:00Z")
     result = question_statistics(rating_table(helpdesk, rated_questions(helpdesk)[0]))
     assert result["unit"] == "week"
-    assert [one["n"] for one in result["course"]] == [1, *[0] * 8, 1, 1]
+    assert [week["n"] for week in result["course"]] == [1, *[0] * 8, 1, 1]
     assert [result["course"][n]["start"] for n in (0, 9, 10)] == ["2026-01-05", "2026-03-09", "2026-03-16"]
     assert result["course"][0]["value"] == pytest.approx(1 / 3)
     assert result["course"][1]["value"] is None
@@ -113,12 +113,12 @@ def test_final_labels_are_counted_by_origin(labelled: Project, people: list[User
 
 
 def finalize(project: Project, name: str, origin: str, dialogue: dict[str, Any], nuggets: str = "") -> None:
-    found = Dialogue.objects.get(project=project, external_id=name)
+    row = Dialogue.objects.get(project=project, external_id=name)
     schema = project.labelling.schema
     assert schema
-    utterances = {str(n): {"nugget": word} for n, word in enumerate(nuggets.split())}
+    utterances = {str(n): {"nugget": nugget} for n, nugget in enumerate(nuggets.split())}
     FinalLabel.objects.create(
-        task=found.tasks.get(), project=project, dialogue=found, schema=schema,
+        task=row.tasks.get(), project=project, dialogue=row, schema=schema,
         answers={"dialogue": dialogue, "utterances": utterances}, origin=origin,
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_everybody_is_compared_with_the_final_label(labelled: Project, people: l
     finalize(labelled, "d1", LabelOrigin.MAJORITY, {"A": 1, "S": 0, "E": 2}, "CNUG0 HNUG CNUG*")
     finalize(labelled, "d2", LabelOrigin.SINGLE, {"A": 1})
     rows = stored_form(labelled)["people"]
-    assert [(row["compared"], row["equal"]) for row in (person(rows, who) for who in people)] == [
+    assert [(row["compared"], row["equal"]) for row in (person(rows, user) for user in people)] == [
         (6, 6), (6, 6), (6, 4),
     ]  # fmt: skip
 
@@ -170,8 +170,8 @@ def test_tau_is_computed_for_every_patience_and_alpha(helpdesk: Project, people:
     """Dialogues with more nuggets have higher ratings, so τ = 1 wherever both rankings have no ties."""
     for rating, nuggets in enumerate(("CNaN HNaN CNaN", "CNUG0 HNaN CNaN", "CNUG0 HNUG CNaN"), start=-1):
         task = task_in(helpdesk)
-        for who in people[:2]:
-            labels(task, who, {"A": rating, "S": 0}, nuggets)
+        for user in people[:2]:
+            labels(task, user, {"A": rating, "S": 0}, nuggets)
     uch = stored_form(helpdesk)["uch"]
     assert uch["tau"]["A"]["auch"]["value"] == uch["tau"]["A"]["cuch"]["value"] == 1
     assert [point["x"] for point in uch["by_alpha"]["A"]] == [n / 10 for n in range(11)]
@@ -197,9 +197,9 @@ def test_a_small_project_is_computed_again_after_a_change(labelled: Project, peo
     first = current_statistics(project=labelled).row
     assert first
     assert first.numbers == stored_form(labelled)
-    again = current_statistics(project=labelled)
-    assert again.row
-    assert again.row.computed_at == first.computed_at
+    recomputed = current_statistics(project=labelled)
+    assert recomputed.row
+    assert recomputed.row.computed_at == first.computed_at
     labels(task_in(labelled), people[0], {"A": 1})
     later = current_statistics(project=labelled)
     assert later.row
@@ -252,8 +252,8 @@ def test_a_constant_number_of_queries(
 ) -> None:
     for _more in range(5):
         task = task_in(labelled)
-        for who in people:
-            labels(task, who, {"A": 1, "S": 0}, "CNUG0 HNUG CNaN")
+        for user in people:
+            labels(task, user, {"A": 1, "S": 0}, "CNUG0 HNUG CNaN")
     with django_assert_max_num_queries(17):
         compute_numbers(Project.objects.get(pk=labelled.pk))
 

@@ -92,8 +92,8 @@ def answer_place(attempt: AdmissionTry, place: int, answers: Mapping[str, Any]) 
 
 def take_test(person: User, project: Project, *answers: Mapping[str, Any]) -> AdmissionTry:
     attempt = begin_try(person, project)
-    for place, given in enumerate(answers):
-        answer_place(attempt, place, given)
+    for place, answer in enumerate(answers):
+        answer_place(attempt, place, answer)
     attempt.refresh_from_db()
     return attempt
 

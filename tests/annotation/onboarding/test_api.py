@@ -17,11 +17,11 @@ JSON = "application/json"
 
 def test_a_test_shows_right_answers_after_ones_own(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
-    begun = client.post(f"/api/v1/projects/{tested.slug}/admission/", {"id": str(uuid4())}, JSON)
-    assert begun.status_code == 201
-    assert {item["right"] for item in begun.json()["items"]} == {None}
-    assert "Secret reason" not in begun.content.decode()
-    address = f"/api/v1/admission/{begun.json()['id']}/"
+    started = client.post(f"/api/v1/projects/{tested.slug}/admission/", {"id": str(uuid4())}, JSON)
+    assert started.status_code == 201
+    assert {item["right"] for item in started.json()["items"]} == {None}
+    assert "Secret reason" not in started.content.decode()
+    address = f"/api/v1/admission/{started.json()['id']}/"
     first = client.post(f"{address}0/", {"answers": SLIP}, JSON).json()["items"]
     assert (first[0]["right"], first[0]["wrong"], first[1]["right"]) == (RIGHT, ["verify"], None)
     assert client.post(f"{address}1/", {"answers": RIGHT}, JSON).json()["state"] == "failed"

@@ -53,10 +53,10 @@ def test_no_page_has_right_answers_before_ones_own(client: Client, anna: User, t
 def test_a_test_is_taken_page_by_page(client: Client, anna: User, tested: Project) -> None:
     client.force_login(anna)
     assert "Begin the test" in client.get(f"/p/{tested.slug}/admission/").content.decode()
-    begun = client.post(f"/p/{tested.slug}/admission/begin/", {"try_id": str(uuid4())})
+    started = client.post(f"/p/{tested.slug}/admission/begin/", {"try_id": str(uuid4())})
     for place in range(2):
-        client.post(f"{begun.url}{place}/", {"answers": json.dumps(RIGHT)})  # type: ignore[attr-defined]
-    page = client.get(begun.url).content.decode()  # type: ignore[attr-defined]
+        client.post(f"{started.url}{place}/", {"answers": json.dumps(RIGHT)})  # type: ignore[attr-defined]
+    page = client.get(started.url).content.decode()  # type: ignore[attr-defined]
     assert "You are admitted" in page
 
 
@@ -114,8 +114,8 @@ def test_a_question_is_asked_and_decided_in_the_page(
     held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
     address = f"/p/{quality.slug}/threads/{held.dialogue_id}/"
     client.force_login(anna)
-    asked = {"id": str(uuid4()), "text": "<script>alert(1)</script>", "position": "2"}
-    assert client.post(address, asked).status_code == 302
+    question = {"id": str(uuid4()), "text": "<script>alert(1)</script>", "position": "2"}
+    assert client.post(address, question).status_code == 302
     thread = Thread.objects.get()
     assert thread.position == 1
     client.force_login(tina)

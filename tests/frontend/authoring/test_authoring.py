@@ -35,11 +35,11 @@ def address(assignment: Assignment) -> str:
 
 
 def data_in(page: bytes) -> dict[str, Any]:
-    found = re.search(
+    match = re.search(
         r'<script id="workbench" type="application/json">(.*?)</script>', page.decode(), re.DOTALL
     )
-    assert found
-    return dict(json.loads(found[1]))
+    assert match
+    return dict(json.loads(match[1]))
 
 
 def test_the_page_begins_with_the_whole_assignment(
@@ -48,7 +48,7 @@ def test_the_page_begins_with_the_whole_assignment(
     writes(anns_assignment, OPENING, 0)
     page = anns_browser.get(address(anns_assignment))
     data = data_in(page.content)
-    assert [one["text"] for one in data["assignment"]["dialogue"]["utterances"]] == [OPENING]
+    assert [utterance["text"] for utterance in data["assignment"]["dialogue"]["utterances"]] == [OPENING]
     assert data["assignment"]["request"]["position"] == 1
     assert OPENING in page.content.decode().split("<script")[-2]  # shown before any script has run
 
@@ -95,9 +95,9 @@ class Inline(HTMLParser):
     found: list[str]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        runs = tag == "script" and "src" not in given and given.get("type") != "application/json"
-        if runs or "style" in given or any(name.startswith("on") for name in given):
+        attributes = dict(attrs)
+        runs = tag == "script" and "src" not in attributes and attributes.get("type") != "application/json"
+        if runs or "style" in attributes or any(name.startswith("on") for name in attributes):
             self.found.append(self.get_starttag_text() or tag)
 
 
@@ -201,10 +201,10 @@ def test_the_author_reads_the_verdict_and_its_reasons_and_no_name(
     )
     page = anns_browser.get(address(anns_assignment)).content
     assert data_in(page)["decision"] == decision
-    said = page.decode().split('id="verdicts"')[1].split("</section>")[0]
-    assert "It &lt;b&gt;wanders&lt;/b&gt;." in said
-    assert "Turn 4:" in said
-    assert "Who is that?" in said
+    section = page.decode().split('id="verdicts"')[1].split("</section>")[0]
+    assert "It &lt;b&gt;wanders&lt;/b&gt;." in section
+    assert "Turn 4:" in section
+    assert "Who is that?" in section
     assert "Carlos" not in page.decode()
     assert "carlos" not in page.decode()
 

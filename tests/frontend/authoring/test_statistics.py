@@ -43,17 +43,17 @@ def writes_one(author: User, project: Project) -> Dialogue:
         claim_id=uuid4(),
         lease_until="2026-03-02T09:00Z",
     )
-    shown = CandidateSet.objects.create(dialogue=dialogue, position=1, candidates=[])
-    how: list[dict[str, Any]] = [
+    candidate_set = CandidateSet.objects.create(dialogue=dialogue, position=1, candidates=[])
+    provenance: list[dict[str, Any]] = [
         {"action": ""},
-        {"action": "select", "source": 0, "edit_distance": 0, "candidate_set": shown},
-        {"action": "revise", "source": 4, "edit_distance": 3, "candidate_set": shown},
+        {"action": "select", "source": 0, "edit_distance": 0, "candidate_set": candidate_set},
+        {"action": "revise", "source": 4, "edit_distance": 3, "candidate_set": candidate_set},
     ]
-    for position, fields in enumerate(how):
-        said = {"dialogue": dialogue, "position": position, "text": "Hello"}
-        utterance = Utterance.objects.create(speaker="A", **said, **fields)
+    for position, fields in enumerate(provenance):
+        place_and_text = {"dialogue": dialogue, "position": position, "text": "Hello"}
+        utterance = Utterance.objects.create(speaker="A", **place_and_text, **fields)
         timed = {"active_ms": 8000, "stored_at": "2026-03-02T09:00Z"}
-        Turn.objects.create(assignment=assignment, utterance=utterance, **said, **timed)
+        Turn.objects.create(assignment=assignment, utterance=utterance, **place_and_text, **timed)
     return dialogue
 
 

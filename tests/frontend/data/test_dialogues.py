@@ -68,15 +68,15 @@ def test_who_may_not_import_is_not_sent_to_do_so(client: Client, project: Projec
 
 def test_dialogues_are_listed_newest_first_and_paged_by_key(erics_browser: Client, project: Project) -> None:
     imported(project, [spoken(f"opening {number}") for number in range(120)])
-    page, seen = listed(erics_browser, project), []
+    page, rows = listed(erics_browser, project), []
     assert "120 dialogues" in page
     while True:
-        seen += openings(page)
+        rows += openings(page)
         older = re.search(r'rel="next" href="([^"]+)"', page)
         if older is None:
             break
         page = listed(erics_browser, project, older[1].replace("&amp;", "&"))
-    assert seen == [f"opening {number}" for number in reversed(range(120))]
+    assert rows == [f"opening {number}" for number in reversed(range(120))]
 
 
 def test_the_list_costs_the_same_however_long_it_is(
@@ -126,13 +126,13 @@ def test_a_search_is_bounded_and_goes_on_where_it_stopped(
 ) -> None:
     monkeypatch.setattr(selectors, "SEARCH_WINDOW", 10)
     imported(project, [spoken("needle")] + [spoken(f"hay {number}") for number in range(25)])
-    query, asked = "?q=needle", 0
+    query, requests = "?q=needle", 0
     while not openings(page := listed(erics_browser, project, query)):
         assert "Not among the newest" in page
         older = re.search(r'rel="next" href="([^"]+)"', page)
         assert older is not None
-        query, asked = older[1].replace("&amp;", "&"), asked + 1
-    assert asked == 2
+        query, requests = older[1].replace("&amp;", "&"), requests + 1
+    assert requests == 2
 
 
 def test_what_an_import_brought_can_be_seen_alone(erics_browser: Client, project: Project) -> None:

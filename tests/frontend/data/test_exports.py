@@ -61,15 +61,15 @@ def test_it_says_before_starting_what_leaves_and_why_the_rest_does_not(
     erics_browser: Client, six: None
 ) -> None:
     splits = "&splits=train&splits=valid&splits=test"
-    said = previewed(erics_browser, splits)
-    assert "2 of 6 dialogues would leave" in said
-    assert "No expert has judged them 3" in said
-    assert "An expert vetoed them 1" in said
+    preview = previewed(erics_browser, splits)
+    assert "2 of 6 dialogues would leave" in preview
+    assert "No expert has judged them 3" in preview
+    assert "An expert vetoed them 1" in preview
     assert "5 of 6 dialogues would leave" in previewed(erics_browser, splits + "&include_unreviewed=on")
-    said = previewed(erics_browser, "&splits=test")
-    assert "0 of 6" in said
-    assert "In another split 2" in said
-    assert "what could leave is in another split" in said
+    preview = previewed(erics_browser, "&splits=test")
+    assert "0 of 6" in preview
+    assert "In another split 2" in preview
+    assert "what could leave is in another split" in preview
     Dialogue.objects.filter(review_state=ReviewState.PASSED).delete()
     assert "no expert has passed a dialogue yet" in previewed(erics_browser, splits)
 
@@ -224,5 +224,5 @@ def test_a_labelling_project_offers_what_diqad_keeps_back(client: Client, mara: 
     client.force_login(mara)
     address = reverse("exports", args=["quality"])
     assert 'name="include_withheld"' in html(client.get(address))
-    asked = "?part=preview&format=diqad&splits=train&include_withheld=on"
-    assert "--include-withheld" in html(client.get(address + asked))
+    query = "?part=preview&format=diqad&splits=train&include_withheld=on"
+    assert "--include-withheld" in html(client.get(address + query))

@@ -126,8 +126,8 @@ def test_an_archived_project_takes_no_file(send: Send, erics_browser: Client, pr
 def look(browser: Client, project: Project, head: bytes, **query: Any) -> str:
     address = reverse("import_preview", args=[project.slug])
     size = query.pop("size", len(head))
-    found = "&".join(f"{name}={value}" for name, value in {"name": "x", "size": size, **query}.items())
-    return html(browser.post(f"{address}?{found}", head, content_type="application/octet-stream"))
+    query_string = "&".join(f"{name}={value}" for name, value in {"name": "x", "size": size, **query}.items())
+    return html(browser.post(f"{address}?{query_string}", head, content_type="application/octet-stream"))
 
 
 def test_a_look_shows_the_format_and_the_first_dialogue(erics_browser: Client, project: Project) -> None:
@@ -171,8 +171,8 @@ def test_a_running_import_renews_itself_and_says_what_it_does(send: Send, erics_
     page = page_of(erics_browser, job)
     assert 'hx-trigger="every 1s"' in page
     assert "Nothing is stored yet" in page
-    shown = erics_browser.get(f"/api/v1/imports/{job.pk}/").json()
-    assert (shown["phase"], shown["done"], shown["total"]) == ("checking", 30, 100)
+    reported = erics_browser.get(f"/api/v1/imports/{job.pk}/").json()
+    assert (reported["phase"], reported["done"], reported["total"]) == ("checking", 30, 100)
     Job.objects.update(done=70)
     live = erics_browser.get(reverse("import", args=["chit-chat", job.pk]) + "?part=live")
     assert "What is stored stays" in html(live)

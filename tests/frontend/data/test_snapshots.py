@@ -75,11 +75,11 @@ def previewed(browser: Client, query: str) -> str:
 
 
 def test_it_says_before_what_would_be_frozen_and_what_would_lack(six: None, erics_browser: Client) -> None:
-    said = previewed(erics_browser, "&splits=train&splits=valid")
-    assert "2 of 6 dialogues would be frozen" in said
-    assert "The split “Validation” is empty." in said
-    assert "No utterance was chosen among candidates" in said
-    assert "take_snapshot chit-chat" in said
+    preview = previewed(erics_browser, "&splits=train&splits=valid")
+    assert "2 of 6 dialogues would be frozen" in preview
+    assert "The split “Validation” is empty." in preview
+    assert "No utterance was chosen among candidates" in preview
+    assert "take_snapshot chit-chat" in preview
     every = previewed(erics_browser, "&splits=train&include_unreviewed=on&name=May")
     assert "5 of 6 dialogues would be frozen" in every
     assert "--include-unreviewed" in every
@@ -119,7 +119,9 @@ def test_what_is_most_frequent_comes_first(taken: Taken) -> None:
     """The database keeps no order of names."""
     taken()
     Snapshot.objects.update(card=Snapshot.objects.get().card | {"domains": {"pets": 2, "leisure": 9, "": 5}})
-    tables = {one.name: one.rows for one in snapshot_charts.tabulate_contents(Snapshot.objects.get().card)}
+    tables = {
+        table.name: table.rows for table in snapshot_charts.tabulate_contents(Snapshot.objects.get().card)
+    }
     assert tables["domains"] == [["leisure", 9], ["not stated", 5], ["pets", 2]]
 
 
@@ -155,8 +157,8 @@ def test_the_preview_of_an_export_counts_the_frozen_dialogues(taken: Taken, eric
     snapshot = taken()
     Dialogue.objects.update(review_state=ReviewState.VETOED)
     address = reverse("exports", args=["chit-chat"])
-    asked = f"?part=preview&format=sft&splits=train&snapshot={snapshot.pk}"
-    assert "2 of 2 dialogues would leave" in words(html(erics_browser.get(address + asked)))
+    query = f"?part=preview&format=sft&splits=train&snapshot={snapshot.pk}"
+    assert "2 of 2 dialogues would leave" in words(html(erics_browser.get(address + query)))
 
 
 def test_a_push_is_a_job(taken: Taken, erics_browser: Client) -> None:

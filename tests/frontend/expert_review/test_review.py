@@ -143,9 +143,9 @@ def test_a_verdict_sent_twice_claims_once(
     carlos_browser: Client, ann: User, bob: User, finishes: Finishes
 ) -> None:
     first, second = finishes(ann), finishes(bob)
-    again = {"id": str(uuid4()), "verdict": "pass"}
+    verdict = {"id": str(uuid4()), "verdict": "pass"}
     for _ in range(2):
-        assert sent(carlos_browser, first, **again) == f"{REVIEW}{second.pk}/"
+        assert sent(carlos_browser, first, **verdict) == f"{REVIEW}{second.pk}/"
     assert ExpertReview.objects.count() == 2  # the verdict, and the claim on the next
 
 
@@ -161,8 +161,8 @@ def test_a_veto_without_words_says_what_is_missing_and_keeps_the_page(
 
 def test_refused_words_stay_in_the_form(carlos_browser: Client, ann: User, finishes: Finishes) -> None:
     address = f"{REVIEW}{finishes(ann).pk}/verdict/"
-    words = {"verdict": "perhaps", "reason": "I am not sure.", "remark-3": "Odd."}
-    html = carlos_browser.post(address, {"id": str(uuid4()), **words}).content.decode()
+    sent_texts = {"verdict": "perhaps", "reason": "I am not sure.", "remark-3": "Odd."}
+    html = carlos_browser.post(address, {"id": str(uuid4()), **sent_texts}).content.decode()
     assert ">I am not sure.</textarea>" in html
     assert ">Odd.</textarea>" in html
 
@@ -243,14 +243,14 @@ def test_how_many_have_read_is_said_and_not_what_they_think(
     project.authoring.save()
     dialogue = finishes(ann)
     tina = joins("tina", project, Role.TRAINER)
-    words = [Remark(3, "Rude.")]
+    remarks = [Remark(3, "Rude.")]
     submit_verdict(
         reviewer=tina,
         dialogue_id=dialogue.pk,
         review_id=uuid4(),
         verdict="pass",
         reason="Fine.",
-        remarks=words,
+        remarks=remarks,
     )
     html = " ".join(page(carlos_browser, f"{REVIEW}{dialogue.pk}/").split())
     assert "judged by 1 of 2 experts" in html

@@ -68,7 +68,7 @@ def test_the_agreement_is_a_file(erics: Client, labelled: Project) -> None:
 def test_a_question_and_two_people_can_be_chosen(
     erics: Client, labelled: Project, people: list[User]
 ) -> None:
-    ann, bob, _carla = (who.pk for who in people)
+    ann, bob, _carla = (person.pk for person in people)
     every = table(erics, "confusion.csv?question=A")
     assert every[-1] == ["2", "0", "0", "0", "0", "0"]
     assert every[4] == ["1", "0", "0", "2", "6", "0"]
@@ -151,8 +151,8 @@ def test_a_constant_number_of_queries(
 ) -> None:
     for _more in range(5):
         task = task_in(labelled)
-        for who in people:
-            labels(task, who, {"A": 1}, "CNUG0 HNUG CNaN")
+        for person in people:
+            labels(task, person, {"A": 1}, "CNUG0 HNUG CNaN")
     text_of(erics)
     with django_assert_max_num_queries(24):
         text_of(erics)

@@ -53,7 +53,7 @@ def second(project: Project, eric: User, snapshot: Snapshot, first: RegisteredMo
     return trained_model(project, eric, snapshot, model=first.slug)
 
 
-def words(response: Any) -> str:
+def text_of(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html(response)))
 
 
@@ -72,9 +72,9 @@ def in_use(project: Project) -> str | None:
 
 
 def test_without_a_model_the_page_leads_to_training(erics_browser: Client, project: Project) -> None:
-    said = words(erics_browser.get(MODELS))
-    assert "No model was trained yet" in said
-    assert "the server's own model" in said.replace("&#x27;", "'")
+    text = text_of(erics_browser.get(MODELS))
+    assert "No model was trained yet" in text
+    assert "the server's own model" in text.replace("&#x27;", "'")
 
 
 def test_a_model_is_put_to_use_with_a_reason(
@@ -83,19 +83,19 @@ def test_a_model_is_put_to_use_with_a_reason(
     answer = promote(erics_browser, first, reason="Ranks better.")
     assert answer.status_code == 302
     assert in_use(project) == first.slug
-    said = words(erics_browser.get(MODELS))
-    assert f"The next candidates come from {first.slug}." in said
-    assert "Ranks better." in said
-    assert "Roll back" in said
+    text = text_of(erics_browser.get(MODELS))
+    assert f"The next candidates come from {first.slug}." in text
+    assert "Ranks better." in text
+    assert "Roll back" in text
 
 
 def test_a_promotion_is_rolled_back(erics_browser: Client, project: Project, first: RegisteredModel) -> None:
     promote(erics_browser, first)
     erics_browser.post(BACK, {"request_id": uuid4(), "expected": first.slug})
     assert in_use(project) is None
-    said = words(erics_browser.get(MODELS))
-    assert "rolled back" in said
-    assert "Roll back" not in said
+    text = text_of(erics_browser.get(MODELS))
+    assert "rolled back" in text
+    assert "Roll back" not in text
 
 
 def test_of_two_who_promote_the_second_is_told_who_was_first(
@@ -104,10 +104,10 @@ def test_of_two_who_promote_the_second_is_told_who_was_first(
     User.objects.filter(pk=mara.pk).update(display_name="Mara Mayer")
     promote_model(promotion_id=uuid4(), model=first, project=project, actor=mara, expected_current=None)
     answer = promote(erics_browser, second, reason="Mine is better.")
-    said = words(answer)
+    text = text_of(answer)
     assert answer.status_code == 409
-    assert f"Mara Mayer chose “{first.slug}”" in said
-    assert "Mine is better." in said, "the reason is kept"
+    assert f"Mara Mayer chose “{first.slug}”" in text
+    assert "Mine is better." in text, "the reason is kept"
     assert in_use(project) == first.slug
     assert promote(erics_browser, second, expected=first.slug).status_code == 302
 
@@ -120,7 +120,7 @@ def test_rolling_back_what_somebody_changed_meanwhile_is_refused(
         promotion_id=uuid4(), model=second, project=project, actor=mara, expected_current=first.slug
     )
     answer = erics_browser.post(BACK, {"request_id": uuid4(), "expected": first.slug})
-    assert (answer.status_code, "after you looked" in words(answer)) == (409, True)
+    assert (answer.status_code, "after you looked" in text_of(answer)) == (409, True)
     assert in_use(project) == second.slug
 
 
@@ -133,10 +133,10 @@ def test_a_form_that_is_sent_twice_promotes_once(erics_browser: Client, first: R
 
 def test_a_model_that_cannot_be_loaded_says_why(erics_browser: Client, first: RegisteredModel) -> None:
     RegisteredModel.objects.update(fault="Its weights are not numbers.", remedy="Train again.", version="")
-    assert "cannot be used" in words(erics_browser.get(MODELS))
-    assert "Its weights are not numbers." in words(erics_browser.get(f"{MODELS}{first.slug}/"))
+    assert "cannot be used" in text_of(erics_browser.get(MODELS))
+    assert "Its weights are not numbers." in text_of(erics_browser.get(f"{MODELS}{first.slug}/"))
     answer = promote(erics_browser, first)
-    assert (answer.status_code, "Its weights are not numbers." in words(answer)) == (409, True)
+    assert (answer.status_code, "Its weights are not numbers." in text_of(answer)) == (409, True)
 
 
 # ---- compared --------------------------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ def test_models_are_compared_with_intervals_and_n(
     evaluated(project, snapshot, first, 0.6)
     evaluated(project, snapshot, None, 0.3, base="/models/plato")
     answer = erics_browser.get(MODELS)
-    said = words(answer)
-    assert "Which model ranks the human reply first?" in said
-    assert "0.600 0.553–0.647" in said
-    assert "models/plato" in said
-    assert "n = 420 turns" in said
+    text = text_of(answer)
+    assert "Which model ranks the human reply first?" in text
+    assert "0.600 0.553–0.647" in text
+    assert "models/plato" in text
+    assert "n = 420 turns" in text
     assert f"<title>{first.slug} by preference score: 0.600 (0.553–0.647), n = 420</title>" in html(answer)
     table = html(erics_browser.get("/p/chit-chat/comparison/p-at-1.csv")).splitlines()
     assert table[0] == "\ufeffmodel,measure,value,95 % from,95 % to,n"
@@ -167,9 +167,9 @@ def test_another_data_set_is_chosen_to_compare_on(
     Snapshot.objects.filter(pk=other.pk).update(name="Second snapshot")
     evaluated(project, snapshot, first, 0.6)
     evaluated(project, other, first, 0.7)
-    said = html(erics_browser.get(f"{MODELS}?on={snapshot.pk}:test"))
-    assert f'value="{snapshot.pk}:test" selected' in said
-    assert "0.600" in said
+    text = html(erics_browser.get(f"{MODELS}?on={snapshot.pk}:test"))
+    assert f'value="{snapshot.pk}:test" selected' in text
+    assert "0.600" in text
     assert erics_browser.get(f"{MODELS}?on=nonsense").status_code == 200
 
 
@@ -177,11 +177,11 @@ def test_a_model_shows_all_of_its_report(
     erics_browser: Client, project: Project, snapshot: Snapshot, first: RegisteredModel
 ) -> None:
     row = evaluated(project, snapshot, first, 0.6)
-    said = words(erics_browser.get(f"{MODELS}{first.slug}/"))
+    text = text_of(erics_browser.get(f"{MODELS}{first.slug}/"))
     for question in ("How high does it rank", "Which of two replies", "by domain?", "by what people did?"):
-        assert question in said
-    assert "by language?" not in said, "one group says nothing more"
-    assert "oldest utterances were dropped" in said
+        assert question in text
+    assert "by language?" not in text, "one group says nothing more"
+    assert "oldest utterances were dropped" in text
     table = html(erics_browser.get(f"{EVALUATIONS}{row.pk}/by-domain.csv"))
     assert '"food, by preference score",0.63' in table
     whole = json.loads(html(erics_browser.get(f"{EVALUATIONS}{row.pk}/report.json")))
@@ -209,7 +209,7 @@ def test_a_model_without_a_preference_head_is_shown_by_probability_alone(
             del figures[name]
     row.save()
     for address in (f"{EVALUATIONS}{row.pk}/", MODELS):
-        assert "by generation probability" in words(erics_browser.get(address))
+        assert "by generation probability" in text_of(erics_browser.get(address))
 
 
 def test_a_model_is_measured_again(erics_browser: Client, snapshot: Snapshot, first: RegisteredModel) -> None:
@@ -218,9 +218,9 @@ def test_a_model_is_measured_again(erics_browser: Client, snapshot: Snapshot, fi
     row = Evaluation.objects.get()
     assert answer.headers["Location"] == reverse("evaluation", args=["chit-chat", row.pk])
     assert (row.model, row.split) == (first, "test")
-    assert f"Evaluation of {first.slug}" in words(erics_browser.get(MODELS))
-    assert "0 rows" not in words(erics_browser.get(MODELS)), "an evaluation counts none"
-    assert "Every reply of every turn is scored" in words(erics_browser.get(answer.headers["Location"]))
+    assert f"Evaluation of {first.slug}" in text_of(erics_browser.get(MODELS))
+    assert "0 rows" not in text_of(erics_browser.get(MODELS)), "an evaluation counts none"
+    assert "Every reply of every turn is scored" in text_of(erics_browser.get(answer.headers["Location"]))
     erics_browser.post(f"{EVALUATIONS}{row.pk}/cancel/")
     row.job.refresh_from_db()
     assert row.job.state == JobState.CANCELLED
@@ -230,7 +230,7 @@ def test_an_evaluation_that_failed_is_told_and_can_be_tried_again(
     erics_browser: Client, project: Project, snapshot: Snapshot, first: RegisteredModel
 ) -> None:
     row = evaluated(project, snapshot, first, 0.5, state=JobState.FAILED, error="There is no memory left.")
-    assert "There is no memory left." in words(erics_browser.get(MODELS))
+    assert "There is no memory left." in text_of(erics_browser.get(MODELS))
     erics_browser.post(f"{EVALUATIONS}{row.pk}/retry/")
     row.job.refresh_from_db()
     assert row.job.state == JobState.QUEUED
@@ -242,7 +242,7 @@ def test_an_evaluation_that_cannot_be_says_why(
     empty = snapshot_of(project, held_out=False)
     sent = {"id": uuid4(), "model": first.slug, "snapshot": empty.pk, "split": ""}
     answer = erics_browser.post(EVALUATIONS, sent)
-    assert (answer.status_code, "holds no dialogues out" in words(answer)) == (422, True)
+    assert (answer.status_code, "holds no dialogues out" in text_of(answer)) == (422, True)
 
 
 # ---- where from, renamed, removed ------------------------------------------------------------------------------------
@@ -251,9 +251,9 @@ def test_an_evaluation_that_cannot_be_says_why(
 def test_the_lineage_is_shown_from_the_base_model_on(
     erics_browser: Client, settings: Settings, first: RegisteredModel, second: RegisteredModel
 ) -> None:
-    said = words(erics_browser.get(f"{MODELS}{second.slug}/"))
-    assert re.search(f"the demo model base model {first.slug} on “First snapshot” {second.slug}", said)
-    assert second.slug in words(erics_browser.get(f"{MODELS}{first.slug}/")), "what was trained from it"
+    text = text_of(erics_browser.get(f"{MODELS}{second.slug}/"))
+    assert re.search(f"the demo model base model {first.slug} on “First snapshot” {second.slug}", text)
+    assert second.slug in text_of(erics_browser.get(f"{MODELS}{first.slug}/")), "what was trained from it"
 
 
 def test_models_of_other_projects_are_named_without_a_link(
@@ -266,7 +266,7 @@ def test_models_of_other_projects_are_named_without_a_link(
     run = f"/p/chit-chat/trainings/{ours.training_run_id}/"
     for address in (MODELS, f"{MODELS}{ours.slug}/", run):
         answer = erics_browser.get(address)
-        assert theirs.slug in words(answer)
+        assert theirs.slug in text_of(answer)
         assert f"/models/{theirs.slug}/" not in html(answer), "there it is not"
 
 
@@ -278,7 +278,7 @@ def test_a_model_is_renamed_and_noted(
     )
     assert answer.headers["Location"] == f"{MODELS}short-replies/"
     answer = erics_browser.post(f"{MODELS}{second.slug}/edit/", {"slug": "short-replies", "note": "typed"})
-    assert (answer.status_code, "named “short-replies” already" in words(answer)) == (409, True)
+    assert (answer.status_code, "named “short-replies” already" in text_of(answer)) == (409, True)
     assert "typed" in html(answer)
 
 
@@ -286,11 +286,11 @@ def test_files_are_removed_unless_somebody_needs_them(
     erics_browser: Client, first: RegisteredModel, second: RegisteredModel
 ) -> None:
     answer = erics_browser.post(f"{MODELS}{first.slug}/remove/")
-    assert (answer.status_code, "was trained from" in words(answer)) == (409, True)
+    assert (answer.status_code, "was trained from" in text_of(answer)) == (409, True)
     erics_browser.post(f"{MODELS}{second.slug}/remove/")
-    said = words(erics_browser.get(f"{MODELS}{second.slug}/"))
-    assert "files removed" in said
-    assert "Put it to use" not in said
+    text = text_of(erics_browser.get(f"{MODELS}{second.slug}/"))
+    assert "files removed" in text
+    assert "Put it to use" not in text
 
 
 def test_what_the_trainer_wrote_is_downloaded(erics_browser: Client, first: RegisteredModel) -> None:

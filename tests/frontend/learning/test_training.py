@@ -35,24 +35,26 @@ def models_root(settings: Settings, files_root: Path) -> None:
 @pytest.fixture(autouse=True)
 def local(project: Project) -> Generator:
     """The project's candidates come from a local model."""
-    made = Generator.objects.create(slug="plato", backend=BackendKind.HF, options={"model": "/models/plato"})
-    project.authoring.generator = made
+    generator = Generator.objects.create(
+        slug="plato", backend=BackendKind.HF, options={"model": "/models/plato"}
+    )
+    project.authoring.generator = generator
     project.authoring.save()
-    return made
+    return generator
 
 
 @pytest.fixture
 def snapshot(project: Project) -> Snapshot:
-    made = snapshot_of(project)
-    made.card["splits"] = [
+    snapshot = snapshot_of(project)
+    snapshot.card["splits"] = [
         {"split": "train", "dialogues": 9, "replies": 36},
         {"split": "test", "dialogues": 3, "replies": 12},
     ]
-    made.save()
-    return made
+    snapshot.save()
+    return snapshot
 
 
-def words(response: Any) -> str:
+def text_of(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html(response)))
 
 
@@ -62,7 +64,7 @@ def form(snapshot: Snapshot, **changes: Any) -> dict[str, Any]:
 
 
 def page_of(browser: Client, run: TrainingRun, query: str = "") -> str:
-    return words(browser.get(reverse("training_run", args=["chit-chat", run.pk]) + query))
+    return text_of(browser.get(reverse("training_run", args=["chit-chat", run.pk]) + query))
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ def page_of(browser: Client, run: TrainingRun, query: str = "") -> str:
 
 def test_without_a_snapshot_the_page_leads_to_one(erics_browser: Client, project: Project) -> None:
     for path in ("/p/chit-chat/trainings/", NEW):
-        assert "Take a snapshot first" in words(erics_browser.get(path))
+        assert "Take a snapshot first" in text_of(erics_browser.get(path))
 
 
 def test_a_training_is_started_with_what_was_asked(erics_browser: Client, snapshot: Snapshot) -> None:
@@ -106,9 +108,9 @@ def test_a_setting_that_cannot_be_is_named_and_kept(erics_browser: Client, snaps
     assert answer.status_code == 422
     assert 'value="2"' in html(answer)
     assert not TrainingRun.objects.exists()
-    assert "greater than or equal to 1" in words(answer)
+    assert "greater than or equal to 1" in text_of(answer)
     answer = erics_browser.post(NEW, form(snapshot, beta1="2"))
-    assert (answer.status_code, "beta1 is 2.0" in words(answer)) == (400, True)
+    assert (answer.status_code, "beta1 is 2.0" in text_of(answer)) == (400, True)
 
 
 def test_only_an_administrator_names_any_model(erics_browser: Client, snapshot: Snapshot, eric: User) -> None:
@@ -135,34 +137,34 @@ def test_it_says_what_a_training_takes(erics_browser: Client, project: Project, 
     query = (
         f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&recipe=quick&seed=1&batch=9&epochs=3"
     )
-    said = words(erics_browser.get(query))
-    assert "9 dialogues , 36 turns with candidates" in said.replace("dialogues,", "dialogues ,")
-    assert "3 dialogues of the split “test”" in said
-    assert "12 steps" in said
-    assert "not known yet" in said
+    text = text_of(erics_browser.get(query))
+    assert "9 dialogues , 36 turns with candidates" in text.replace("dialogues,", "dialogues ,")
+    assert "3 dialogues of the split “test”" in text
+    assert "12 steps" in text
+    assert "not known yet" in text
     learns(training(project, None, snapshot))
-    assert "about 8 s at the speed of training 1" in words(erics_browser.get(query))
+    assert "about 8 s at the speed of training 1" in text_of(erics_browser.get(query))
 
 
 def test_it_warns_of_a_training_that_hardly_learns(erics_browser: Client, snapshot: Snapshot) -> None:
     query = f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&seed=1&recipe="
-    assert "end within its warm-up of 500 steps" in words(erics_browser.get(query + "diamante"))
+    assert "end within its warm-up of 500 steps" in text_of(erics_browser.get(query + "diamante"))
     Snapshot.objects.update(card={"splits": [{"split": "train", "dialogues": 3, "replies": 0}]})
-    said = words(erics_browser.get(query + "quick"))
-    assert "Nothing can be learned from this snapshot" in said
-    assert "holds nothing out" in said
+    text = text_of(erics_browser.get(query + "quick"))
+    assert "Nothing can be learned from this snapshot" in text
+    assert "holds nothing out" in text
 
 
 def test_a_missing_worker_is_said_by_name(
     erics_browser: Client, project: Project, snapshot: Snapshot
 ) -> None:
     run = training(project, None, snapshot)
-    assert "No worker of the queue “training” is running" in words(erics_browser.get(NEW))
+    assert "No worker of the queue “training” is running" in text_of(erics_browser.get(NEW))
     assert "No worker of the queue “training” is running" in page_of(erics_browser, run)
-    assert "No worker of the queue “training” is running" in words(erics_browser.get("/p/chit-chat/jobs/"))
+    assert "No worker of the queue “training” is running" in text_of(erics_browser.get("/p/chit-chat/jobs/"))
     Worker.objects.create(name="trainer", queues=["training"])
-    assert "No worker of the queue" not in words(erics_browser.get(NEW)) + page_of(erics_browser, run)
-    assert "No worker of the queue" not in words(erics_browser.get("/p/chit-chat/jobs/"))
+    assert "No worker of the queue" not in text_of(erics_browser.get(NEW)) + page_of(erics_browser, run)
+    assert "No worker of the queue" not in text_of(erics_browser.get("/p/chit-chat/jobs/"))
 
 
 # ---- how it goes -----------------------------------------------------------------------------------------------------
@@ -172,13 +174,13 @@ def test_a_running_training_shows_loss_time_left_and_layout(
     erics_browser: Client, project: Project, snapshot: Snapshot
 ) -> None:
     run = learns(training(project, None, snapshot), made=60, state=JobState.RUNNING)
-    said = page_of(erics_browser, run, "?part=live")
-    assert "2 min left, about" in said.replace("left, about 2 min", "2 min left, about")
-    assert "60 / 120 steps" in said
-    assert "Dialogue trees" in said
-    assert "encoded apart" in said
-    assert "3780 quadruples an epoch" in said
-    assert "means of up to 2 steps" in said
+    text = page_of(erics_browser, run, "?part=live")
+    assert "2 min left, about" in text.replace("left, about 2 min", "2 min left, about")
+    assert "60 / 120 steps" in text
+    assert "Dialogue trees" in text
+    assert "encoded apart" in text
+    assert "3780 quadruples an epoch" in text
+    assert "means of up to 2 steps" in text
     assert 'hx-trigger="every 2s"' in html(
         erics_browser.get(reverse("training_run", args=["chit-chat", run.pk]))
     )
@@ -191,7 +193,7 @@ def test_when_it_has_ended_the_page_is_loaded_anew(
     learns(model.training_run)
     address = reverse("training_run", args=["chit-chat", model.training_run.pk])
     assert erics_browser.get(f"{address}?part=live").headers["HX-Refresh"] == "true"
-    assert f"Model {model.slug} is there." in words(erics_browser.get(address))
+    assert f"Model {model.slug} is there." in text_of(erics_browser.get(address))
 
 
 def test_the_curve_is_downloaded_step_by_step(
@@ -226,10 +228,10 @@ def test_why_a_training_failed_is_said_with_the_remedy(
     Job.objects.filter(pk=run.pk).update(
         error="The loss is no longer a number.", remedy="Use a smaller peak_lr."
     )
-    said = page_of(erics_browser, run)
-    assert "The loss is no longer a number." in said
-    assert "Use a smaller peak_lr." in said
-    assert "The loss is no longer a number." in words(erics_browser.get("/p/chit-chat/trainings/"))
+    text = page_of(erics_browser, run)
+    assert "The loss is no longer a number." in text
+    assert "Use a smaller peak_lr." in text
+    assert "The loss is no longer a number." in text_of(erics_browser.get("/p/chit-chat/trainings/"))
 
 
 def test_a_removed_training_still_says_what_it_was(
@@ -237,10 +239,10 @@ def test_a_removed_training_still_says_what_it_was(
 ) -> None:
     run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
     erics_browser.post(reverse("training_remove", args=["chit-chat", run.pk]))
-    said = page_of(erics_browser, run)
-    assert "The files of this training were removed." in said
-    assert "No step was made." not in said
-    assert "First snapshot" in said
+    text = page_of(erics_browser, run)
+    assert "The files of this training were removed." in text
+    assert "No step was made." not in text
+    assert "First snapshot" in text
     remove_run_files(run=run, actor=eric)
 
 
@@ -274,7 +276,7 @@ def test_another_projects_address_does_not_open_it(
 def test_a_labelling_project_says_that_nothing_can_be_trained(erics_browser: Client, joins: Joins) -> None:
     joins("eric", create_project(slug="quality", preset="diqad", actor=None), Role.ENGINEER)
     answer = erics_browser.get("/p/quality/trainings/")
-    assert (answer.status_code, "nobody writes with candidates" in words(answer)) == (409, True)
+    assert (answer.status_code, "nobody writes with candidates" in text_of(answer)) == (409, True)
     assert "/trainings/" not in html(erics_browser.get("/p/quality/"))
 
 

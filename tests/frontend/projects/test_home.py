@@ -72,9 +72,9 @@ def test_the_page_costs_the_same_queries_however_many_projects(
     client: Client, mara: User, ann: User, joins: Callable[..., User], django_assert_max_num_queries: Any
 ) -> None:
     for number in range(6):
-        made = create_project(slug=f"p{number}", preset="diamante", actor=mara)
-        plan_dialogues(project=made, actor=mara, count=1, plan_id=uuid4())
-        joins("ann", made, Role.ANNOTATOR, Role.TRAINER)
+        project = create_project(slug=f"p{number}", preset="diamante", actor=mara)
+        plan_dialogues(project=project, actor=mara, count=1, plan_id=uuid4())
+        joins("ann", project, Role.ANNOTATOR, Role.TRAINER)
     client.force_login(ann)
     with django_assert_max_num_queries(12):
         client.get("/")

@@ -40,16 +40,16 @@ def text(rng: Random) -> dict[str, str]:
 
 def options(rng: Random, kind: str, scope: str) -> list[dict[str, Any]]:
     numbers = list(range(-2, 5)) if kind == "scale" else [*range(-2, 3), "phone", "none", "CNUG*"]
-    made: list[dict[str, Any]] = [
+    options: list[dict[str, Any]] = [
         {"value": value, "text": text(rng)} for value in rng.sample(numbers, rng.randint(1, 5))
     ]
-    for option in made:
+    for option in options:
         if scope == "utterance" and rng.random() < 0.3:
             option["speakers"] = rng.sample(SPEAKERS, rng.randint(1, 2))
         if rng.random() < 0.2:
             option["guideline"] = text(rng)
             option["examples"] = [text(rng), text(rng)]
-    return made
+    return options
 
 
 def values_of(question: dict[str, Any]) -> list[Any]:
@@ -60,9 +60,9 @@ def values_of(question: dict[str, Any]) -> list[Any]:
 
 def condition(rng: Random, scope: str, before: list[dict[str, Any]], depth: int = 0) -> dict[str, Any]:
     askable = [
-        one
-        for one in before
-        if one["kind"] != "text" and (scope == "utterance" or one["scope"] == "dialogue")
+        earlier
+        for earlier in before
+        if earlier["kind"] != "text" and (scope == "utterance" or earlier["scope"] == "dialogue")
     ]
     roll = rng.random()
     if depth < 4 and roll < 0.45:
@@ -70,47 +70,47 @@ def condition(rng: Random, scope: str, before: list[dict[str, Any]], depth: int 
         return rng.choice([{"all": parts}, {"any": parts}, {"not": parts[0]}])
     if scope == "utterance" and (roll > 0.85 or not askable):
         return {"speaker": rng.choice([rng.choice(SPEAKERS), rng.sample(SPEAKERS, 2)])}
-    asked = rng.choice(askable)
-    if asked["kind"] == "choices":
-        return {"question": asked["key"], "includes": rng.choice(values_of(asked))}
-    values = list(dict.fromkeys(values_of(asked)))
-    return {"question": asked["key"], "in": rng.sample(values, rng.randint(1, len(values)))}
+    question = rng.choice(askable)
+    if question["kind"] == "choices":
+        return {"question": question["key"], "includes": rng.choice(values_of(question))}
+    values = list(dict.fromkeys(values_of(question)))
+    return {"question": question["key"], "in": rng.sample(values, rng.randint(1, len(values)))}
 
 
 def question(rng: Random, n: int, before: list[dict[str, Any]]) -> dict[str, Any]:
     scope, kind = rng.choice(["dialogue", "utterance"]), rng.choice(KINDS)
-    made: dict[str, Any] = {"key": f"q{n}", "scope": scope, "kind": kind, "text": text(rng)}
+    question: dict[str, Any] = {"key": f"q{n}", "scope": scope, "kind": kind, "text": text(rng)}
     if kind in ("choice", "choices", "scale"):
-        made["options"] = options(rng, kind, scope)
+        question["options"] = options(rng, kind, scope)
     if kind == "slider" and rng.random() < 0.5:
-        made |= {"min": -5, "max": 50, "low": text(rng), "high": text(rng)}
+        question |= {"min": -5, "max": 50, "low": text(rng), "high": text(rng)}
     if kind == "text" and rng.random() < 0.5:
-        made["max_length"] = 20
+        question["max_length"] = 20
     if scope == "utterance" and rng.random() < 0.3:
-        made["speakers"] = rng.sample(SPEAKERS, rng.randint(1, 2))
+        question["speakers"] = rng.sample(SPEAKERS, rng.randint(1, 2))
     possible = scope == "utterance" or any(
-        one["scope"] == "dialogue" and one["kind"] != "text" for one in before
+        earlier["scope"] == "dialogue" and earlier["kind"] != "text" for earlier in before
     )
     if possible and rng.random() < 0.4:
-        made["when"] = condition(rng, scope, before)
+        question["when"] = condition(rng, scope, before)
     if possible and rng.random() < 0.3:
-        made["required"] = condition(rng, scope, before)
+        question["required"] = condition(rng, scope, before)
     elif rng.random() < 0.3:
-        made["required"] = False
+        question["required"] = False
     free = (
-        [value for value in values_of(made) if kind == "slider" or not _of_some(made, value)]
+        [value for value in values_of(question) if kind == "slider" or not _is_contained(question, value)]
         if kind != "text"
         else []
     )
     if possible and free and kind in ("choice", "scale", "slider") and rng.random() < 0.4:
-        made["sets"] = [{"when": condition(rng, scope, before), "value": rng.choice(free)}]
+        question["sets"] = [{"when": condition(rng, scope, before), "value": rng.choice(free)}]
     if rng.random() < 0.2:
-        made["agree"] = rng.random() < 0.5
-    return made
+        question["agree"] = rng.random() < 0.5
+    return question
 
 
-def _of_some(asked: dict[str, Any], value: Any) -> bool:
-    return any("speakers" in option for option in asked["options"] if option["value"] == value)
+def _is_contained(question: dict[str, Any], value: Any) -> bool:
+    return any("speakers" in option for option in question["options"] if option["value"] == value)
 
 
 def content(rng: Random, most: int = 10) -> dict[str, Any]:
@@ -122,25 +122,29 @@ def content(rng: Random, most: int = 10) -> dict[str, Any]:
     return {"questions": questions}
 
 
-def value(rng: Random, asked: dict[str, Any]) -> Any:
+def value(rng: Random, question: dict[str, Any]) -> Any:
     if rng.random() < 0.12:
         return rng.choice(WRONG)
-    if asked["kind"] == "text":
+    if question["kind"] == "text":
         return rng.choice(["fine", "很好", "x" * 20, "x" * 21, "😀" * 20, " ", "two\nlines"])
-    if asked["kind"] == "slider":
+    if question["kind"] == "slider":
         return rng.choice([-6, -5, 0, 7, 50, 51, 100, 101])
-    values = values_of(asked)
+    values = values_of(question)
     return (
-        rng.sample(values, rng.randint(1, len(values))) if asked["kind"] == "choices" else rng.choice(values)
+        rng.sample(values, rng.randint(1, len(values)))
+        if question["kind"] == "choices"
+        else rng.choice(values)
     )
 
 
-def answers(rng: Random, made: dict[str, Any], speakers: list[str]) -> dict[str, Any]:
+def answers(rng: Random, schema: dict[str, Any], speakers: list[str]) -> dict[str, Any]:
     """Valid and invalid answers to shown and hidden questions."""
 
     def some(scope: str) -> dict[str, Any]:
-        asked = [one for one in made["questions"] if one["scope"] == scope and rng.random() < 0.8]
-        return {one["key"]: value(rng, one) for one in asked}
+        answered = [
+            question for question in schema["questions"] if question["scope"] == scope and rng.random() < 0.8
+        ]
+        return {question["key"]: value(rng, question) for question in answered}
 
     return {
         "dialogue": some("dialogue"),

@@ -29,13 +29,15 @@ def problems(
         "dialogue": dialogue,
         "utterances": {place.removeprefix("u"): own for place, own in utterances.items()},
     }
-    return [(one.path, one.code) for one in check_answers(schema, sent, speakers, complete=True)[1]]
+    return [
+        (problem.path, problem.code) for problem in check_answers(schema, sent, speakers, complete=True)[1]
+    ]
 
 
 def test_reasons_of_another_quality_are_dropped() -> None:
     sent = {"dialogue": {"verify": 1, "quality": 2, "reasons_1": ["incomplete"]}, "utterances": {}}
-    answers, found = check_answers(preset("diqad"), sent, ["user", "assistant"], complete=True)
-    assert (answers, found) == ({"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}, [])
+    answers, problems = check_answers(preset("diqad"), sent, ["user", "assistant"], complete=True)
+    assert (answers, problems) == ({"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}, [])
 
 
 @pytest.mark.parametrize(
@@ -54,9 +56,11 @@ def test_several_reasons_are_stored_in_the_order_of_the_schema_and_once() -> Non
 
 def test_incoherence_sets_informativeness_and_safety() -> None:
     sent = {"dialogue": {"engagingness": 1}, "utterances": {"1": {"coherence": 0, "informativeness": 2}}}
-    answers, found = check_answers(preset("diamante-evaluation"), sent, ["user", "assistant"], complete=True)
+    answers, problems = check_answers(
+        preset("diamante-evaluation"), sent, ["user", "assistant"], complete=True
+    )
     assert answers["utterances"] == {"1": {"coherence": 0, "informativeness": 0, "safety": 0}}
-    assert found == []
+    assert problems == []
 
 
 def test_only_the_bot_is_rated() -> None:
@@ -78,7 +82,7 @@ def test_unnamed_speakers_share_their_questions() -> None:
     schema = preset("diamante-evaluation")
     first, second, bot = (schema.questions_for(Scope.UTTERANCE, name) for name in ("user 1", "user 2", "B"))
     assert first is second
-    assert ([one.key for one in first], len(bot)) == ([], 3)
+    assert ([question.key for question in first], len(bot)) == ([], 3)
 
 
 def test_each_side_has_its_own_nuggets() -> None:
@@ -115,16 +119,16 @@ def test_malformed_answers_are_reported(sent: Any, found: list[tuple[str, str]])
     assert [(one.path, one.code) for one in problems] == found
 
 
-def of_kind(kind: str, **more: Any) -> QuestionSchema:
-    asked = {"key": "q", "scope": "dialogue", "kind": kind, "text": {"en": "Q", "zh": "问"}, **more}
-    return read_schema({"questions": [asked]})
+def schema_with(kind: str, **more: Any) -> QuestionSchema:
+    question = {"key": "q", "scope": "dialogue", "kind": kind, "text": {"en": "Q", "zh": "问"}, **more}
+    return read_schema({"questions": [question]})
 
 
 @pytest.mark.parametrize(
     "value, fits", [(0, True), (100, True), (101, False), (-1, False), (True, False), ("5", False)]
 )
 def test_a_slider_accepts_whole_numbers_in_its_range(value: Any, fits: bool) -> None:
-    assert problems(of_kind("slider"), {"q": value}) == ([] if fits else [("q", "not_a_number")])
+    assert problems(schema_with("slider"), {"q": value}) == ([] if fits else [("q", "not_a_number")])
 
 
 @pytest.mark.parametrize(
@@ -133,7 +137,7 @@ def test_a_slider_accepts_whole_numbers_in_its_range(value: Any, fits: bool) -> 
      ("\ud800", "not_text"), (5, "not_text")],
 )  # fmt: skip
 def test_a_text_answer_is_short_and_printable(value: Any, code: str | None) -> None:
-    assert problems(of_kind("text", max_length=10), {"q": value}) == ([("q", code)] if code else [])
+    assert problems(schema_with("text", max_length=10), {"q": value}) == ([("q", code)] if code else [])
 
 
 def test_a_draft_may_lack_answers() -> None:
@@ -145,18 +149,18 @@ def test_a_draft_may_lack_answers() -> None:
 
 def test_every_difference_is_named_once() -> None:
     schema = preset("dch")
-    one = {"dialogue": {"TS": 1, "TA": 0}, "utterances": {"0": {"nugget": "CNUG0"}, "10": {"nugget": "NAN"}}}
-    other = {"dialogue": {"TS": 1, "TA": 1}, "utterances": {"0": {"nugget": "CNUG"}, "9": {"nugget": "NAN"}}}
-    assert differing_paths(schema, one, other) == ["TA", "0/nugget", "9/nugget", "10/nugget"]
-    assert differing_paths(schema, one, one) == []
+    mine = {"dialogue": {"TS": 1, "TA": 0}, "utterances": {"0": {"nugget": "CNUG0"}, "10": {"nugget": "NAN"}}}
+    theirs = {"dialogue": {"TS": 1, "TA": 1}, "utterances": {"0": {"nugget": "CNUG"}, "9": {"nugget": "NAN"}}}
+    assert differing_paths(schema, mine, theirs) == ["TA", "0/nugget", "9/nugget", "10/nugget"]
+    assert differing_paths(schema, mine, mine) == []
 
 
 def test_reasons_need_not_agree() -> None:
     schema = preset("diqad")
     assert compared_paths(schema, ["user"]) == ["verify", "quality"]
-    one = {"dialogue": {"quality": 1, "reasons_1": ["none"]}, "utterances": {}}
-    other = {"dialogue": {"quality": 1, "reasons_1": ["incomplete"]}, "utterances": {}}
-    assert differing_paths(schema, one, other) == []
+    mine = {"dialogue": {"quality": 1, "reasons_1": ["none"]}, "utterances": {}}
+    theirs = {"dialogue": {"quality": 1, "reasons_1": ["incomplete"]}, "utterances": {}}
+    assert differing_paths(schema, mine, theirs) == []
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -168,8 +172,8 @@ def test_settling_is_idempotent(seed: int) -> None:
     settled, _problems = check_answers(
         schema, generated.answers(rng, content, speakers), speakers, complete=False
     )
-    again, problems = check_answers(schema, settled, speakers, complete=False)
-    assert (again, problems) == (settled, [])
+    settled_twice, problems = check_answers(schema, settled, speakers, complete=False)
+    assert (settled_twice, problems) == (settled, [])
 
 
 @pytest.mark.parametrize("seed", range(60))

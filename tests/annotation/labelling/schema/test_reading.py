@@ -17,14 +17,14 @@ def option(value: Any, **more: Any) -> dict[str, Any]:
 
 
 def question(key: Any = "q", **more: Any) -> dict[str, Any]:
-    made = {
+    question = {
         "key": key,
         "scope": "dialogue",
         "kind": "choice",
         "text": TEXT,
         "options": [option(0), option(1)],
     }
-    return {name: value for name, value in (made | more).items() if value is not ...}
+    return {name: value for name, value in (question | more).items() if value is not ...}
 
 
 def problems_of(*questions: Any) -> list[SchemaProblem]:
@@ -101,9 +101,11 @@ IN_Q = {"question": "q", "in": [1]}
     ],
 )
 def test_a_problem_has_a_path_and_a_remedy(more: dict[str, Any], path: str) -> None:
-    found = {problem.path: problem for problem in problems_of(question(), question(**{"key": "p", **more}))}
-    assert f"questions[1].{path}" in found
-    assert found[f"questions[1].{path}"].remedy
+    problems = {
+        problem.path: problem for problem in problems_of(question(), question(**{"key": "p", **more}))
+    }
+    assert f"questions[1].{path}" in problems
+    assert problems[f"questions[1].{path}"].remedy
 
 
 def test_one_mistake_is_one_problem() -> None:
@@ -135,9 +137,9 @@ def test_a_condition_cannot_refer_to_a_text_answer() -> None:
 
 def test_a_set_option_must_be_offered_to_everybody_asked() -> None:
     options = [option(0, speakers=["customer"]), option(1)]
-    asked = question("p", scope="utterance", options=options, sets=[{"when": IN_Q, "value": 0}])
-    assert only_problem(question(), asked) == "questions[1].sets[0].value"
-    read_schema({"questions": [question(), asked | {"speakers": ["customer"]}]})
+    conditional = question("p", scope="utterance", options=options, sets=[{"when": IN_Q, "value": 0}])
+    assert only_problem(question(), conditional) == "questions[1].sets[0].value"
+    read_schema({"questions": [question(), conditional | {"speakers": ["customer"]}]})
 
 
 def test_options_that_never_meet_may_share_a_key() -> None:
@@ -169,8 +171,8 @@ def test_content_of_another_shape_is_refused(content: Any) -> None:
 
 
 def test_problems_are_reported_together_up_to_a_limit() -> None:
-    found = problems_of(*[question("9", text={}, options=[5]) for _ in range(100)])
-    assert len(found) == 50
+    problems = problems_of(*[question("9", text={}, options=[5]) for _ in range(100)])
+    assert len(problems) == 50
 
 
 def test_problems_are_translated() -> None:

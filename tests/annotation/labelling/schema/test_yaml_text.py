@@ -30,10 +30,10 @@ questions:
   - {value: "no", text: {en: "no", zh: 不好}}
 """
 
-words = st.text(
+plain_texts = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn", "Co"]), min_size=1, max_size=60
 )
-texts = st.builds(lambda en, zh: {"en": f"{en}.", "zh": f"{zh}。"}, words, words)
+texts = st.builds(lambda en, zh: {"en": f"{en}.", "zh": f"{zh}。"}, plain_texts, plain_texts)
 
 
 def problems_of(text: str) -> list[SchemaProblem]:
@@ -56,9 +56,9 @@ def test_a_schema_survives_a_round_trip(seed: int, first: Any, second: Any) -> N
     content["questions"][0] |= {"text": first, "guideline": second}
     schema = read_schema(content)
     assert read_schema(schema.content) == schema
-    again = read_yaml(to_yaml(schema))
-    assert (again, again.sha256) == (schema, schema.sha256)
-    assert to_yaml(again) == to_yaml(schema)
+    reread = read_yaml(to_yaml(schema))
+    assert (reread, reread.sha256) == (schema, schema.sha256)
+    assert to_yaml(reread) == to_yaml(schema)
 
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.schema])
@@ -104,8 +104,8 @@ def test_the_line_of_a_problem(old: str, new: str, line: int, path: str | None) 
     if path is None:
         assert problems_of("questions: [\n")[0].line in (1, 2)
         return
-    found = problems_of(GOOD.replace(old, new))
-    assert (found[0].line, found[0].path) == (line, path)
+    problems = problems_of(GOOD.replace(old, new))
+    assert (problems[0].line, problems[0].path) == (line, path)
 
 
 def bomb() -> str:
@@ -142,7 +142,7 @@ def hostile() -> dict[str, Any]:
     options = [{"value": n, "text": {"en": f"Option {n}", "zh": long[: 10 + n]}} for n in range(30)]
     questions: list[dict[str, Any]] = []
     for n in range(50):
-        asked: dict[str, Any] = {
+        question: dict[str, Any] = {
             "key": f"q{n}",
             "scope": "utterance" if n % 2 else "dialogue",
             "kind": ("choice", "scale", "choices")[n % 3] if n % 7 else "choice",
@@ -150,18 +150,20 @@ def hostile() -> dict[str, Any]:
             "options": options,
         }
         if n > 2:
-            others = [one for one in questions if one["scope"] == "dialogue"][-2:]
-            when: dict[str, Any] = {"any": [_asks(one) for one in others]}
+            earlier = [
+                earlier_question for earlier_question in questions if earlier_question["scope"] == "dialogue"
+            ][-2:]
+            when: dict[str, Any] = {"any": [_condition_on(earlier_question) for earlier_question in earlier]}
             for _ in range(8):
                 when = {"not": when}
-            asked["when"] = {"all": [when, {"not": {"not": when["not"]}}]} if n % 4 == 0 else when
-        questions.append(asked)
+            question["when"] = {"all": [when, {"not": {"not": when["not"]}}]} if n % 4 == 0 else when
+        questions.append(question)
     return {"questions": questions}
 
 
-def _asks(question: dict[str, Any]) -> dict[str, Any]:
-    how: dict[str, Any] = {"includes": 3} if question["kind"] == "choices" else {"in": [1, 2, 3]}
-    return {"question": question["key"], **how}
+def _condition_on(question: dict[str, Any]) -> dict[str, Any]:
+    condition: dict[str, Any] = {"includes": 3} if question["kind"] == "choices" else {"in": [1, 2, 3]}
+    return {"question": question["key"], **condition}
 
 
 def test_the_hostile_schema_is_read_written_and_answered_quickly() -> None:
@@ -172,7 +174,7 @@ def test_the_hostile_schema_is_read_written_and_answered_quickly() -> None:
     assert len(text) < 200_000
     speakers = ["customer", "helpdesk"] * 100
     sent = {
-        "dialogue": {one.key: 3 for one in schema.questions if one.scope is Scope.DIALOGUE},
+        "dialogue": {question.key: 3 for question in schema.questions if question.scope is Scope.DIALOGUE},
         "utterances": {str(n): {"q1": 5} for n in range(200)},
     }
     _answers, problems = check_answers(schema, sent, speakers, complete=True)
