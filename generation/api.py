@@ -64,8 +64,10 @@ class GeneratorsView(APIView):
     def post(self, request: Request) -> Response:
         """Add a model. Codes: invalid (an option), name_taken."""
         generators_for(person(request))
-        made = generators.create_generator(actor=person(request), **validated_input(GeneratorInput, request))
-        return Response(GeneratorSerializer(made).data, status=status.HTTP_201_CREATED)
+        generator = generators.create_generator(
+            actor=person(request), **validated_input(GeneratorInput, request)
+        )
+        return Response(GeneratorSerializer(generator).data, status=status.HTTP_201_CREATED)
 
 
 class GeneratorView(APIView):
@@ -80,8 +82,8 @@ class GeneratorView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         """Change where its replies come from. Code: invalid (an option)."""
         row = generator_for(person(request), slug)
-        sent = validated_input(GeneratorChange, request)
-        changed = generators.change_generator(actor=person(request), generator=row, **sent)
+        values = validated_input(GeneratorChange, request)
+        changed = generators.change_generator(actor=person(request), generator=row, **values)
         return Response(GeneratorSerializer(changed).data)
 
 

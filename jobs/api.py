@@ -24,7 +24,7 @@ TAG = ["Jobs"]
 class JobFilters(serializers.Serializer[Any]):
     state = serializers.ChoiceField(required=False, allow_blank=True, choices=JobState.choices)
     kind = serializers.CharField(
-        required=False, allow_blank=True, max_length=40, help_text="import, export …"
+        required=False, allow_blank=True, max_length=40, help_text="Kind of job: import, export …"
     )
 
 

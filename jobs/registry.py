@@ -39,7 +39,7 @@ def work_for(kind: str) -> Work:
     if kind not in _KINDS:
         raise Refusal(
             "unknown_kind",
-            _("This worker's release knows no jobs of the kind “%(kind)s”.") % {"kind": kind},
+            _("This worker's release does not know jobs of the kind “%(kind)s”.") % {"kind": kind},
             _("Run web server and workers from the same release, then start it again."),
         )
     work: Work = import_string(_KINDS[kind].work)

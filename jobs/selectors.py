@@ -39,7 +39,7 @@ def jobs_of(user: User, project: Project, **filters: str) -> QuerySet[Job]:
     """The project's jobs, newest first, for members who may import, export or configure. filters: state, kind."""
     if not MAY_SEE_JOBS & capabilities_of(user, project):
         raise NotAllowed(
-            _("Your roles in this project have nothing to do with imports and exports."),
+            _("Your roles in this project do not include imports and exports."),
             _("Ask the project's manager for the role of an engineer."),
         )
     rows = Job.objects.filter(project=project, **filters)

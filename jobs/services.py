@@ -68,7 +68,7 @@ def send(job_id: UUID, queue: str) -> None:
     try:
         current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue=queue, retry=False)
     except OperationalError:
-        logger.warning("the broker did not take a job", extra={"job": str(job_id)})
+        logger.warning("the broker did not accept a job", extra={"job": str(job_id)})
 
 
 def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
@@ -127,15 +127,15 @@ def _begin(job: Job) -> bool:
 
 
 def _return_to_queue(job: Job) -> None:
-    own = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    if own.update(state=JobState.QUEUED, done=job.done, total=job.total):
+    own_job = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    if own_job.update(state=JobState.QUEUED, done=job.done, total=job.total):
         send(job.id, job.queue)
     job.refresh_from_db()
 
 
 def _end(job: Job, state: str, **changes: Any) -> None:
-    own = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    own.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
+    own_job = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
+    own_job.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
     job.refresh_from_db()
 
 

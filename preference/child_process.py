@@ -1,6 +1,6 @@
-"""Long computations in a child process, followed by a job.
+"""Long computations in a child process that a job follows.
 
-A crash, an out-of-memory kill or a cancel never takes the worker along, and the worker itself loads no torch.
+A crash, an out-of-memory kill or a cancellation does not end the worker, and the worker itself does not load torch.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "training"  # of the Celery workers that follow such processes
 LOOK_EVERY = 0.5  # seconds
-NICENESS = 10  # serving candidates comes first
+NICENESS = 10  # lower priority than serving candidates
 # A process whose worker was killed has this many seconds to stop itself before it is killed.
 ORPHAN_SECONDS = 60.0
 TAIL = 256 * 1024  # bytes of a log that are kept
@@ -42,9 +42,9 @@ KILLED = (-9, 137)
 
 
 def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
-    """`python -m module` with its output appended to a log in `folder`, which exists.
+    """Start `python -m module` with its output appended to a log in `folder`, which must exist.
 
-    Its messages are in the language that is active here: that of the person who started the job.
+    Its messages are in the language active here, which is that of the person who started the job.
     """
     environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
     environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -52,7 +52,7 @@ def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "sub
     if settings.TRAINING_THREADS:
         environment["OMP_NUM_THREADS"] = str(settings.TRAINING_THREADS)
     with (folder / log).open("ab") as out:
-        # Its own session: Ctrl-C and the end of the worker reach it only through this module.
+        # A session of its own: Ctrl-C and the end of the worker reach it only through this module.
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=settings.BASE_DIR,
@@ -151,8 +151,8 @@ def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
         if time.monotonic() > give_up_at:
             raise Refusal(
                 "still_running",
-                _("An earlier attempt at this still runs, perhaps on another machine."),
-                _("End it there, then start this again."),
+                _("An earlier attempt is still running, perhaps on another machine."),
+                _("Stop it there, then start this again."),
             )
         time.sleep(LOOK_EVERY)
 

@@ -51,16 +51,16 @@ class ExportsView(APIView):
         tags=TAG, operation_id="exports_start", request=ExportInput, responses={202: ExportSerializer}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Start an export; follow its `state`, then fetch `file/`. Stop it, or start it again, as the job of its id.
+        """Start an export; poll its `state`, then fetch `file/`. Cancel or retry it as the job with its id.
 
         Code: id_in_use.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
-        sent = validated_input(ExportInput, request)
-        if sent["snapshot"]:
-            sent["snapshot"] = snapshot_for(person(request), sent["snapshot"])
-        made = start_export(export_id=sent.pop("id"), project=project, actor=person(request), **sent)
-        return Response(ExportSerializer(made).data, status=status.HTTP_202_ACCEPTED)
+        values = validated_input(ExportInput, request)
+        if values["snapshot"]:
+            values["snapshot"] = snapshot_for(person(request), values["snapshot"])
+        export = start_export(export_id=values.pop("id"), project=project, actor=person(request), **values)
+        return Response(ExportSerializer(export).data, status=status.HTTP_202_ACCEPTED)
 
 
 class PreviewView(APIView):
@@ -72,17 +72,17 @@ class PreviewView(APIView):
         project = project_for(person(request), slug, Capability.EXPORT)
         query = PreviewQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
+        values = query.validated_data
         filters = build_filters(
-            asked.get("splits", []), asked["include_unreviewed"], asked["include_withheld"]
+            values.get("splits", []), values["include_unreviewed"], values["include_withheld"]
         )
-        return Response(PreviewSerializer(preview(project, filters, asked["format"])).data)
+        return Response(PreviewSerializer(preview(project, filters, values["format"])).data)
 
 
 class ExportView(APIView):
     @extend_schema(tags=TAG, operation_id="exports_read", responses=ExportSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
-        """State, and the manifest once it is done."""
+        """State, and the manifest when it is done."""
         return Response(ExportSerializer(export_for(person(request), pk)).data)
 
 

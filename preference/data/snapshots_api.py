@@ -47,27 +47,29 @@ class SnapshotsView(APIView):
         responses={202: SnapshotDetailSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Freeze dialogues; follow its `state`. Stop it, or start it again, as the job of its id.
+        """Freeze dialogues in a snapshot; poll its `state`. Cancel or retry it as the job with its id.
 
         Codes: nothing_to_take, wrong_protocol, id_in_use.
         """
         project = project_for(person(request), slug, Capability.EXPORT)
-        sent = validated_input(SnapshotInput, request)
-        made = take_snapshot(snapshot_id=sent.pop("id"), project=project, actor=person(request), **sent)
-        return Response(SnapshotDetailSerializer(made).data, status=status.HTTP_202_ACCEPTED)
+        values = validated_input(SnapshotInput, request)
+        snapshot = take_snapshot(
+            snapshot_id=values.pop("id"), project=project, actor=person(request), **values
+        )
+        return Response(SnapshotDetailSerializer(snapshot).data, status=status.HTTP_202_ACCEPTED)
 
 
 class SnapshotView(APIView):
     @extend_schema(tags=TAG, operation_id="snapshots_read", responses=SnapshotDetailSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
-        """State, and the card once it is done."""
+        """State, and the card when it is done."""
         return Response(SnapshotDetailSerializer(snapshot_for(person(request), pk)).data)
 
 
 class SnapshotFilesView(APIView):
     @extend_schema(tags=TAG, operation_id="snapshots_remove_files", responses={200: SnapshotDetailSerializer})
     def delete(self, request: Request, pk: UUID) -> Response:
-        """Remove its files to free their space; the card stays. Codes: not_ready while it is written, in_use."""
+        """Remove the files of a snapshot; its card stays. Codes: not_ready while it is written, in_use."""
         snapshot = remove_snapshot_files(snapshot=snapshot_for(person(request), pk), actor=person(request))
         return Response(SnapshotDetailSerializer(snapshot).data)
 
@@ -98,9 +100,9 @@ class SnapshotPushView(APIView):
         responses={202: PushJobSerializer, **GONE},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Push it to a Hub with the worker's HF_TOKEN; follow the job. Codes: not_ready, file_gone, id_in_use."""
-        snapshot, sent = snapshot_for(person(request), pk), validated_input(PushInput, request)
-        job = push_snapshot(push_id=sent.pop("id"), snapshot=snapshot, actor=person(request), **sent)
+        """Push a snapshot to a Hub with the worker's HF_TOKEN; poll the job. Codes: not_ready, file_gone, id_in_use."""
+        snapshot, values = snapshot_for(person(request), pk), validated_input(PushInput, request)
+        job = push_snapshot(push_id=values.pop("id"), snapshot=snapshot, actor=person(request), **values)
         return Response(PushJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 
 

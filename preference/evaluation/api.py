@@ -54,10 +54,10 @@ class EvaluationsView(APIView):
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = {"model": "", **validated_input(EvaluationInput, request)}
-        snapshot = snapshot_for(user, sent.pop("snapshot"))
+        values = {"model": "", **validated_input(EvaluationInput, request)}
+        snapshot = snapshot_for(user, values.pop("snapshot"))
         row = start_evaluation(
-            evaluation_id=sent.pop("id"), project=project, actor=user, snapshot=snapshot, **sent
+            evaluation_id=values.pop("id"), project=project, actor=user, snapshot=snapshot, **values
         )
         return Response(
             EvaluationSerializer(evaluation_for(user, row.pk)).data, status=status.HTTP_202_ACCEPTED

@@ -40,11 +40,11 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
 def arguments_of(row: Evaluation, folder: Path) -> list[str]:
     """Arguments of the evaluator. A base model without a preference head gets an untrained one."""
     model = str(folder_of_model(row.model)) if row.model else row.base
-    made = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
-    made += ["--output", str(folder / REPORT)]
+    arguments = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
+    arguments += ["--output", str(folder / REPORT)]
     if not (Path(model) / HEAD).is_file():
-        made.append("--untrained-head")
-    return made
+        arguments.append("--untrained-head")
+    return arguments
 
 
 def failure(folder: Path, status: int) -> Refusal:
@@ -56,5 +56,9 @@ def failure(folder: Path, status: int) -> Refusal:
             _("Free memory, or use a smaller model."),
         )
     lines = child_process.lines_of(folder / LOG)[-2:]
-    cause, remedy = (lines if len(lines) == 2 else [*lines, ""]) if lines else (_("It said nothing."), "")
+    cause, remedy = (
+        (lines if len(lines) == 2 else [*lines, ""])
+        if lines
+        else (_("The evaluation ended without a message."), "")
+    )
     return Refusal("evaluation_failed", cause[:500], remedy[:500])

@@ -46,13 +46,13 @@ class Comparison:
 
 def comparisons_of(project: Project) -> list[Comparison]:
     """The newest MOST_COMPARED evaluations, grouped by the data they share; the newest snapshot first. One query."""
-    done = evaluations_of(project).filter(job__state=JobState.DONE)[:MOST_COMPARED]
+    finished = evaluations_of(project).filter(job__state=JobState.DONE)[:MOST_COMPARED]
     groups: dict[tuple[UUID, str], dict[str, Evaluation]] = defaultdict(dict)
-    for row in done:
+    for row in finished:
         name = row.model.slug if row.model else row.base
         groups[row.snapshot_id, row.split].setdefault(name, row)
-    made = [
+    comparisons = [
         Comparison(next(iter(rows.values())).snapshot, split, tuple(rows.values()))
         for (_snapshot, split), rows in groups.items()
     ]
-    return sorted(made, key=lambda one: one.snapshot.created_at, reverse=True)
+    return sorted(comparisons, key=lambda comparison: comparison.snapshot.created_at, reverse=True)

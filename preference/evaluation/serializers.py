@@ -32,10 +32,13 @@ class EvaluationInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first evaluation.")
     snapshot = serializers.UUIDField()
     model = serializers.CharField(
-        max_length=300, allow_blank=True, required=False, help_text="As `model` of a new training."
+        max_length=300,
+        allow_blank=True,
+        required=False,
+        help_text="A trained model's name, a folder or a hub id, as for a new training.",
     )
     split = serializers.ChoiceField(
-        choices=Split.choices, required=False, help_text="Left out: what the snapshot holds out."
+        choices=Split.choices, required=False, help_text="Default: the split that the snapshot holds out."
     )
 
 
@@ -44,7 +47,7 @@ class ComparisonSerializer(serializers.Serializer[Any]):
 
     snapshot = serializers.UUIDField(source="snapshot.pk")
     split = serializers.CharField()
-    rows = EvaluationSerializer(many=True, help_text="The newest of each model.")
+    rows = EvaluationSerializer(many=True, help_text="The newest evaluation of each model.")
 
 
 class ComparisonsSerializer(serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from jobs.services import start_job
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
-from preference.data.selectors.snapshots import held_out
+from preference.data.selectors.snapshots import held_out_split
 from preference.evaluation.models import Evaluation
 from preference.registry.files import folder_of_model
 from preference.registry.models import RegisteredModel
@@ -40,35 +40,39 @@ def start_evaluation(
     model: as in start_training. split empty: what the snapshot holds out. Raises Invalid (snapshot, split), NotFound
     (model), Refusal files_gone, file_gone, not_ready, id_in_use.
     """
-    found = Evaluation.objects.select_related("job", "project", "model").filter(pk=evaluation_id).first()
-    if found:
+    evaluation = Evaluation.objects.select_related("job", "project", "model").filter(pk=evaluation_id).first()
+    if evaluation:
         split_sent, model_sent = ({"split": split} if split else {}), ({"model": model} if model else {})
-        check_repeat(found, project_id=project.pk, snapshot_id=snapshot.pk, **split_sent)
-        check_repeat(found.job.parameters, **model_sent)
-        return found
+        check_repeat(evaluation, project_id=project.pk, snapshot_id=snapshot.pk, **split_sent)
+        check_repeat(evaluation.job.parameters, **model_sent)
+        return evaluation
     if snapshot.project_id != project.pk:
         raise Invalid(
-            _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
+            _("The snapshot belongs to another project."), _("Choose one of this project."), field="snapshot"
         )
     folder_of_snapshot(snapshot)
-    chosen = _checked_split(snapshot, split)
+    chosen_split = _resolve_split(snapshot, split)
     base = resolve_base(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
-    return _stored(evaluation_id, project, actor, snapshot, chosen, base.parent, base.source, enqueue)
+    return _store_evaluation(
+        evaluation_id, project, actor, snapshot, chosen_split, base.parent, base.source, enqueue
+    )
 
 
-def _checked_split(snapshot: Snapshot, split: str) -> str:
-    chosen = split or held_out(snapshot)
+def _resolve_split(snapshot: Snapshot, split: str) -> str:
+    chosen = split or held_out_split(snapshot)
     if chosen in Split.values:
         return chosen
-    said = _("There is no split “%(split)s”.") % {"split": split[:40]}
+    message = _("There is no split “%(split)s”.") % {"split": split[:40]}
     if not split:
-        said = _("The snapshot “%(name)s” holds no dialogues out.") % {"name": snapshot.name}
-    raise Invalid(said, _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)}, field="split")
+        message = _("The snapshot “%(name)s” holds no dialogues out.") % {"name": snapshot.name}
+    raise Invalid(
+        message, _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)}, field="split"
+    )
 
 
-def _stored(
+def _store_evaluation(
     evaluation_id: UUID,
     project: Project,
     actor: User | None,
@@ -78,16 +82,16 @@ def _stored(
     base: str,
     enqueue: bool,
 ) -> Evaluation:
-    stored = Evaluation.objects.filter(pk=evaluation_id).first()
-    if stored is not None:
-        return stored
-    about = {"snapshot": snapshot.name, "model": model.slug if model else base, "split": split}
+    evaluation = Evaluation.objects.filter(pk=evaluation_id).first()
+    if evaluation is not None:
+        return evaluation
+    parameters = {"snapshot": snapshot.name, "model": model.slug if model else base, "split": split}
     job = start_job(
         id=evaluation_id,
         kind=KIND,
         project=project,
         actor=actor,
-        parameters=about,
+        parameters=parameters,
         queue=QUEUE,
         enqueue=enqueue,
     )
@@ -113,14 +117,18 @@ def evaluate_trained(
 
     ids: of the two evaluations. Safe to repeat. Returns [] if nothing was held out.
     """
-    split, snapshot, actor = held_out(model.snapshot), model.snapshot, model.created_by
+    split, snapshot, actor = held_out_split(model.snapshot), model.snapshot, model.created_by
     if not split:
         return []
-    made = [_stored(ids[0], model.project, actor, snapshot, split, model, "", enqueue)]
+    evaluations = [_store_evaluation(ids[0], model.project, actor, snapshot, split, model, "", enqueue)]
     before = Evaluation.objects.filter(snapshot=snapshot, split=split, model=model.parent)
     before = before.exclude(job__state__in=(JobState.FAILED, JobState.CANCELLED))
     if model.parent is None:
         before = before.filter(base=model.base)
     if not before.exists():
-        made.append(_stored(ids[1], model.project, actor, snapshot, split, model.parent, model.base, enqueue))
-    return made
+        evaluations.append(
+            _store_evaluation(
+                ids[1], model.project, actor, snapshot, split, model.parent, model.base, enqueue
+            )
+        )
+    return evaluations

@@ -51,7 +51,7 @@ class ModelView(APIView):
 
     @extend_schema(tags=TAG, operation_id="models_update", request=ModelInput, responses=ModelSerializer)
     def patch(self, request: Request, slug: str) -> Response:
-        """Rename it or change its note. Code: name_taken."""
+        """Rename a model or change its note. Code: name_taken."""
         model = model_for(person(request), slug)
         changed = update_model(
             model=model, actor=person(request), changes=validated_input(ModelInput, request)
@@ -60,7 +60,7 @@ class ModelView(APIView):
 
     @extend_schema(tags=TAG, operation_id="models_remove_files", responses={200: ModelSerializer})
     def delete(self, request: Request, slug: str) -> Response:
-        """Remove its files and its training's; the row stays. Code: in_use."""
+        """Remove the files of a model and of its training; the entry stays. Code: in_use."""
         remove_model(model=model_for(person(request), slug), actor=person(request))
         return Response(ModelSerializer(model_for(person(request), slug)).data)
 
@@ -68,7 +68,7 @@ class ModelView(APIView):
 class LineageView(APIView):
     @extend_schema(tags=TAG, operation_id="models_lineage", responses=LineageSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """Where it came from."""
+        """The models that it was trained from, back to the first."""
         models = lineage_of(model_for(person(request), slug))
         return Response(LineageSerializer({"models": models, "base": models[-1].base}).data)
 
@@ -89,17 +89,19 @@ class PromotionsView(APIView):
         responses={201: PromotionSerializer, **GONE},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Have the next candidates written by a trained model; turns that wait keep theirs.
+        """Use a trained model for the next candidates; requests that are already queued keep their model.
 
-        Codes: changed_meanwhile (somebody was first; `by` and `current` say who and what), still_loading (send it again
-        in a moment), cannot_load, files_gone, already_current, no_authoring, id_in_use.
+        Codes: changed_meanwhile (`by` and `current` say who changed the model and to what), still_loading (try again in
+        a moment), cannot_load, files_gone, already_current, no_authoring, id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = validated_input(PromotionInput, request)
-        model = model_for(user, sent.pop("model"))
-        made = promote_model(promotion_id=sent.pop("id"), model=model, project=project, actor=user, **sent)
-        return Response(PromotionSerializer(made).data, status=status.HTTP_201_CREATED)
+        values = validated_input(PromotionInput, request)
+        model = model_for(user, values.pop("model"))
+        promotion = promote_model(
+            promotion_id=values.pop("id"), model=model, project=project, actor=user, **values
+        )
+        return Response(PromotionSerializer(promotion).data, status=status.HTTP_201_CREATED)
 
 
 class RollBackView(APIView):
@@ -113,9 +115,9 @@ class RollBackView(APIView):
         """Go back to the model before the newest promotion. Codes: nothing_to_undo, and those of promoting."""
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = validated_input(RollBackInput, request)
-        made = roll_back(promotion_id=sent.pop("id"), project=project, actor=user, **sent)
-        return Response(PromotionSerializer(made).data, status=status.HTTP_201_CREATED)
+        values = validated_input(RollBackInput, request)
+        promotion = roll_back(promotion_id=values.pop("id"), project=project, actor=user, **values)
+        return Response(PromotionSerializer(promotion).data, status=status.HTTP_201_CREATED)
 
 
 urlpatterns = [

@@ -25,11 +25,11 @@ def folder_of_model(model: RegisteredModel) -> Path:
     folder = (root / model.folder).resolve()
     wrong = [name for name, size in model.files.items() if not _is_there(folder / name, size)]
     if not model.folder or not folder.is_relative_to(root) or wrong:
-        said = _("The files of the model “%(name)s” are gone from the server, or are not whole.")
+        template = _("Files of the model “%(name)s” are missing or incomplete on the server.")
         raise Refusal(
             "files_gone",
-            said % {"name": model.slug},
-            _("Bring the folder back from a back-up, or train again."),
+            template % {"name": model.slug},
+            _("Restore the folder from a backup, or train again."),
             status=410,
             details={"files": wrong[:10]},
         )
@@ -47,7 +47,7 @@ def files_in(folder: Path) -> dict[str, int]:
 
 
 def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
-    """Over names, sizes and contents of all files. beat: called between blocks, because a large model takes minutes."""
+    """SHA-256 of names, sizes and contents of all files. beat: called between blocks; a large model takes minutes."""
     digest = hashlib.sha256()
     for name, size in files_in(folder).items():
         digest.update(f"{name}:{size};".encode())
@@ -61,7 +61,7 @@ def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; {} if the file is missing or incomplete."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -18,10 +18,10 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     snapshot = serializers.UUIDField(source="snapshot_id")
     training = serializers.UUIDField(source="training_run_id")
     generator = serializers.CharField(
-        source="generator.slug", default=None, allow_null=True, help_text="As projects' settings name it."
+        source="generator.slug", default=None, allow_null=True, help_text="Name in the settings of projects."
     )
     config = serializers.DictField(help_text="training.json of the trainer.")
-    metrics = serializers.DictField(help_text="Of its last step.")
+    metrics = serializers.DictField(help_text="Losses of the last step.")
     files = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name.")
     has_files = serializers.BooleanField(source="folder")
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
@@ -37,13 +37,16 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
 
 class ModelInput(StrictSerializer):
     slug = serializers.RegexField(
-        r"^[a-z0-9][a-z0-9_-]*$", required=False, max_length=80, help_text="Small letters, digits, - and _."
+        r"^[a-z0-9][a-z0-9_-]*$",
+        required=False,
+        max_length=80,
+        help_text="Lower-case letters, digits, - and _.",
     )
     note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class AncestorSerializer(ModelSerializer):
-    """What may be known of a model by whom its project is closed to."""
+    """A model for people who are not members of its project: without settings, losses and notes."""
 
     class Meta(ModelSerializer.Meta):
         fields = [
@@ -53,8 +56,8 @@ class AncestorSerializer(ModelSerializer):
 
 
 class LineageSerializer(serializers.Serializer[Any]):
-    models = AncestorSerializer(many=True, help_text="From this one back to the first.")
-    base = serializers.CharField(help_text="What the first one was trained from.")
+    models = AncestorSerializer(many=True, help_text="From this model back to the first.")
+    base = serializers.CharField(help_text="The base that the first model was trained from.")
 
 
 class PromotionSerializer(serializers.ModelSerializer[Promotion]):
@@ -63,7 +66,9 @@ class PromotionSerializer(serializers.ModelSerializer[Promotion]):
     after = serializers.CharField(
         source="after.slug", default=None, allow_null=True, help_text="null: the server's own model."
     )
-    undoes = serializers.UUIDField(source="undoes_id", allow_null=True, help_text="The promotion taken back.")
+    undoes = serializers.UUIDField(
+        source="undoes_id", allow_null=True, help_text="The promotion that this one rolls back."
+    )
     actor = serializers.CharField(source="actor.username", default=None, allow_null=True)
 
     class Meta:

@@ -56,23 +56,25 @@ class TrainingsView(APIView):
         responses={202: TrainingSerializer, **GONE},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Start a training; follow its `state` and `curve/`. Stop it as the job of its id, go on with `resume/`.
+        """Start a training; poll its `state` and `curve/`. Cancel it as the job with its id; resume with `resume/`.
 
         Codes: invalid (recipe, changes, snapshot), not_found (model), no_authoring, no_base, not_ready, file_gone
         (snapshot), id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
-        sent = validated_input(TrainingInput, request)
-        snapshot = snapshot_for(user, sent.pop("snapshot"))
-        run = start_training(run_id=sent.pop("id"), project=project, actor=user, snapshot=snapshot, **sent)
+        values = validated_input(TrainingInput, request)
+        snapshot = snapshot_for(user, values.pop("snapshot"))
+        run = start_training(
+            run_id=values.pop("id"), project=project, actor=user, snapshot=snapshot, **values
+        )
         return Response(TrainingSerializer(run_for(user, run.pk)).data, status=status.HTTP_202_ACCEPTED)
 
 
 class BasesView(APIView):
     @extend_schema(tags=TAG, operation_id="trainings_bases", responses=BasesSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """What a training may begin from."""
+        """The models that a training may start from."""
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
         bases = [
@@ -85,7 +87,7 @@ class BasesView(APIView):
 class TrainingView(APIView):
     @extend_schema(tags=TAG, operation_id="trainings_read", responses=TrainingSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
-        """State, newest losses, and the model once it is done."""
+        """State, newest losses, and the model when it is done."""
         return Response(TrainingSerializer(run_for(person(request), pk)).data)
 
 
@@ -107,7 +109,7 @@ class LogView(APIView):
         tags=TAG, operation_id="trainings_log", responses={(200, TEXT): OpenApiTypes.BINARY, **GONE}
     )
     def get(self, request: Request, pk: UUID) -> FileResponse:
-        """The end of what the trainer wrote. Codes: file_gone, files_gone."""
+        """The end of the trainer's log. Codes: file_gone, files_gone."""
         run = run_for(person(request), pk)
         name = f"{run.project.slug}-{run.number}.log"
         return FileResponse(log_of(run).open("rb"), as_attachment=True, filename=name, content_type=TEXT)
@@ -118,7 +120,7 @@ class ResumeView(APIView):
         tags=TAG, operation_id="trainings_resume", request=None, responses={200: TrainingSerializer, **GONE}
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Go on from the last checkpoint. Codes: already_done, files_gone. Safe to repeat."""
+        """Resume from the last checkpoint. Codes: already_done, files_gone. Safe to repeat."""
         run = resume_training(run=run_for(person(request), pk), actor=person(request))
         return Response(TrainingSerializer(run_for(person(request), run.pk)).data)
 

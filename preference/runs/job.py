@@ -1,4 +1,4 @@
-"""A training as a job: start the trainer, follow it, register the model."""
+"""Training as a job: start the trainer, follow it, register the model."""
 
 import json
 import logging
@@ -149,7 +149,7 @@ def failure(folder: Path, status: int) -> Refusal:
         return Refusal(
             "killed",
             _("The operating system killed the training, probably because memory ran out."),
-            _("Set a smaller token_budget, use LoRA or a smaller model, or free memory; then go on."),
+            _("Set a smaller token_budget, use LoRA or a smaller model, or free memory; then resume it."),
         )
     if state.get("state") == "failed" and state.get("message"):
         return Refusal("training_failed", state["message"], state.get("remedy", ""))
@@ -157,10 +157,10 @@ def failure(folder: Path, status: int) -> Refusal:
         return Refusal(
             "stopped",
             _("The training was stopped from outside: %(why)s") % {"why": state.get("message", "")},
-            _("Go on with it; it begins at its last checkpoint."),
+            _("Resume it; it continues from its last checkpoint."),
         )
     template = _("The training ended with status %(status)d: %(words)s")
-    words = child_process.last_line(folder / LOG) or _("it said nothing")
+    words = child_process.last_line(folder / LOG) or _("no message")
     return Refusal("training_failed", template % {"status": status, "words": words}, _("Read its log."))
 
 

@@ -20,16 +20,16 @@ class ProgressTail:
 
     def read(self) -> Line:
         try:
-            about = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return self.newest
-        if (about.st_ino, about.st_size >= self._offset) != (self._file, True):
-            self._file, self._offset = about.st_ino, 0
+        if (status.st_ino, status.st_size >= self._offset) != (self._file, True):
+            self._file, self._offset = status.st_ino, 0
         with self.path.open("rb") as file:
             file.seek(self._offset)
-            whole, end, _rest = file.read().rpartition(b"\n")
-        self._offset += len(whole) + len(end)
+            complete, end, _rest = file.read().rpartition(b"\n")
+        self._offset += len(complete) + len(end)
         self.newest = next(
-            (line for text in reversed(whole.splitlines()) if (line := line_of(text))), self.newest
+            (line for text in reversed(complete.splitlines()) if (line := line_of(text))), self.newest
         )
         return self.newest

@@ -1,4 +1,4 @@
-"""Reading trainings: a project's list, one of them with its loss curve, what a new one may begin from."""
+"""Reading trainings: the list of a project, a single one, its loss curve and its log."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """steps: that the training will have made in the end; 0 while that is not known."""
+    """points: oldest first. steps: total of the finished training, 0 while unknown. eta_seconds: time left."""
 
     points: tuple[Point, ...]
     steps: int
@@ -72,19 +72,19 @@ def curve_of(run: TrainingRun, *, after: int = 0, most: int = MOST_POINTS) -> Cu
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Whole lines; the last one may be half-written."""
+    """The parsed complete lines; the last one may be half-written."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8") as file:
         for line in file:
             if not line.endswith("\n"):
                 return
-            if told := line_of(line):
-                yield told
+            if parsed := line_of(line):
+                yield parsed
 
 
 def line_of(text: str | bytes) -> Line:
-    """Empty where it cannot be read: after a while with a full disk, half of a line stands before the next one."""
+    """The parsed line; {} if it is broken, as after a full disk, when half a line precedes the next one."""
     try:
         line = json.loads(text)
     except ValueError:
@@ -95,15 +95,15 @@ def line_of(text: str | bytes) -> Line:
 def _point(lines: Sequence[Line]) -> Point:
     last = lines[-1]
     means = {name: sum(line[name] for line in lines) / len(lines) for name in AVERAGED}
-    about = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}
-    return Point(first=lines[0]["step"], **about, **means)
+    newest = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}
+    return Point(first=lines[0]["step"], **newest, **means)
 
 
 def log_of(run: TrainingRun) -> Path:
-    """What the trainer wrote for people. Raises Refusal file_gone."""
+    """The path of the trainer's log. Raises Refusal file_gone."""
     path = folder_of_run(run) / LOG
     if not path.is_file():
         raise Refusal(
-            "file_gone", _("This training has no log yet."), _("Look again once it runs."), status=410
+            "file_gone", _("This training has no log yet."), _("Try again when it is running."), status=410
         )
     return path

@@ -20,15 +20,15 @@ class TrainingInput(StrictSerializer):
         required=False,
         allow_blank=True,
         max_length=300,
-        help_text="To begin from: a trained model's name, or one of `bases`. Empty: the project's own. Administrators "
-        "may name any folder or hub id.",
+        help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model. "
+        "Administrators may name any folder or hub id.",
     )
     recipe = serializers.ChoiceField(choices=sorted(RECIPES), default="diamante")
     changes = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
         required=False,
-        help_text='Settings that differ from the recipe\'s, for example {"batch": 32}; the refusal of a wrong one '
-        "names those that there are.",
+        help_text='Settings that differ from the recipe\'s, for example {"batch": 32}; the error for an unknown '
+        "one lists all settings.",
     )
     is_lora = serializers.BooleanField(default=False, help_text="Train adapters and the head only.")
     seed = serializers.IntegerField(default=1, min_value=0, max_value=LARGEST_SEED)
@@ -38,14 +38,14 @@ class LatestSerializer(serializers.Serializer[Any]):
     """The newest step; empty before the first."""
 
     step = serializers.IntegerField(required=False)
-    steps = serializers.IntegerField(required=False, help_text="In the end.")
+    steps = serializers.IntegerField(required=False, help_text="Total steps of the training.")
     epoch = serializers.IntegerField(required=False)
     loss = serializers.FloatField(required=False, help_text="nll + ranking, in nats.")
     nll = serializers.FloatField(required=False)
     ranking = serializers.FloatField(required=False)
     lr = serializers.FloatField(required=False)
-    seconds = serializers.FloatField(required=False, help_text="Since it began.")
-    eta_seconds = serializers.FloatField(required=False, help_text="Left.")
+    seconds = serializers.FloatField(required=False, help_text="Time since the start.")
+    eta_seconds = serializers.FloatField(required=False, help_text="Estimated time left.")
 
 
 class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
@@ -62,7 +62,7 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
     remedy = serializers.CharField(source="job.remedy")
     latest = LatestSerializer()
     model = serializers.CharField(source="model.slug", default=None, allow_null=True)
-    has_files = serializers.BooleanField(source="folder", help_text="Whether curve and log are there.")
+    has_files = serializers.BooleanField(source="folder", help_text="Whether curve and log exist.")
     started_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     ended_at = serializers.DateTimeField(source="job.ended_at", allow_null=True)
 
@@ -77,7 +77,7 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
 
 class CurveQuery(serializers.Serializer[Any]):
     after = serializers.IntegerField(
-        required=False, min_value=0, max_value=2**31, help_text="Only later steps."
+        required=False, min_value=0, max_value=2**31, help_text="Return only steps after this one."
     )
 
 
@@ -95,15 +95,15 @@ class PointSerializer(serializers.Serializer[Any]):
 
 
 class CurveSerializer(serializers.Serializer[Any]):
-    points = PointSerializer(many=True, help_text=f"At most {MOST_POINTS}.")
-    steps = serializers.IntegerField(help_text="In the end; 0 while that is not known.")
+    points = PointSerializer(many=True, help_text=f"At most {MOST_POINTS} points.")
+    steps = serializers.IntegerField(help_text="Total steps of the training; 0 while unknown.")
     eta_seconds = serializers.FloatField(allow_null=True)
 
 
 class BaseSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="What `model` of a new training takes.")
-    is_trained = serializers.BooleanField(help_text="A registered model of ours.")
+    name = serializers.CharField(help_text="Value for `model` of a new training.")
+    is_trained = serializers.BooleanField(help_text="Whether it is a model trained on this server.")
 
 
 class BasesSerializer(serializers.Serializer[Any]):
-    bases = BaseSerializer(many=True, help_text="The project's own model first, where it is a local one.")
+    bases = BaseSerializer(many=True, help_text="The project's own model comes first, if it is local.")

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.snapshots import held_out, usable_snapshots
+from preference.data.selectors.snapshots import held_out_split, usable_snapshots
 from preference.registry.selectors.bases import BaseModel, selectable_bases
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import setting_arguments
@@ -264,7 +264,7 @@ def forecast(form: TrainingForm, runs: Sequence[TrainingRun]) -> Forecast:
     like, seconds = _speed(form, choices, runs) if recipe else (None, None)
     total_seconds = seconds * turns * recipe.epochs if seconds and recipe else None
     return Forecast(
-        snapshot, recipe, turns, steps, held_out(snapshot) if snapshot else "", total_seconds, like
+        snapshot, recipe, turns, steps, held_out_split(snapshot) if snapshot else "", total_seconds, like
     )
 
 

@@ -23,9 +23,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with translation.override(doctor.terminal_language()):
-            self.say(**options)
+            self.print_findings(**options)
 
-    def say(self, **options: Any) -> None:
+    def print_findings(self, **options: Any) -> None:
         findings = []
         for finding in doctor.examine(quick=options["quick"]):
             findings.append(finding)
@@ -35,4 +35,4 @@ class Command(BaseCommand):
             self.stdout.write(doctor.as_json(findings))
         problems = sum(finding.state == "problem" for finding in findings)
         if problems:
-            raise CommandError(_("{count} to mend").format(count=problems))
+            raise CommandError(_("{count} to fix").format(count=problems))

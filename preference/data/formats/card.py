@@ -59,26 +59,26 @@ class CardCounts:
         column, conversation = self.columns[row["split"]], row["conversation"]
         column.dialogues += 1
         column.utterances += len(conversation)
-        column.characters += sum(len(one["utterance"]) for one in conversation)
+        column.characters += sum(len(turn["utterance"]) for turn in conversation)
         column.replies += sum(1 for _reply in replies_of(row, DrawContext()))
         self.longest = max(self.longest, len(conversation))
-        for one in conversation:
-            if one["response_candidates"]:
-                self._add_choice(column, one)
+        for turn in conversation:
+            if turn["response_candidates"]:
+                self._add_choice(column, turn)
         self._add_names(dialogue, row)
 
-    def _add_choice(self, column: _SplitCounts, one: Mapping[str, Any]) -> None:
+    def _add_choice(self, column: _SplitCounts, turn: Mapping[str, Any]) -> None:
         """Count a turn that has candidates."""
-        shown = [text.strip() for text in one["response_candidates"]]
-        self.candidates[len(shown)] += 1
+        texts = [text.strip() for text in turn["response_candidates"]]
+        self.candidates[len(texts)] += 1
         self.named["model_versions"].update(
-            set(one.get("candidate_versions") or [one.get("model_version") or ""])
+            set(turn.get("candidate_versions") or [turn.get("model_version") or ""])
         )
-        self.gaps["empty_candidates"] += "" in shown
-        self.gaps["repeated_candidates"] += len(set(shown)) < len(shown)
-        if one.get("action"):
+        self.gaps["empty_candidates"] += "" in texts
+        self.gaps["repeated_candidates"] += len(set(texts)) < len(texts)
+        if turn.get("action"):
             column.had_candidates += 1
-            column.actions[one["action"]] += 1
+            column.actions[turn["action"]] += 1
         else:
             self.gaps["no_action"] += 1
 
@@ -87,7 +87,9 @@ class CardCounts:
         self.gaps["imported"] += dialogue.origin == "imported"
         self.gaps["scripted"] += bool(row.get("scripted"))
         self.gaps["unreviewed"] += dialogue.review_state == "unreviewed"
-        self.gaps["without_candidates"] += not any(one["response_candidates"] for one in row["conversation"])
+        self.gaps["without_candidates"] += not any(
+            turn["response_candidates"] for turn in row["conversation"]
+        )
         for name, value in (
             ("languages", row["language"]),
             ("domains", row["domain"]),
@@ -123,7 +125,7 @@ class CardCounts:
             },
             "gaps": {name: n for name, n in sorted(self.gaps.items()) if n},
             "longest": self.longest,
-            "shortages": [asdict(one) for one in lacking],
+            "shortages": [asdict(turn) for turn in lacking],
         }
 
 
@@ -131,25 +133,27 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
     """The card in Markdown, with the front matter that a Hub reads. facts: content of snapshot.json."""
     card = facts["card"]
     parts = [
-        _front(snapshot, card),
-        f"# {_plain(snapshot.name)}",
-        f"Dialogues of the project “{_plain(snapshot.project.title)}”. In each turn people were shown candidate replies"
-        " of a model and selected one, revised one, or wrote their own.",
+        _front_matter(snapshot, card),
+        f"# {_escape(snapshot.name)}",
+        f"Dialogues of the project “{_escape(snapshot.project.title)}”. In each turn people were shown candidate"
+        " replies of a model and selected one, revised one, or wrote their own.",
         "## Statistics",
-        _table(["", *(_split_name(one["split"]) for one in card["splits"])], _statistics(card["splits"])),
+        _table(
+            ["", *(_split_name(column["split"]) for column in card["splits"])], _statistics(card["splits"])
+        ),
         "Actions are shares of the utterances that had candidates.",
         "## Candidates and models",
         _candidates(card["candidates"]),
-        _counted("Model version", "Turns", card["model_versions"]),
+        _count_table("Model version", "Turns", card["model_versions"]),
         "## Languages and domains",
-        _counted("Language", "Dialogues", card["languages"]),
-        _counted("Domain", "Dialogues", card["domains"]),
+        _count_table("Language", "Dialogues", card["languages"]),
+        _count_table("Domain", "Dialogues", card["domains"]),
         "## Licences",
         _licences(card["licences"]),
         "## Known gaps",
         "\n".join(f"- {line}" for line in _gaps(card)),
         "## How it was made",
-        _how(facts),
+        _provenance(facts),
         "## Check",
         f"`sha256sum dialogues.jsonl` must give `{facts['files']['dialogues.jsonl']['sha256']}`"
         f" ({facts['files']['dialogues.jsonl']['bytes']} bytes).",
@@ -157,31 +161,36 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _front(snapshot: Snapshot, card: Mapping[str, Any]) -> str:
+def _front_matter(snapshot: Snapshot, card: Mapping[str, Any]) -> str:
     """The values are JSON, which is YAML too: quoting needs no library."""
     languages = sorted(name for name in card["languages"] if len(name) == 2 and name.isalpha())
     licences = [name for name in card["licences"] if name]
-    about = {
+    fields = {
         "pretty_name": snapshot.name,
         **({"language": languages} if languages else {}),
         **({"license": "other", "license_name": ", ".join(licences)[:90]} if licences else {}),
         "task_categories": ["text-generation"],
         "tags": ["dialogue", "preference", "human-feedback"],
     }
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(["---", *lines, "---"])
 
 
 def _statistics(columns: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    lengths = [one["mean_length"] for one in columns]
-    counts = [[f"{one[name]:,}" for one in columns] for name in ("dialogues", "utterances")]
-    shares = [[_share(one[action], one["had_candidates"]) for one in columns] for action in Action.values]
+    lengths = [column["mean_length"] for column in columns]
+    counts = [[f"{column[name]:,}" for column in columns] for name in ("dialogues", "utterances")]
+    shares = [
+        [_share(column[action], column["had_candidates"]) for column in columns] for action in Action.values
+    ]
     numbers = [*counts, ["–" if length is None else f"{length:.2f}" for length in lengths]]
     return [
         *([name, *row] for name, row in zip(ROWS, numbers, strict=True)),
         *([f"{action.capitalize()} (%)", *row] for action, row in zip(Action.values, shares, strict=True)),
-        ["Utterances that had candidates and an action", *(f"{one['had_candidates']:,}" for one in columns)],
-        ["Turns to learn from (a candidate differs)", *(f"{one['replies']:,}" for one in columns)],
+        [
+            "Utterances that had candidates and an action",
+            *(f"{column['had_candidates']:,}" for column in columns),
+        ],
+        ["Turns to learn from (a candidate differs)", *(f"{column['replies']:,}" for column in columns)],
     ]
 
 
@@ -193,29 +202,29 @@ def _split_name(name: str) -> str:
     return {"train": "Train", "valid": "Validation", "test": "Test"}.get(name, "Total")
 
 
-def _candidates(counted: Mapping[str, Any]) -> str:
-    if not counted["turns"]:
+def _candidates(counts: Mapping[str, Any]) -> str:
+    if not counts["turns"]:
         return "No turn has candidates."
-    each = ", ".join(f"{n} candidates in {turns:,}" for n, turns in counted["by_number"].items())
-    return f"{counted['turns']:,} turns with {counted['mean']:.2f} candidates on average: {each}."
+    each = ", ".join(f"{n} candidates in {turns:,}" for n, turns in counts["by_number"].items())
+    return f"{counts['turns']:,} turns with {counts['mean']:.2f} candidates on average: {each}."
 
 
-def _counted(name: str, unit: str, counts: Mapping[str, int]) -> str:
+def _count_table(name: str, unit: str, counts: Mapping[str, int]) -> str:
     return _table([name, unit], [[key or "not stated", f"{n:,}"] for key, n in counts.items()])
 
 
 def _licences(licences: Mapping[str, int]) -> str:
     if any(licences):
-        return _counted("Licence, as imported files name it", "Dialogues", licences)
+        return _count_table("Licence, as imported files name it", "Dialogues", licences)
     return "Not stated. Ask whoever owns the project before you pass the data on."
 
 
 def _gaps(card: Mapping[str, Any]) -> list[str]:
     gaps, texts = card["gaps"], _GAP_TEXTS
-    known = [texts[name].format(n=f"{gaps[name]:,}") for name in texts if gaps.get(name)]
-    lacking = [_SHORTAGE_TEXTS[one["code"]].format(**one) for one in card["shortages"]]
+    present = [texts[name].format(n=f"{gaps[name]:,}") for name in texts if gaps.get(name)]
+    lacking = [_SHORTAGE_TEXTS[shortage["code"]].format(**shortage) for shortage in card["shortages"]]
     unstated = [] if any(card["licences"]) else ["No licence is stated."]
-    return [*known, *lacking, *unstated, WRITTEN_IN]
+    return [*present, *lacking, *unstated, WRITTEN_IN]
 
 
 _GAP_TEXTS = {
@@ -235,7 +244,7 @@ _SHORTAGE_TEXTS = {
 }
 
 
-def _how(facts: Mapping[str, Any]) -> str:
+def _provenance(facts: Mapping[str, Any]) -> str:
     filters = facts["filters"]
     reviewed = (
         "that the experts passed, and those that no expert has judged"
@@ -256,10 +265,10 @@ def _how(facts: Mapping[str, Any]) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---", *("---:" for _name in head[1:])], *rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(_escape(cell) for cell in line) + " |" for line in lines)
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """One line, with the characters that Markdown or HTML interprets escaped."""
     line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
     return line.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

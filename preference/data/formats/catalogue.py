@@ -42,18 +42,20 @@ class ExportFormat:
             return "parquet"
         return "json" if self.is_array else "jsonl"
 
-    def live_rows(self, selection: Selection, page: Sequence[Dialogue], drawn: DrawContext) -> Iterator[Row]:
+    def live_rows(
+        self, selection: Selection, page: Sequence[Dialogue], draw_context: DrawContext
+    ) -> Iterator[Row]:
         """The rows of one page of a project."""
         if self.rows is not None:
             return self.rows(selection, page)
-        return self.frozen_rows(diamante.rows(selection, page), drawn)
+        return self.frozen_rows(diamante.rows(selection, page), draw_context)
 
-    def frozen_rows(self, page: Iterable[Mapping[str, Any]], drawn: DrawContext) -> Iterator[Row]:
+    def frozen_rows(self, page: Iterable[Mapping[str, Any]], draw_context: DrawContext) -> Iterator[Row]:
         """The rows of one page of a snapshot."""
         if self.rows_of is None:
             raise NotImplementedError(f"{self.name} cannot be made from a snapshot")
         for row in page:
-            yield from self.rows_of(row, drawn)
+            yield from self.rows_of(row, draw_context)
 
 
 _FORMATS = [

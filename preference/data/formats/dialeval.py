@@ -21,7 +21,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
     """One entry a dialogue, as import_dialogues reads it."""
     current = current_schema(selection.project)
     asked = _nugget_question(load_schema(current)) if current else None
-    labels = _Labels(asked.key, _nothing(asked)) if asked else None
+    labels = _Labels(asked.key, _names_of_no_nugget(asked)) if asked else None
     answered, spoken = live_submissions_on(page), selection.texts(page, metadata=True)
     for dialogue in page:
         utterances = spoken.get(dialogue.pk)
@@ -31,7 +31,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         yield {
             "id": dialogue.external_id,
             **kept,
-            **_reviewed(answered.get(dialogue.pk, [])),
+            **_review_fields(answered.get(dialogue.pk, [])),
             "turns": [_turn(utterance) for utterance in utterances],
             "annotations": [
                 _annotation(one, labels, utterances, as_text=bool(dialogue.metadata.get("quality_as_text")))
@@ -40,7 +40,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         }
 
 
-def _reviewed(answered: Sequence[LiveSubmission]) -> dict[str, Any]:
+def _review_fields(answered: Sequence[LiveSubmission]) -> dict[str, Any]:
     """The batch in which the labels were reviewed; nothing if there are no batches, as in the original files."""
     one = answered[0] if answered else None
     return (
@@ -68,7 +68,7 @@ class _Labels:
     names: Mapping[tuple[str, Any], str]
 
 
-def _nothing(question: Question) -> dict[tuple[str, Any], str]:
+def _names_of_no_nugget(question: Question) -> dict[tuple[str, Any], str]:
     """In this format the absence of a nugget is CNaN or HNaN, whatever the schema calls it."""
     return {
         (speaker, option.value): name
@@ -82,12 +82,17 @@ def _annotation(
     answered: LiveSubmission, labels: _Labels | None, utterances: Sequence[UtteranceText], *, as_text: bool
 ) -> dict[str, Any]:
     answers = answered.answers
-    made: dict[str, Any] = {}
+    annotation: dict[str, Any] = {}
     if labels is not None:
-        given = [answers["utterances"].get(str(one.position), {}).get(labels.key) for one in utterances]
-        made["nugget"] = [
-            labels.names.get((one.speaker, value), value)
-            for value, one in zip(given, utterances, strict=True)
+        answered_nuggets = [
+            answers["utterances"].get(str(utterance.position), {}).get(labels.key) for utterance in utterances
+        ]
+        annotation["nugget"] = [
+            labels.names.get((utterance.speaker, value), value)
+            for value, utterance in zip(answered_nuggets, utterances, strict=True)
         ]
     quality = {key: value for key, value in answers["dialogue"].items() if isinstance(value, int)}
-    return {**made, "quality": {key: str(value) for key, value in quality.items()} if as_text else quality}
+    return {
+        **annotation,
+        "quality": {key: str(value) for key, value in quality.items()} if as_text else quality,
+    }

@@ -20,14 +20,14 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             yield row(dialogue, utterances[dialogue.pk])
 
 
-def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
+def rows_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """The row itself: a snapshot holds rows of this format."""
     yield dict(row)
 
 
 def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
     """One dialogue; keys without a value are left out."""
-    about = {
+    fields = {
         "id": dialogue.external_id,
         "dialogue_id": dialogue.external_id,
         "split": dialogue.split,
@@ -35,29 +35,33 @@ def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
         "language": dialogue.language,
         "domain": dialogue.domain,
     }
-    known = {key: value for key, value in about.items() if value}
-    return {**dialogue.metadata, **known, "conversation": [turn(utterance) for utterance in utterances]}
+    present = {key: value for key, value in fields.items() if value}
+    return {**dialogue.metadata, **present, "conversation": [turn(utterance) for utterance in utterances]}
 
 
 def turn(utterance: Utterance) -> dict[str, Any]:
     """One utterance with the candidates shown for it, in displayed order."""
-    shown = utterance.candidate_set
-    made: dict[str, Any] = {
+    candidate_set = utterance.candidate_set
+    row: dict[str, Any] = {
         **utterance.metadata,
         "utterance": utterance.text,
-        "response_candidates": [candidate["text"] for candidate in shown.candidates] if shown else [],
+        "response_candidates": [candidate["text"] for candidate in candidate_set.candidates]
+        if candidate_set
+        else [],
         "speaker": utterance.speaker,
     }
     if utterance.time:
-        made["time"] = utterance.time
+        row["time"] = utterance.time
     if utterance.action:
-        made |= {
+        row |= {
             "action": utterance.action,
             "source": utterance.source,
             "edit_distance": utterance.edit_distance,
         }
-    if shown and (version := shown.version_of(utterance.source)):
-        made["model_version"] = version
-    if shown and any(candidate.get("model_version") for candidate in shown.candidates):
-        made["candidate_versions"] = [shown.version_of(place) for place in range(len(shown.candidates))]
-    return made
+    if candidate_set and (version := candidate_set.version_of(utterance.source)):
+        row["model_version"] = version
+    if candidate_set and any(candidate.get("model_version") for candidate in candidate_set.candidates):
+        row["candidate_versions"] = [
+            candidate_set.version_of(index) for index in range(len(candidate_set.candidates))
+        ]
+    return row

@@ -47,10 +47,10 @@ def _reasons(final: FinalLabelRow) -> list[Any]:
     return list(answers.get(f"reasons_{answers.get('quality')}") or [])
 
 
-def _judgement(dialogue: Dialogue, one: LiveSubmission) -> dict[str, Any]:
+def _judgement(dialogue: Dialogue, submission: LiveSubmission) -> dict[str, Any]:
     return {
-        "annotator": pseudonym(dialogue.project_id, one.annotator_id),
-        **one.answers["dialogue"],
-        "note": one.note,
-        "schema_version": one.schema_version,
+        "annotator": pseudonym(dialogue.project_id, submission.annotator_id),
+        **submission.answers["dialogue"],
+        "note": submission.note,
+        "schema_version": submission.schema_version,
     }

@@ -1,4 +1,4 @@
-"""Pushing a snapshot to a Hub of data sets. The token is the worker's HF_TOKEN and is stored nowhere."""
+"""Pushing a snapshot to a Hub of data sets. The token is the worker's HF_TOKEN and is not stored."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import write_export_file
 from preference.data.models.exports import FileType, FormatName
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen_dialogues import frozen, verified
+from preference.data.selectors.frozen_dialogues import frozen_dialogues, verify_snapshot
 
 TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
 Pushed = dict[str, Any]
@@ -32,7 +32,7 @@ def run_push_job(job: Job, progress: Progress) -> Pushed:
     """
     snapshot = Snapshot.objects.select_related("project").get(pk=job.parameters["snapshot"])
     repo_id, private = job.parameters["repo_id"], job.parameters["private"]
-    folder, token, datasets = verified(snapshot), _token(), _datasets()
+    folder, token, datasets = verify_snapshot(snapshot), _token(), _datasets()
     progress.start(total=3, unit="files")
     with _refusals(repo_id, token), tempfile.TemporaryDirectory() as scratch:
         parts = _as_parquet(snapshot, Path(scratch))
@@ -40,9 +40,9 @@ def run_push_job(job: Job, progress: Progress) -> Pushed:
         _push_files(folder, repo_id, private=private, token=token, message=snapshot.name)
         progress.report(2)
         loaded = datasets.load_dataset("parquet", data_files=parts, cache_dir=scratch)
-        made = loaded.push_to_hub(repo_id, private=private, token=token, commit_message=snapshot.name)
+        commit = loaded.push_to_hub(repo_id, private=private, token=token, commit_message=snapshot.name)
     progress.report(3)
-    return _remember(snapshot, made, repo_id, private=private)
+    return _remember(snapshot, commit, repo_id, private=private)
 
 
 def _token() -> str:
@@ -51,7 +51,7 @@ def _token() -> str:
         return token
     raise Refusal(
         "no_token",
-        _("The worker has no token of a Hub."),
+        _("The worker has no token for a Hub."),
         _("Set HF_TOKEN in the worker's environment to a token that may write, and start the worker again."),
     )
 
@@ -75,14 +75,14 @@ def _datasets() -> Any:
 
 def _as_parquet(snapshot: Snapshot, folder: Path) -> dict[str, str]:
     """One file for every split that is not empty, by split."""
-    made = {}
+    paths = {}
     for split in Split.values:
-        source = frozen(snapshot, (split,))
+        source = frozen_dialogues(snapshot, (split,))
         if source.count():
             path = folder / f"{split}.parquet"
             write_export_file(path, FORMATS[FormatName.DIAMANTE], source, file_type=FileType.PARQUET)
-            made[split] = str(path)
-    return made
+            paths[split] = str(path)
+    return paths
 
 
 def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, message: str) -> None:
@@ -116,11 +116,11 @@ def _refusals(repo_id: str, token: str) -> Iterator[None]:
         raise Refusal(
             "push_failed",
             _("The push was interrupted: %(reason)s") % {"reason": _first_line(error, token)},
-            _("Start it again: a Hub keeps what it has."),
+            _("Start it again; the Hub keeps what it already received."),
         ) from None
 
 
-def _refused(repo_id: str, status: int, said: str) -> Refusal:
+def _refused(repo_id: str, status: int, text: str) -> Refusal:
     if status in (401, 403):
         return Refusal(
             "hub_refused",
@@ -128,7 +128,7 @@ def _refused(repo_id: str, status: int, said: str) -> Refusal:
             % {"repo": repo_id, "status": status},
             _("Check that HF_TOKEN is valid and may write there, and that the owner's name is right."),
         )
-    reason = said.strip().splitlines()[0][:200] if said.strip() else ""
+    reason = text.strip().splitlines()[0][:200] if text.strip() else ""
     return Refusal(
         "hub_refused",
         _("The Hub answered %(status)d: %(reason)s") % {"status": status, "reason": reason},
@@ -141,11 +141,11 @@ def _first_line(error: Exception, token: str) -> str:
     return lines[0][:200] if lines else type(error).__name__
 
 
-def _remember(snapshot: Snapshot, made: Any, repo_id: str, *, private: bool) -> Pushed:
+def _remember(snapshot: Snapshot, commit: Any, repo_id: str, *, private: bool) -> Pushed:
     pushed = {
         "repo_id": repo_id,
-        "url": str(made.repo_url),
-        "commit": made.oid,
+        "url": str(commit.repo_url),
+        "commit": commit.oid,
         "private": private,
         "at": timezone.now().isoformat(),
     }

@@ -8,7 +8,7 @@ from jobs.progress import Progress
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Source, write_export_file
 from preference.data.models.exports import Export
-from preference.data.selectors.frozen_dialogues import frozen, verified
+from preference.data.selectors.frozen_dialogues import frozen_dialogues, verify_snapshot
 from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters, select
 from preference.data.storage import exports_root, folder_of
@@ -20,8 +20,8 @@ def run_export_job(job: Job, progress: Progress) -> dict[str, Any]:
     source = source_of(export)
     progress.start(total=source.count(), unit="dialogues")
     shutil.rmtree(folder_of(export.pk), ignore_errors=True)  # left by a killed worker
-    made, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
-    name = f"{export.project.slug}-{export.format}-{made:%Y%m%d-%H%M%S}.{extension}"
+    created_at, extension = export.created_at, FORMATS[export.format].extension(export.file_type)
+    name = f"{export.project.slug}-{export.format}-{created_at:%Y%m%d-%H%M%S}.{extension}"
     target = folder_of(export.pk) / name
     manifest = write_export_file(
         target,
@@ -43,5 +43,5 @@ def source_of(export: Export) -> Source:
     filters = Filters.of(export.filters)
     if export.snapshot is None:
         return select(export.project, filters)
-    verified(export.snapshot)
-    return frozen(export.snapshot, filters.splits)
+    verify_snapshot(export.snapshot)
+    return frozen_dialogues(export.snapshot, filters.splits)

@@ -51,7 +51,7 @@ def action_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
     """The turns of these dialogues in the order they were sent, undone ones included."""
     turns = Turn.objects.filter(dialogue__in=by_id).select_related("assignment", "utterance")
     for turn in turns.order_by("dialogue_id", "stored_at", "id"):
-        made = {
+        row = {
             **common_fields(by_id[turn.dialogue_id], turn.assignment.annotator_id),
             "question": "action",
             "position": turn.position,
@@ -63,40 +63,40 @@ def action_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
             "idle_seconds": turn.idle_ms / 1000,
             "at": turn.stored_at.isoformat(),
         }
-        yield turn.dialogue_id, made
+        yield turn.dialogue_id, row
 
 
 def answer_rows(page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     """One row per answer of every revision, by dialogue and person; answers about the dialogue come first."""
     submissions = revisions_on(page)
     for dialogue in page:
-        for one in submissions.get(dialogue.pk, []):
-            made = {
-                **common_fields(dialogue, one.annotator_id),
-                "state": one.task_state,
-                "batch": one.batch,
-                "round": one.round,
-                "review": one.review,
-                "schema_version": one.schema_version,
-                "stage": one.stage,
-                "revision": one.revision,
-                "status": "superseded" if one.superseded_at else "live",
-                "active_seconds": one.active_ms / 1000,
-                "idle_seconds": one.idle_ms / 1000,
-                "at": one.stored_at.isoformat(),
+        for submission in submissions.get(dialogue.pk, []):
+            fields = {
+                **common_fields(dialogue, submission.annotator_id),
+                "state": submission.task_state,
+                "batch": submission.batch,
+                "round": submission.round,
+                "review": submission.review,
+                "schema_version": submission.schema_version,
+                "stage": submission.stage,
+                "revision": submission.revision,
+                "status": "superseded" if submission.superseded_at else "live",
+                "active_seconds": submission.active_ms / 1000,
+                "idle_seconds": submission.idle_ms / 1000,
+                "at": submission.stored_at.isoformat(),
             }
-            for question, value in one.answers["dialogue"].items():
-                yield {**made, "question": question, "position": None, "value": value}
-            for place, given in one.answers["utterances"].items():
-                for question, value in given.items():
-                    yield {**made, "question": question, "position": int(place), "value": value}
+            for question, value in submission.answers["dialogue"].items():
+                yield {**fields, "question": question, "position": None, "value": value}
+            for position, answers in submission.answers["utterances"].items():
+                for question, value in answers.items():
+                    yield {**fields, "question": question, "position": int(position), "value": value}
 
 
 def verdict_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
     """Verdicts of experts on these dialogues; a verdict that was changed later is superseded."""
     reviews = ExpertReview.objects.filter(dialogue__in=by_id).exclude(verdict="")
     for review in reviews.order_by("dialogue_id", "decided_at", "id"):
-        made = {
+        row = {
             **common_fields(by_id[review.dialogue_id], review.reviewer_id),
             "question": "expert_review",
             "value": review.verdict,
@@ -105,7 +105,7 @@ def verdict_rows(by_id: Mapping[int, Dialogue]) -> Iterator[DialogueRow]:
             "status": "superseded" if review.superseded_at else "live",
             "at": review.decided_at.isoformat() if review.decided_at else None,
         }
-        yield review.dialogue_id, made
+        yield review.dialogue_id, row
 
 
 def common_fields(dialogue: Dialogue, user_id: int) -> dict[str, Any]:

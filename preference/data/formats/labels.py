@@ -75,26 +75,26 @@ class FinalLabelRow(NamedTuple):
 
 def live_submissions_on(page: Sequence[Dialogue]) -> dict[int, list[LiveSubmission]]:
     """Live submissions by dialogue, in the order its annotators claimed it."""
-    found: dict[int, list[LiveSubmission]] = defaultdict(list)
+    by_dialogue: dict[int, list[LiveSubmission]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).filter(superseded_at=None).values_list(*ANSWERED):
-        found[dialogue].append(LiveSubmission(dialogue, person, _parsed(text), *rest))
-    return found
+        by_dialogue[dialogue].append(LiveSubmission(dialogue, person, _parse_answers(text), *rest))
+    return by_dialogue
 
 
 def revisions_on(page: Sequence[Dialogue]) -> dict[int, list[SubmissionRevision]]:
     """Every revision by dialogue, person by person."""
-    found: dict[int, list[SubmissionRevision]] = defaultdict(list)
+    by_dialogue: dict[int, list[SubmissionRevision]] = defaultdict(list)
     for dialogue, person, text, *rest in _ordered(page).values_list(*JUDGED):
-        found[dialogue].append(SubmissionRevision(dialogue, person, _parsed(text), *rest))
-    return found
+        by_dialogue[dialogue].append(SubmissionRevision(dialogue, person, _parse_answers(text), *rest))
+    return by_dialogue
 
 
 def _ordered(page: Sequence[Dialogue]) -> QuerySet[Submission]:
     """Submissions by dialogue, without those withdrawn with their batch, which are never exported."""
     rows = Submission.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(task__dialogue__id__any_of=[dialogue.pk for dialogue in page])
-    kept = rows.exclude(task__state=TaskState.WITHDRAWN)
-    return kept.order_by("task__dialogue_id", "assignment_id", "revision")
+    exported = rows.exclude(task__state=TaskState.WITHDRAWN)
+    return exported.order_by("task__dialogue_id", "assignment_id", "revision")
 
 
 def final_labels_on(page: Sequence[Dialogue]) -> dict[int, FinalLabelRow]:
@@ -102,9 +102,9 @@ def final_labels_on(page: Sequence[Dialogue]) -> dict[int, FinalLabelRow]:
     rows = FinalLabel.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(dialogue__id__any_of=[dialogue.pk for dialogue in page], superseded_at=None)
     read = rows.values_list("dialogue_id", "text", "origin", *ROUND)
-    return {dialogue: FinalLabelRow(_parsed(text), *rest) for dialogue, text, *rest in read}
+    return {dialogue: FinalLabelRow(_parse_answers(text), *rest) for dialogue, text, *rest in read}
 
 
-def _parsed(answers: str) -> Any:
+def _parse_answers(answers: str) -> Any:
     """orjson is three times as fast as json, but turns integers beyond 64 bits into floats."""
     return json.loads(answers) if LONG_NUMBER.search(answers) else orjson.loads(answers)

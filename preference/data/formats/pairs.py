@@ -14,55 +14,57 @@ VERSION = "1"
 Message = dict[str, str]
 
 
-def preference_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
+def preference_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """One row per pair, with an explicit prompt."""
-    for reply, rejected in _pairs_of(row, drawn):
+    for reply, rejected in _pairs_of(row, draw_context):
         prompt, chosen = _prompt(reply), [_answer(reply.human)]
-        for one in rejected:
+        for candidate in rejected:
             yield {
                 "prompt": prompt,
                 "chosen": chosen,
-                "rejected": [_answer(one.text)],
-                "rejected_origin": one.origin,
+                "rejected": [_answer(candidate.text)],
+                "rejected_origin": candidate.origin,
             }
 
 
-def reward_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
+def reward_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """One row per pair, with the prompt inside both."""
-    for reply, rejected in _pairs_of(row, drawn):
+    for reply, rejected in _pairs_of(row, draw_context):
         prompt = _prompt(reply)
         chosen = [*prompt, _answer(reply.human)]
-        for one in rejected:
-            yield {"chosen": chosen, "rejected": [*prompt, _answer(one.text)]}
+        for candidate in rejected:
+            yield {"chosen": chosen, "rejected": [*prompt, _answer(candidate.text)]}
 
 
-def kto_rows(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
+def kto_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """One row per reply: true for the one that was sent, false for those it was preferred to."""
-    for reply, rejected in _pairs_of(row, drawn):
+    for reply, rejected in _pairs_of(row, draw_context):
         prompt = _prompt(reply)
         yield {"prompt": prompt, "completion": [_answer(reply.human)], "label": True}
-        for one in rejected:
-            yield {"prompt": prompt, "completion": [_answer(one.text)], "label": False}
+        for candidate in rejected:
+            yield {"prompt": prompt, "completion": [_answer(candidate.text)], "label": False}
 
 
-def _pairs_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
-    for reply in replies_of(row, drawn):
-        yield reply, [*reply.rejected, *_random(reply, drawn)]
+def _pairs_of(
+    row: Mapping[str, Any], draw_context: DrawContext
+) -> Iterator[tuple[Reply, Sequence[Candidate]]]:
+    for reply in replies_of(row, draw_context):
+        yield reply, [*reply.rejected, *_random(reply, draw_context)]
 
 
-def _random(reply: Reply, drawn: DrawContext) -> list[Candidate]:
-    if not drawn.draws.random:
+def _random(reply: Reply, draw_context: DrawContext) -> list[Candidate]:
+    if not draw_context.draws.random:
         return []
-    text = drawn.random_reply(reply, not_=[one.text for one in reply.rejected])
+    text = draw_context.random_reply(reply, not_=[candidate.text for candidate in reply.rejected])
     if text is None:
-        drawn.skip("no_other_dialogue")
+        draw_context.skip("no_other_dialogue")
         return []
     return [Candidate(text, "", RANDOM)]
 
 
 def _prompt(reply: Reply) -> list[Message]:
     """The utterances of the replying speaker have the role assistant, all others user."""
-    return [message(one, reply.said.speaker) for one in reply.context]
+    return [message(utterance, reply.said.speaker) for utterance in reply.context]
 
 
 def _answer(text: str) -> Message:

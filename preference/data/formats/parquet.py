@@ -120,7 +120,7 @@ class ParquetRows:
         self._file = parquet.ParquetWriter(_Sink(out), self._schema, compression="zstd")
 
     def write(self, row: Row) -> None:
-        self._waiting.append(_fitted(row, self._schema))
+        self._waiting.append(_fit_to_schema(row, self._schema))
         self.rows += 1
         if len(self._waiting) == ROWS_AT_ONCE:
             self._write_group()
@@ -168,7 +168,7 @@ class _Sink:
         return False
 
 
-def _fitted(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
+def _fit_to_schema(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
     """The row with the columns of the schema: JSON text where the column says so; what has no column, or does not fit
     it, in REST."""
     known = [fields.field(place) for place in range(_width(fields))]
@@ -181,7 +181,7 @@ def _fitted(row: Mapping[str, Any], fields: pa.Schema | pa.StructType) -> Row:
     if REST in names and (
         rest := {key: value for key, value in row.items() if key not in names or key == REST}
     ):
-        made[REST] = _dumped(rest)
+        made[REST] = _as_json_text(rest)
     return made
 
 
@@ -199,13 +199,13 @@ def _value(value: Any, field: pa.Field) -> Any:
     if value is None:
         return None
     if field.metadata and b"json" in field.metadata:
-        return _dumped(value)
+        return _as_json_text(value)
     if field.type == MESSAGES:  # nothing to fit, and most of what there is
         return value
     if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-        return [_fitted(one, field.type.value_type) for one in value]
+        return [_fit_to_schema(one, field.type.value_type) for one in value]
     return value
 
 
-def _dumped(value: Any) -> str:
+def _as_json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -15,12 +15,12 @@ VERSION = "1"
 SIMILAR = 5
 
 
-def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
-    for reply in replies_of(row, drawn):
-        model = _model_reply(reply, drawn)
-        random_reply = drawn.random_reply(reply, not_=[model.text])
+def rows_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
+    for reply in replies_of(row, draw_context):
+        model = _model_reply(reply, draw_context)
+        random_reply = draw_context.random_reply(reply, not_=[model.text])
         if random_reply is None:
-            drawn.skip("no_other_dialogue")
+            draw_context.skip("no_other_dialogue")
             continue
         yield {
             "context": [one.text for one in reply.context],
@@ -34,8 +34,8 @@ def rows_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, An
         }
 
 
-def _model_reply(reply: Reply, drawn: DrawContext) -> Candidate:
+def _model_reply(reply: Reply, draw_context: DrawContext) -> Candidate:
     by_text = {one.text: one for one in reply.rejected}
     turn = Turn(reply.position, reply.human, tuple(by_text), reply.action, reply.model_version)
     among = sorted(least_similar(turn, SIMILAR))
-    return by_text[drawn.draws.generator(reply.dialogue_id, reply.position).choice(among)]
+    return by_text[draw_context.draws.generator(reply.dialogue_id, reply.position).choice(among)]

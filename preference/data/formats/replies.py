@@ -56,7 +56,7 @@ class DrawContext:
         return self.replies.other(reply.split, reply.dialogue_id, known, generator)
 
 
-def replies_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[Reply]:
+def replies_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[Reply]:
     """The replies with a usable candidate; the opening is not a reply."""
     said = utterances_in(row)
     for position, one in enumerate(row["conversation"]):
@@ -64,7 +64,7 @@ def replies_of(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[Reply]:
             continue
         rejected = _rejected(one)
         if not rejected:
-            drawn.skip("no_candidates")
+            draw_context.skip("no_candidates")
             continue
         yield Reply(
             row["dialogue_id"],

@@ -23,7 +23,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         yield from rows_of(utterances.get(dialogue.pk, []))
 
 
-def rows_of_row(row: Mapping[str, Any], drawn: DrawContext) -> Iterator[dict[str, Any]]:
+def rows_of_row(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """From a row of the format `diamante`."""
     yield from rows_of(utterances_in(row))
 

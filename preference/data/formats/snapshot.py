@@ -47,8 +47,8 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
     """Write the folder and rename it when all of it is on disk. Returns the content of snapshot.json."""
     root, name = snapshots_root(), str(snapshot.pk)
     root.mkdir(parents=True, exist_ok=True)
-    for left in (root / name, *root.glob(f".{name}.*")):  # left by a killed worker
-        remove_folder(left)
+    for leftover in (root / name, *root.glob(f".{name}.*")):  # left by a killed worker
+        remove_folder(leftover)
     partial = root / f".{name}.{uuid.uuid4().hex}"
     partial.mkdir()
     try:
@@ -110,9 +110,9 @@ def _write_dialogues(
 
 def _with_groups(selection: Selection, dialogue: Dialogue, row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with language and domain, which trainers group by, even if they are unknown."""
-    own = selection.project.language
-    spoken = "" if own == DialogueLanguage.MIXED else own
-    return {**row, "language": dialogue.language or spoken, "domain": dialogue.domain}
+    language = selection.project.language
+    default_language = "" if language == DialogueLanguage.MIXED else language
+    return {**row, "language": dialogue.language or default_language, "domain": dialogue.domain}
 
 
 def _to_disk(out: IO[bytes]) -> None:
@@ -120,7 +120,7 @@ def _to_disk(out: IO[bytes]) -> None:
     os.fsync(out.fileno())
 
 
-def copy_to(snapshot: Snapshot, folder: Path) -> None:
+def copy_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Copy its files, writable, into a new or empty folder. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((snapshots_root() / snapshot.path).iterdir()):

@@ -63,12 +63,12 @@ class Manifest:
 @cache
 def code_version() -> str:
     """LAPIDARY_VERSION (set in the images) or the commit of the checkout."""
-    if named := os.environ.get("LAPIDARY_VERSION"):
-        return named
-    asked = subprocess.run(
+    if version := os.environ.get("LAPIDARY_VERSION"):
+        return version
+    result = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=CODE, capture_output=True, text=True, check=False
     )
-    return asked.stdout.strip() or "unknown"
+    return result.stdout.strip() or "unknown"
 
 
 def encode(row: Row) -> bytes:
@@ -104,7 +104,7 @@ class HashingWriter:
 
 
 @dataclass(slots=True)
-class _Lines:
+class _JsonLinesWriter:
     """JSON Lines, or one array."""
 
     out: HashingWriter
@@ -148,11 +148,11 @@ def export(
     at: called after every page with the number of dialogues written.
     """
     file, dialogues = HashingWriter(out), 0
-    writer, drawn = _writer(format, file, file_type), _drawn(format, source, draws)
+    writer, draw_context = _writer(format, file, file_type), _draw_context(format, source, draws)
     source.left_out.clear()
     with manual_garbage_collection():
         for page in source.pages():
-            for row in _rows(format, source, page, drawn):
+            for row in _rows(format, source, page, draw_context):
                 writer.write(row)
             dialogues += len(page)
             at(dialogues)
@@ -167,12 +167,12 @@ def export(
         filters=source.filters.as_json(),
         dialogues=dialogues - source.left_out.total(),
         left_out=dict(sorted(source.left_out.items())),
-        skipped=dict(sorted(drawn.skipped.items())),
+        skipped=dict(sorted(draw_context.skipped.items())),
         rows=writer.rows,
         bytes=file.bytes,
         sha256=file.digest.hexdigest(),
-        seed=drawn.draws.seed if format.draws else None,
-        epoch=drawn.draws.epoch if format.draws else None,
+        seed=draw_context.draws.seed if format.draws else None,
+        epoch=draw_context.draws.epoch if format.draws else None,
         code_version=code_version(),
         created_at=timezone.now().isoformat(),
     )
@@ -180,14 +180,14 @@ def export(
 
 def _writer(format: ExportFormat, file: HashingWriter, file_type: str) -> RowWriter:
     if file_type != FileType.PARQUET:
-        return _Lines(file, format.is_array)
+        return _JsonLinesWriter(file, format.is_array)
     # Imported here because web processes and most exports never need Arrow.
     from preference.data.formats.parquet import ParquetRows
 
     return ParquetRows(file, format.name)
 
 
-def _drawn(format: ExportFormat, source: Source, draws: DrawSettings | None) -> DrawContext:
+def _draw_context(format: ExportFormat, source: Source, draws: DrawSettings | None) -> DrawContext:
     draws = draws or DrawSettings()
     if not format.draws:
         return DrawContext(draws)
@@ -196,10 +196,10 @@ def _drawn(format: ExportFormat, source: Source, draws: DrawSettings | None) -> 
     return DrawContext(draws, reply_pool_of_project(source, draws))
 
 
-def _rows(format: ExportFormat, source: Source, page: list[Any], drawn: DrawContext) -> Iterator[Row]:
+def _rows(format: ExportFormat, source: Source, page: list[Any], draw_context: DrawContext) -> Iterator[Row]:
     if isinstance(source, FrozenDialogues):
-        return format.frozen_rows(page, drawn)
-    return format.live_rows(source, page, drawn)
+        return format.frozen_rows(page, draw_context)
+    return format.live_rows(source, page, draw_context)
 
 
 def write_export_file(

@@ -40,8 +40,9 @@ def formats_for(project: Project) -> list[FormatName]:
         return formats
     row = current_schema(project)
     schema = load_schema(row) if row else None
-    asked = {
-        FormatName.DIALEVAL: schema is not None and any(one.runs for one in schema.of_scope(Scope.UTTERANCE)),
+    is_answerable = {
+        FormatName.DIALEVAL: schema is not None
+        and any(question.runs for question in schema.of_scope(Scope.UTTERANCE)),
         FormatName.DIQAD: schema is not None and "quality" in schema.by_key,
     }
-    return [name for name in formats if asked.get(name, True)]
+    return [name for name in formats if is_answerable.get(name, True)]

@@ -65,11 +65,15 @@ class FrozenDialogues:
             yield page
 
 
-def frozen(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenDialogues:
+def frozen_dialogues(snapshot: Snapshot, splits: tuple[str, ...] | None = None) -> FrozenDialogues:
     """The dialogues of a snapshot in these splits, or in all. Raises Refusal not_ready or file_gone."""
-    own = Filters.of(snapshot.filters)
-    chosen = own.splits if splits is None else tuple(split for split in own.splits if split in splits)
-    filters = Filters(chosen, own.include_unreviewed, own.include_withheld)
+    stored_filters = Filters.of(snapshot.filters)
+    chosen = (
+        stored_filters.splits
+        if splits is None
+        else tuple(split for split in stored_filters.splits if split in splits)
+    )
+    filters = Filters(chosen, stored_filters.include_unreviewed, stored_filters.include_withheld)
     return FrozenDialogues(
         snapshot.project,
         filters,
@@ -94,20 +98,20 @@ def folder_of_snapshot(snapshot: Snapshot) -> Path:
     return folder
 
 
-def verified(snapshot: Snapshot) -> Path:
+def verify_snapshot(snapshot: Snapshot) -> Path:
     """Its folder, after comparing the SHA-256 of every file. Reads all of it.
 
     Raises Refusal not_ready, file_gone, or damaged.
     """
     folder = folder_of_snapshot(snapshot)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    wanted = {name: about["sha256"] for name, about in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
-    for name, sha256 in wanted.items():
+    expected = {name: file["sha256"] for name, file in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
+    for name, sha256 in expected.items():
         if _sha256(folder / name) != sha256:
             raise Refusal(
                 "damaged",
-                _("%(file)s of this snapshot is not what was written: its SHA-256 differs.") % {"file": name},
-                _("Bring it back from a backup, or take a new snapshot."),
+                _("%(file)s of this snapshot was changed or damaged: its SHA-256 differs.") % {"file": name},
+                _("Restore it from a backup, or take a new snapshot."),
             )
     return folder
 
@@ -119,6 +123,6 @@ def _sha256(path: Path) -> str:
 
 def preview_snapshot(snapshot: Snapshot, filters: Filters) -> Preview:
     """How many of its dialogues are in the chosen splits."""
-    columns = {one["split"]: one["dialogues"] for one in snapshot.card.get("splits", [])}
+    columns = {column["split"]: column["dialogues"] for column in snapshot.card.get("splits", [])}
     leaving = sum(columns.get(split, 0) for split in filters.splits)
     return Preview(leaving=leaving, other_split=columns.get("total", 0) - leaving)

@@ -1,7 +1,8 @@
 """Random replies of other dialogues, for the formats that pair a reply with one.
 
 Before the first row is written, every split gets a pool: the replies with the smallest hash of seed, epoch and place.
-Memory is bounded, the same seed and epoch draw the same, a snapshot draws what its project did, and splits never mix.
+Memory is limited, the same seed and epoch give the same draws, a snapshot draws the same as its project, and splits
+never mix.
 """
 
 import hashlib
@@ -64,13 +65,13 @@ class ReplyPool:
     by_split: Mapping[str, Sequence[PoolReply]] = field(default_factory=dict)
 
     def other(self, split: str, dialogue_id: str, not_: set[str], generator: Random) -> str | None:
-        """A reply of another dialogue of the split, none of these (normalize_spaces); None if there is none."""
+        """A reply of another dialogue of the split that is not in `not_` (after normalize_spaces); None if all are."""
         sample = self.by_split.get(split, ())
         start = generator.randrange(len(sample)) if sample else 0
-        for place in range(len(sample)):
-            found = sample[(start + place) % len(sample)]
-            if found.dialogue_id != dialogue_id and normalize_spaces(found.text) not in not_:
-                return found.text
+        for offset in range(len(sample)):
+            reply = sample[(start + offset) % len(sample)]
+            if reply.dialogue_id != dialogue_id and normalize_spaces(reply.text) not in not_:
+                return reply.text
         return None
 
 
@@ -80,8 +81,10 @@ def reply_pool_of_project(selection: Selection, draws: DrawSettings) -> ReplyPoo
 
 
 def _sample(selection: Selection, split: str, draws: DrawSettings) -> list[PoolReply]:
-    place = Cast("position", TextField())
-    name = Concat(Value(draws.key()), F("dialogue__external_id"), Value("/"), place, output_field=TextField())
+    position = Cast("position", TextField())
+    name = Concat(
+        Value(draws.key()), F("dialogue__external_id"), Value("/"), position, output_field=TextField()
+    )
     dialogues = selection.dialogues().filter(split=split).order_by()
     replies = Utterance.objects.filter(dialogue__in=dialogues, position__gt=0).exclude(speaker__iexact=SYSTEM)
     rows = replies.annotate(order=MD5(name)).order_by("order")
@@ -92,33 +95,33 @@ def reply_pool_of_rows(
     rows: Iterable[Mapping[str, Any]], splits: Sequence[str], draws: DrawSettings
 ) -> ReplyPool:
     """From rows of the format `diamante`, in one pass."""
-    kept: dict[str, list[tuple[int, PoolReply]]] = {split: [] for split in splits}
-    for split, one in _pool_replies(rows, draws):
-        if split in kept:
-            _keep(kept[split], one)
+    heaps: dict[str, list[tuple[int, PoolReply]]] = {split: [] for split in splits}
+    for split, reply in _pool_replies(rows, draws):
+        if split in heaps:
+            _keep(heaps[split], reply)
     return ReplyPool(
-        {split: sorted((one for _order, one in heap), key=_by_order) for split, heap in kept.items()}
+        {split: sorted((reply for _order, reply in heap), key=_by_order) for split, heap in heaps.items()}
     )
 
 
 def _pool_replies(rows: Iterable[Mapping[str, Any]], draws: DrawSettings) -> Iterator[tuple[str, PoolReply]]:
     for row in rows:
-        for position, said in enumerate(row["conversation"]):
-            if position and said["speaker"].lower() != SYSTEM:
+        for position, utterance in enumerate(row["conversation"]):
+            if position and utterance["speaker"].lower() != SYSTEM:
                 order = hashlib.md5(
                     f"{draws.key()}{row['dialogue_id']}/{position}".encode(), usedforsecurity=False
                 )
-                yield row["split"], PoolReply(order.hexdigest(), row["dialogue_id"], said["utterance"])
+                yield row["split"], PoolReply(order.hexdigest(), row["dialogue_id"], utterance["utterance"])
 
 
-def _keep(heap: list[tuple[int, PoolReply]], one: PoolReply) -> None:
+def _keep(heap: list[tuple[int, PoolReply]], reply: PoolReply) -> None:
     """Keep the smallest POOL_SIZE, in a heap with the largest on top."""
-    entry = (-int(one.order, 16), one)
+    entry = (-int(reply.order, 16), reply)
     if len(heap) < POOL_SIZE:
         heapq.heappush(heap, entry)
     elif entry > heap[0]:
         heapq.heapreplace(heap, entry)
 
 
-def _by_order(one: PoolReply) -> str:
-    return one.order
+def _by_order(reply: PoolReply) -> str:
+    return reply.order

@@ -78,7 +78,7 @@ class Selection:
         """In the order of the export; only ids above `after`, up to `last`."""
         last = self.last_id if last is None else last
         return Dialogue.objects.filter(
-            accepted(self.project, self.filters, after, last, has_batches=self.has_batches),
+            accepted_dialogues(self.project, self.filters, after, last, has_batches=self.has_batches),
             project=self.project,
             state=DialogueState.FINISHED,
             split__in=self.filters.splits,
@@ -134,7 +134,7 @@ class Selection:
         return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
 
 
-def accepted(
+def accepted_dialogues(
     project: Project, filters: Filters, after: int = 0, last: int | None = None, *, has_batches: bool
 ) -> Q:
     """Dialogues that experts passed; in labelling, those with a final label, in an accepted batch if there are batches.
@@ -203,7 +203,9 @@ def preview(project: Project, filters: Filters, format: str = "") -> Preview:
         When(state=DialogueState.WRITING, then=Value("writing")),
         When(state=DialogueState.ABANDONED, then=Value("abandoned")),
         When(review_state=ReviewState.VETOED, then=Value("vetoed")),
-        When(~accepted(project, filters, has_batches=has_batches(project)), then=Value("unreviewed")),
+        When(
+            ~accepted_dialogues(project, filters, has_batches=has_batches(project)), then=Value("unreviewed")
+        ),
         When(withheld & Q(split__in=filters.splits), then=Value("withheld")),
         When(split__in=filters.splits, then=Value("leaving")),
         default=Value("other_split"),

@@ -15,7 +15,7 @@ FEW_TURNS = 168  # one optimiser step of the paper's recipe
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """code: no_candidates, one_action, empty_split or few_turns. about: the action or split, n: the turns there are."""
+    """code: no_candidates, one_action, empty_split or few_turns. about: the action or split. n: number of turns."""
 
     code: str
     about: str = ""
@@ -42,13 +42,13 @@ def shortages(
     dialogues: Mapping[str, int], splits: Sequence[str], turns: int, actions: Mapping[str, int]
 ) -> list[Shortage]:
     """dialogues: count by split. turns: with candidates. actions: of these turns, count by action."""
-    found = [Shortage("empty_split", split) for split in splits if not dialogues.get(split)]
+    lacking = [Shortage("empty_split", split) for split in splits if not dialogues.get(split)]
     if not turns:
-        return [Shortage("no_candidates"), *found]
+        return [Shortage("no_candidates"), *lacking]
     if turns < FEW_TURNS:
-        found.append(Shortage("few_turns", n=turns))
-    chosen = [action for action, n in actions.items() if n]
-    return [*found, *([Shortage("one_action", chosen[0])] if len(chosen) == 1 else [])]
+        lacking.append(Shortage("few_turns", n=turns))
+    actions_used = [action for action, n in actions.items() if n]
+    return [*lacking, *([Shortage("one_action", actions_used[0])] if len(actions_used) == 1 else [])]
 
 
 def expected_shortages(selection: Selection) -> list[Shortage]:
@@ -65,4 +65,4 @@ def expected_shortages(selection: Selection) -> list[Shortage]:
 
 def shortages_on_card(card: Mapping[str, Any]) -> list[Shortage]:
     """As stored in the card of a snapshot."""
-    return [Shortage(**one) for one in card.get("shortages", [])]
+    return [Shortage(**shortage) for shortage in card.get("shortages", [])]

@@ -30,10 +30,10 @@ def usable_snapshots(project: Project) -> QuerySet[Snapshot]:
 
 def snapshot_for(user: User, snapshot_id: UUID) -> Snapshot:
     """The snapshot, for members who may export."""
-    found = Snapshot.objects.select_related("job__created_by", "project").filter(pk=snapshot_id).first()
-    if found is None or Capability.EXPORT not in capabilities_of(user, found.project):
+    snapshot = Snapshot.objects.select_related("job__created_by", "project").filter(pk=snapshot_id).first()
+    if snapshot is None or Capability.EXPORT not in capabilities_of(user, snapshot.project):
         raise missing_snapshot()
-    return found
+    return snapshot
 
 
 def missing_snapshot() -> NotFound:
@@ -64,8 +64,11 @@ def snapshot_file(snapshot: Snapshot, name: str) -> Path:
     return folder_of_snapshot(snapshot) / name
 
 
-def held_out(snapshot: Snapshot) -> str:
+def held_out_split(snapshot: Snapshot) -> str:
     """The split on which a model trained on it is evaluated; "" if nothing was held out."""
     # Dialogues without candidates have nothing to rank.
-    counts = {one["split"]: one.get("replies", one["dialogues"]) for one in snapshot.card.get("splits", [])}
+    counts = {
+        column["split"]: column.get("replies", column["dialogues"])
+        for column in snapshot.card.get("splits", [])
+    }
     return next((split for split in (Split.TEST.value, Split.VALID.value) if counts.get(split)), "")

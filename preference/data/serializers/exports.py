@@ -18,13 +18,13 @@ def splits_field() -> serializers.ListField:
         child=serializers.ChoiceField(choices=Split.choices),
         required=False,
         max_length=len(Split),
-        help_text="Empty: all of them.",
+        help_text="Empty: all splits.",
     )
 
 
 def unreviewed_field() -> serializers.BooleanField:
     return serializers.BooleanField(
-        required=False, default=False, help_text="Also finished dialogues that no expert has judged yet."
+        required=False, default=False, help_text="Include finished dialogues that no expert has judged yet."
     )
 
 
@@ -32,12 +32,12 @@ def withheld_field() -> serializers.BooleanField:
     return serializers.BooleanField(
         required=False,
         default=False,
-        help_text="In `diqad`, also dialogues labelled -1, -2 (private data) or phone (abandoned).",
+        help_text="In `diqad`, include dialogues labelled -1, -2 (private data) or phone (abandoned).",
     )
 
 
-def number_field(about: str) -> serializers.IntegerField:
-    return serializers.IntegerField(min_value=0, max_value=LARGEST, default=0, help_text=about)
+def number_field(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=0, max_value=LARGEST, default=0, help_text=help_text)
 
 
 class ExportInput(StrictSerializer):
@@ -50,13 +50,13 @@ class ExportInput(StrictSerializer):
     snapshot = serializers.UUIDField(
         allow_null=True,
         default=None,
-        help_text="Make it from this snapshot, not from the project as it is; its filters hold.",
+        help_text="Export this snapshot, with its filters, instead of the current project.",
     )
-    seed = number_field("Of what is drawn at random, in `quadruples`, `preference`, `reward`, `kto`.")
-    epoch = number_field("Another epoch draws anew.")
+    seed = number_field("Seed of random draws in `quadruples`, `preference`, `reward`, `kto`.")
+    epoch = number_field("Every epoch has other random draws.")
     random = serializers.BooleanField(
         default=True,
-        help_text="Also pairs with a random reply of another dialogue, in `preference`, `reward`, `kto`.",
+        help_text="Include pairs with a random reply of another dialogue, in `preference`, `reward`, `kto`.",
     )
 
 
@@ -68,7 +68,7 @@ class PreviewQuery(serializers.Serializer[Any]):
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):
-    """How many dialogues would leave, and why the others would not; each is counted once."""
+    """How many dialogues would be exported, and why the others would not; each is counted once."""
 
     leaving = serializers.IntegerField()
     writing = serializers.IntegerField(help_text="Not finished.")
@@ -76,7 +76,7 @@ class PreviewSerializer(serializers.Serializer[Preview]):
     vetoed = serializers.IntegerField(help_text="Never exported.")
     unreviewed = serializers.IntegerField(help_text="Left out unless include_unreviewed.")
     other_split = serializers.IntegerField()
-    withheld = serializers.IntegerField(help_text="Kept back by `diqad` unless include_withheld.")
+    withheld = serializers.IntegerField(help_text="Left out of `diqad` unless include_withheld.")
     total = serializers.IntegerField()
 
 
@@ -95,20 +95,20 @@ SnapshotNameSerializer = inline_serializer(
     {
         "id": serializers.UUIDField(),
         "name": serializers.CharField(),
-        "sha256": serializers.CharField(help_text="Of its dialogues."),
+        "sha256": serializers.CharField(help_text="SHA-256 of its dialogues.jsonl."),
     },
     allow_null=True,
     default=None,
-    help_text="What the file was made from; null: the project as it was.",
+    help_text="Source of the file; null: the project at that time.",
 )
 
 
 class ManifestSerializer(serializers.Serializer[Any]):
-    """What the file is: enough to check it and to make it again."""
+    """What is in the file: enough to verify it and to make it again."""
 
     format = serializers.ChoiceField(choices=FormatName.choices)
     file_type = serializers.ChoiceField(choices=FileType.choices, default=FileType.JSONL)
-    schema_version = serializers.CharField(help_text="Of the format.")
+    schema_version = serializers.CharField(help_text="Version of the format.")
     project = serializers.CharField()
     snapshot = SnapshotNameSerializer
     filters = FiltersSerializer
@@ -116,18 +116,18 @@ class ManifestSerializer(serializers.Serializer[Any]):
     left_out = serializers.DictField(
         child=serializers.IntegerField(),
         default=dict,
-        help_text="Dialogues that the format kept back, by their final label.",
+        help_text="Dialogues that the format left out, by final label.",
     )
     skipped = serializers.DictField(
         child=serializers.IntegerField(),
         default=dict,
-        help_text="Turns that gave no row, or no random pair, by the reason: no_candidates, no_other_dialogue.",
+        help_text="Turns without a row or a random pair, by reason: no_candidates, no_other_dialogue.",
     )
     rows = serializers.IntegerField()
     bytes = serializers.IntegerField()
     sha256 = serializers.CharField()
     seed = serializers.IntegerField(
-        allow_null=True, help_text="Of what was drawn at random, if anything was."
+        allow_null=True, help_text="Seed of random draws; null if nothing was drawn."
     )
     epoch = serializers.IntegerField(allow_null=True, default=None)
     code_version = serializers.CharField()
@@ -147,7 +147,7 @@ class ExportSerializer(serializers.ModelSerializer[Export]):
     remedy = serializers.CharField(source="job.remedy")
     started_by = serializers.CharField(source="job.created_by.username", allow_null=True, default=None)
     ended_at = serializers.DateTimeField(source="job.ended_at", allow_null=True)
-    has_file = serializers.SerializerMethodField(help_text="Whether `file/` has it.")
+    has_file = serializers.SerializerMethodField(help_text="Whether `file/` can be downloaded.")
     manifest = serializers.SerializerMethodField(help_text="Null until it is done.")
 
     class Meta:

@@ -26,20 +26,20 @@ class SnapshotInput(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Empty: project and time.",
+        help_text="Default: project and time.",
     )
     splits = splits_field()
     include_unreviewed = unreviewed_field()
-    seed = number_field("Kept with it, for what is drawn from it.")
+    seed = number_field("Default seed for random draws from this snapshot.")
 
 
 class CardColumnSerializer(serializers.Serializer[Any]):
-    """A column of Table 1 of the paper; shares of the actions are of `had_candidates`."""
+    """A column of Table 1 of the paper (Diamante); shares of actions refer to `had_candidates`."""
 
     split = serializers.ChoiceField(choices=[*Split.values, "total"])
     dialogues = serializers.IntegerField()
     utterances = serializers.IntegerField()
-    mean_length = serializers.FloatField(allow_null=True, help_text="Characters an utterance.")
+    mean_length = serializers.FloatField(allow_null=True, help_text="Characters per utterance.")
     select = serializers.IntegerField()
     revise = serializers.IntegerField()
     rewrite = serializers.IntegerField()
@@ -56,7 +56,7 @@ class CandidatesSerializer(serializers.Serializer[Any]):
 
 
 class CardSerializer(serializers.Serializer[Any]):
-    """What is in a snapshot; counts by name hold the most frequent names, the empty one for what is not stated."""
+    """Statistics of a snapshot. Counts by name list the most frequent names; "" counts what is not stated."""
 
     splits = CardColumnSerializer(many=True)
     candidates = CandidatesSerializer()
@@ -64,7 +64,7 @@ class CardSerializer(serializers.Serializer[Any]):
     languages = serializers.DictField(child=serializers.IntegerField(), help_text="Dialogues.")
     domains = serializers.DictField(child=serializers.IntegerField(), help_text="Dialogues.")
     licences = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Dialogues, as imports name it."
+        child=serializers.IntegerField(), help_text="Dialogues by licence, as named in imported files."
     )
     gaps = serializers.DictField(
         child=serializers.IntegerField(),
@@ -91,7 +91,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
     error = serializers.CharField(source="job.error", help_text="Why it failed; empty otherwise.")
     remedy = serializers.CharField(source="job.remedy")
     taken_by = serializers.CharField(source="job.created_by.username", allow_null=True, default=None)
-    has_files = serializers.SerializerMethodField(help_text="Whether `files/` has them.")
+    has_files = serializers.SerializerMethodField(help_text="Whether `files/` can be downloaded.")
     pushed = PushedSerializer(many=True)
 
     class Meta:
@@ -107,7 +107,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
 
 class SnapshotDetailSerializer(SnapshotSerializer):
     card = serializers.SerializerMethodField(help_text="Null until it is done.")
-    warnings = serializers.SerializerMethodField(help_text="What it lacks for training.")
+    warnings = serializers.SerializerMethodField(help_text="What the snapshot lacks for training.")
 
     class Meta(SnapshotSerializer.Meta):
         fields = [*SnapshotSerializer.Meta.fields, "card", "warnings"]
@@ -117,13 +117,15 @@ class SnapshotDetailSerializer(SnapshotSerializer):
         return dict(CardSerializer(snapshot.card).data) if snapshot.card else None
 
     def get_warnings(self, snapshot: Snapshot) -> list[str]:
-        return [one.text() for one in shortages_on_card(snapshot.card)]
+        return [shortage.text() for shortage in shortages_on_card(snapshot.card)]
 
 
 class PushInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first job.")
-    repo_id = serializers.CharField(max_length=200, help_text="owner/name, as the Hub calls it.")
-    private = serializers.BooleanField(default=True, help_text="Of a repository that is made.")
+    repo_id = serializers.CharField(max_length=200, help_text="owner/name on the Hub.")
+    private = serializers.BooleanField(
+        default=True, help_text="Whether a newly created repository is private."
+    )
 
 
 class PushJobSerializer(serializers.ModelSerializer[Job]):

@@ -34,13 +34,13 @@ def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> F
     fitting = [str(shape.value) for shape in formats_for(project) if shape in FROZEN or not of_snapshot]
     if name in fitting:
         return FormatName(name)
-    said = _("There is no export format “%(name)s”.")
+    template = _("There is no export format “%(name)s”.")
     if name in FormatName.values:
-        said = _("The format “%(name)s” is not for a project of this kind.")
+        template = _("The format “%(name)s” is not for a project of this kind.")
         if of_snapshot:
-            said = _("The format “%(name)s” is not made from a snapshot.")
+            template = _("The format “%(name)s” is not made from a snapshot.")
     raise Invalid(
-        said % {"name": name[:40]},
+        template % {"name": name[:40]},
         _("Choose one of: %(names)s.") % {"names": ", ".join(fitting)},
         field="format",
     )
@@ -89,15 +89,15 @@ def snapshot_filters(snapshot: Snapshot, project: Project, splits: Sequence[str]
     if snapshot.project_id != project.pk:
         raise Invalid(_("There is no such snapshot in this project."), field="snapshot")
     folder_of_snapshot(snapshot)
-    own, asked = Filters.of(snapshot.filters), build_filters(splits, False).splits
-    chosen = tuple(split for split in own.splits if split in asked)
+    stored_filters, requested = Filters.of(snapshot.filters), build_filters(splits, False).splits
+    chosen = tuple(split for split in stored_filters.splits if split in requested)
     if not chosen:
         raise Invalid(
             _("The snapshot has none of these splits."),
-            _("Choose among: %(splits)s.") % {"splits": ", ".join(own.splits)},
+            _("Choose among: %(splits)s.") % {"splits": ", ".join(stored_filters.splits)},
             field="splits",
         )
-    return Filters(chosen, own.include_unreviewed, own.include_withheld)
+    return Filters(chosen, stored_filters.include_unreviewed, stored_filters.include_withheld)
 
 
 @transaction.atomic
@@ -122,12 +122,12 @@ def start_export(
     Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal id_in_use if the id belongs to another request,
     not_ready or file_gone for the snapshot.
     """
-    shape = check_format(project, format, of_snapshot=snapshot is not None)
+    format_name = check_format(project, format, of_snapshot=snapshot is not None)
     filters = build_filters(splits, include_unreviewed, include_withheld)
     if snapshot is not None:
         filters = snapshot_filters(snapshot, project, splits)
     parameters = {
-        "format": shape,
+        "format": format_name,
         "file_type": check_file_type(file_type),
         "snapshot": str(snapshot.pk) if snapshot else None,
         **build_draw_settings(seed, epoch, random).as_json(),
@@ -137,7 +137,7 @@ def start_export(
     about = {
         "project": project,
         "job": job,
-        "format": shape,
+        "format": format_name,
         "file_type": file_type,
         "filters": filters.as_json(),
         "snapshot": snapshot,

@@ -47,26 +47,26 @@ def take_snapshot(
     belongs to another request.
     """
     filters, seed = build_filters(splits, include_unreviewed), build_draw_settings(seed, 0).seed
-    if (stored := Snapshot.objects.filter(pk=snapshot_id).first()) is not None:
-        named = (
-            {"name": _checked_name(name, project)} if name.strip() else {}
+    if (snapshot := Snapshot.objects.filter(pk=snapshot_id).first()) is not None:
+        name_sent = (
+            {"name": _clean_name(name, project)} if name.strip() else {}
         )  # the default has the time in it
-        check_repeat(stored, project_id=project.pk, filters=filters.as_json(), seed=seed, **named)
-        return stored
+        check_repeat(snapshot, project_id=project.pk, filters=filters.as_json(), seed=seed, **name_sent)
+        return snapshot
     if FormatName.DIAMANTE not in formats_for(project):
         raise Refusal(
             "wrong_protocol",
-            _("A snapshot freezes dialogues that were written with candidates; this project has none."),
+            _("Only dialogues that were written with candidates can be frozen, and this project has none."),
             _("Export its labels instead."),
         )
-    name = _checked_name(name, project)
+    name = _clean_name(name, project)
     if not preview(project, filters).leaving:
         raise nothing_to_take()
     parameters = {"snapshot": name, "seed": seed, **filters.as_json()}
     job = start_job(
         id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
-    about = {
+    values = {
         "project": project,
         "job": job,
         "name": name,
@@ -74,10 +74,10 @@ def take_snapshot(
         "seed": seed,
         "created_by": actor,
     }
-    return Snapshot.objects.select_related("job", "project").get_or_create(id=snapshot_id, defaults=about)[0]
+    return Snapshot.objects.select_related("job", "project").get_or_create(id=snapshot_id, defaults=values)[0]
 
 
-def _checked_name(name: str, project: Project) -> str:
+def _clean_name(name: str, project: Project) -> str:
     called = " ".join(name.split()) or f"{project.slug} {timezone.localtime():%Y-%m-%d %H:%M}"
     if len(called) > NAME_CHARS or not called.isprintable():
         raise Invalid(
@@ -91,7 +91,7 @@ def _checked_name(name: str, project: Project) -> str:
 def nothing_to_take() -> Refusal:
     return Refusal(
         "nothing_to_take",
-        _("No dialogue may leave with these choices, so there is nothing to freeze."),
+        _("No dialogue matches these choices, so there is nothing to freeze."),
         _("Have dialogues finished and passed by the experts, or include those that nobody has judged yet."),
     )
 
@@ -100,7 +100,7 @@ def nothing_to_take() -> Refusal:
 def remove_snapshot_files(*, snapshot: Snapshot, actor: User) -> Snapshot:
     """Free the space of a snapshot; its card stays. Safe to repeat.
 
-    Raises Refusal not_ready while it is written, in_use where a model was trained or evaluated on it.
+    Raises Refusal not_ready while it is written, in_use if a model was trained or evaluated on it.
     """
     snapshot = (
         Snapshot.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=snapshot.pk)
@@ -111,7 +111,7 @@ def remove_snapshot_files(*, snapshot: Snapshot, actor: User) -> Snapshot:
         raise Refusal(
             "in_use",
             _("A model was trained or evaluated on this snapshot."),
-            _("It stays, so that anybody can see what the model learned from."),
+            _("Its files are kept so that it remains clear what the model learned from."),
         )
     if snapshot.path:
         folder = snapshots_root() / snapshot.path
@@ -143,5 +143,5 @@ def push_snapshot(
             field="repo_id",
         )
     folder_of_snapshot(snapshot)
-    about = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
-    return start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=about)
+    parameters = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
+    return start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=parameters)

@@ -1,4 +1,4 @@
-"""`manage.py promote_model`: choose a project's model from the command line, or take the last choice back."""
+"""`manage.py promote_model`: choose a project's model from the command line, or roll the last choice back."""
 
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,7 @@ from projects.models import Project
 
 
 class Command(BaseCommand):
-    help = "Have a project's next candidates written by a trained model. No worker is started again."
+    help = "Use a trained model for a project's next candidates. Workers need no restart."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("project", metavar="PROJECT", help="short name of the project")
@@ -22,26 +22,27 @@ class Command(BaseCommand):
         parser.add_argument(
             "--roll-back", action="store_true", help="go back to the model before the last promotion"
         )
-        parser.add_argument("--reason", default="")
+        parser.add_argument("--reason", default="", help="stored with the promotion")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project “{options['project']}”.")
         if bool(options["model"]) == options["roll_back"]:
-            raise CommandError(_("Name a model, or --roll-back."), returncode=2)
+            raise CommandError(_("Name a model, or use --roll-back."), returncode=2)
         try:
-            made = self._made(project, options)
+            promotion = self._promote(project, options)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         before, after = (
-            one.slug if one else _("the server's own model") for one in (made.before, made.after)
+            generator.slug if generator else _("the server's own model")
+            for generator in (promotion.before, promotion.after)
         )
         self.stdout.write(f"{project.slug}: {before} → {after}")
 
-    def _made(self, project: Project, options: dict[str, Any]) -> Promotion:
+    def _promote(self, project: Project, options: dict[str, Any]) -> Promotion:
         current = current_model(project)
-        about: dict[str, Any] = {
+        values: dict[str, Any] = {
             "promotion_id": uuid4(),
             "project": project,
             "actor": None,
@@ -49,8 +50,8 @@ class Command(BaseCommand):
             "reason": options["reason"],
         }
         if options["roll_back"]:
-            return roll_back(**about)
+            return roll_back(**values)
         model = RegisteredModel.objects.filter(slug=options["model"]).first()
         if model is None:
             raise CommandError(_("There is no model “%(name)s”.") % {"name": options["model"]})
-        return promote_model(model=model, **about)
+        return promote_model(model=model, **values)

@@ -21,8 +21,8 @@ from preference.training.joint.recipe import RECIPES
 from projects.models import Project
 
 SAY_EVERY = 3.0  # seconds
-EPILOG = """Ctrl-C writes a checkpoint and stops; --resume ID goes on from it. The model is registered when it is
-done, and its evaluation waits for a worker of the queue "training".
+EPILOG = """Ctrl-C writes a checkpoint and stops; --resume ID continues from it. The model is registered at the end,
+and its evaluation waits for a worker of the queue "training".
 Exit code: 0 done, 1 failed, 2 wrong arguments, 130 stopped.
 
 Example:
@@ -32,20 +32,20 @@ Example:
 
 class Command(BaseCommand):
     help = "Train a model on a snapshot of a project, in the foreground."
-    _said = 0.0
+    _printed_at = 0.0
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = RawDescriptionHelpFormatter
         parser.epilog = EPILOG
         add = parser.add_argument
         add("project", metavar="PROJECT", help="short name of the project")
-        add("--snapshot", metavar="NAME", help="its name or id")
+        add("--snapshot", metavar="NAME", help="name or id of the snapshot")
         add(
             "--model",
             default="",
-            help="trained model, folder or hub id to begin from (default: the project's own)",
+            help="trained model, folder or hub id to start from (default: the project's own)",
         )
-        add("--recipe", choices=sorted(RECIPES), default="diamante")
+        add("--recipe", choices=sorted(RECIPES), default="diamante", help="default: diamante, the paper's")
         add(
             "--set",
             action="append",
@@ -54,26 +54,26 @@ class Command(BaseCommand):
             help="change a setting; may be repeated",
         )
         add("--lora", action="store_true", help="train adapters and the head only")
-        add("--seed", type=int, default=1)
-        add("--resume", type=UUID, metavar="ID", help="go on with a stopped training")
+        add("--seed", type=int, default=1, help="of sampling, order, and new weights (default: 1)")
+        add("--resume", type=UUID, metavar="ID", help="continue a stopped training")
         add("--background", action="store_true", help="leave it to a worker of the queue training")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            run = self._begun(options)
+            run = self._start_run(options)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(f"{run.pk}  {run.folder}")
         if options["background"]:
             return
         try:
-            job = run_job(job_id=run.job_id, watch=self._say)
+            job = run_job(job_id=run.job_id, watch=self._print_progress)
         except KeyboardInterrupt:
-            said = _("Stopped. Go on with --resume %(id)s.") % {"id": run.pk}
-            raise CommandError(said, returncode=130) from None
-        self._tell_end(run, job)
+            message = _("Stopped. Continue with --resume %(id)s.") % {"id": run.pk}
+            raise CommandError(message, returncode=130) from None
+        self._print_result(run, job)
 
-    def _begun(self, options: dict[str, Any]) -> TrainingRun:
+    def _start_run(self, options: dict[str, Any]) -> TrainingRun:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project “{options['project']}”.")
@@ -98,16 +98,16 @@ class Command(BaseCommand):
             enqueue=queued,
         )
 
-    def _say(self, job: Job) -> None:
-        if time.monotonic() - self._said < SAY_EVERY:
+    def _print_progress(self, job: Job) -> None:
+        if time.monotonic() - self._printed_at < SAY_EVERY:
             return
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
         run = TrainingRun.objects.get(job=job)
         loss = f"  loss {run.latest['loss']:.4f}" if "loss" in run.latest else ""
         self.stderr.write(f"{job.done} / {job.total or '?'}{loss}")
         sys.stderr.flush()
 
-    def _tell_end(self, run: TrainingRun, job: Job) -> None:
+    def _print_result(self, run: TrainingRun, job: Job) -> None:
         run.refresh_from_db()
         if job.state != JobState.DONE:
             log = _("Its log: %(path)s") % {"path": folder_of_run(run) / "train.log"}

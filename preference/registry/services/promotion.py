@@ -45,15 +45,15 @@ def promote_model(
 ) -> Promotion:
     """Have the project's next candidates written by `model`. The same promotion_id again returns the first promotion.
 
-    expected_current: the name of the project's model that the person saw, None: the server's own; of two who promote
-    at once, one is refused (changed_meanwhile) and told who was first. The model is loaded before it is chosen, where a
-    worker lives. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current,
+    expected_current: name of the model that the person saw in use, None: the server's own. If two people promote at
+    once, the second gets changed_meanwhile with the name of the first. If a worker runs, the model is loaded before the
+    switch. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current, changed_meanwhile,
     Invalid (reason).
     """
     reason = clean_reason(reason, most=LONGEST_REASON)
     request = _Request(promotion_id, project, actor, expected_current, reason)
-    if stored := _stored(request, after_id=model.generator_id, rolls_back=False):
-        return stored
+    if promotion := _stored(request, after_id=model.generator_id, rolls_back=False):
+        return promotion
     check_trainable(project)
     return _switch(request, _servable(model))
 
@@ -66,14 +66,14 @@ def roll_back(
     expected_current: str | None,
     reason: str = "",
 ) -> Promotion:
-    """Go back to the model before the newest promotion that was not taken back yet; as promote_model otherwise.
+    """Go back to the model before the newest promotion that is not rolled back yet; otherwise like promote_model.
 
-    Raises Refusal nothing_to_undo, also where the model was changed in the settings since.
+    Raises Refusal nothing_to_undo, also if the model was changed in the settings after that promotion.
     """
     reason = clean_reason(reason, most=LONGEST_REASON)
     request = _Request(promotion_id, project, actor, expected_current, reason)
-    if stored := _stored(request, rolls_back=True):
-        return stored
+    if promotion := _stored(request, rolls_back=True):
+        return promotion
     check_trainable(project)
     undone = promotion_to_undo(project)
     current = current_model(project)
@@ -95,7 +95,7 @@ def roll_back(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What promoting and rolling back have in common."""
+    """The arguments that promoting and rolling back share."""
 
     promotion_id: UUID
     project: Project
@@ -105,14 +105,17 @@ class _Request:
 
 
 def _stored(request: _Request, *, rolls_back: bool, **sent: Any) -> Promotion | None:
-    """The promotion of an earlier send of this request. Raises Refusal id_in_use if it was another request."""
+    """The promotion of an earlier send of this request, or None. Raises Refusal id_in_use for another request."""
     rows = Promotion.objects.select_related("before", "after", "actor")
-    stored = rows.filter(pk=request.promotion_id).first()
-    if stored is not None:
-        check_repeat(stored, project_id=request.project.pk, reason=request.reason, **sent)
-        known = {"expected_current": _slug(stored.before), "rolls_back": stored.undoes_id is not None}
-        check_repeat(known, expected_current=request.expected_current, rolls_back=rolls_back)
-    return stored
+    promotion = rows.filter(pk=request.promotion_id).first()
+    if promotion is not None:
+        check_repeat(promotion, project_id=request.project.pk, reason=request.reason, **sent)
+        first_request = {
+            "expected_current": _slug(promotion.before),
+            "rolls_back": promotion.undoes_id is not None,
+        }
+        check_repeat(first_request, expected_current=request.expected_current, rolls_back=rolls_back)
+    return promotion
 
 
 def _slug(generator: Generator | None) -> str | None:
@@ -120,7 +123,7 @@ def _slug(generator: Generator | None) -> str | None:
 
 
 def _servable(model: RegisteredModel) -> Generator:
-    """Its generator. Raises Refusal files_gone, cannot_load or still_loading."""
+    """The model's generator, loaded by a worker. Raises Refusal files_gone, cannot_load or still_loading."""
     folder_of_model(model)
     if model.generator is None:
         raise _files_removed()
@@ -130,17 +133,17 @@ def _servable(model: RegisteredModel) -> Generator:
 
 
 def _preload(generator: Generator, version: str) -> bool:
-    """Have a living worker load it while the old model still serves, so that nobody waits for that.
+    """Have a worker load the model while the old one still serves, so that no annotator waits; False if it fails.
 
-    Where no worker lives nobody is served either, and what was found when it was registered counts.
+    Without a live worker nobody is served either, and the check at registration decides.
     """
     alive = live_workers(QUEUE)
     if not alive.exists():
         return bool(version)
-    asked, deadline = False, time.monotonic() + LOADING_SECONDS
+    is_requested, deadline = False, time.monotonic() + LOADING_SECONDS
     while not (workers_holding(generator) or alive.filter(details__models__contains=[version]).exists()):
-        if not asked:
-            asked = True
+        if not is_requested:
+            is_requested = True
             preload_generator(generator.pk)
         if time.monotonic() > deadline:
             return False
@@ -150,26 +153,26 @@ def _preload(generator: Generator, version: str) -> bool:
 
 def _not_loaded(model: RegisteredModel) -> Refusal:
     if model.fault:
-        said = _("The model “%(name)s” cannot be used: %(cause)s")
-        return Refusal("cannot_load", said % {"name": model.slug, "cause": model.fault}, model.remedy)
-    said = _(
-        "The worker is still loading the model “%(name)s”; the project keeps its present one until then."
+        template = _("The model “%(name)s” cannot be used: %(cause)s")
+        return Refusal("cannot_load", template % {"name": model.slug, "cause": model.fault}, model.remedy)
+    template = _(
+        "The worker is still loading the model “%(name)s”; until then the project keeps its current one."
     )
     return Refusal(
         "still_loading",
-        said % {"name": model.slug},
+        template % {"name": model.slug},
         _("Promote it again in a moment. If that does not help, see the log of the worker."),
     )
 
 
 @transaction.atomic
 def _switch(request: _Request, after: Generator | None, undoes: Promotion | None = None) -> Promotion:
-    """Compare and set, under the lock of the project's settings. undoes: the promotion that is rolled back."""
+    """Compare and set under the lock of the project's settings. undoes: the promotion that is rolled back."""
     project, actor, reason = request.project, request.actor, request.reason
     settings = AuthoringSettings.objects.select_for_update(of=("self",)).get(project=project)
     rolls_back = undoes is not None
-    if stored := _stored(request, rolls_back=rolls_back):  # sent twice at once
-        return stored
+    if earlier := _stored(request, rolls_back=rolls_back):  # the same request, sent twice at once
+        return earlier
     before = settings.generator
     if _slug(before) != request.expected_current:
         raise _changed_meanwhile(project, before)
@@ -177,12 +180,12 @@ def _switch(request: _Request, after: Generator | None, undoes: Promotion | None
     if before == after:
         raise Refusal(
             "already_current",
-            _("The project's candidates come from this model already."),
+            _("The project's candidates already come from this model."),
             _("There is nothing to do."),
         )
     update_authoring(project=project, actor=actor, changes={"generator": after})
-    about: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
-    promotion = Promotion.objects.create(id=request.promotion_id, project=project, actor=actor, **about)
+    changes: dict[str, Any] = {"before": before, "after": after, "undoes": undoes, "reason": reason}
+    promotion = Promotion.objects.create(id=request.promotion_id, project=project, actor=actor, **changes)
     kind = "rolled_back" if rolls_back else "promoted"
     data = {"before": _slug(before), "after": _slug(after)}
     record(promotion, kind=kind, project=project, actor=actor, reason=reason, data=data)
@@ -190,7 +193,7 @@ def _switch(request: _Request, after: Generator | None, undoes: Promotion | None
 
 
 def _check_files_exist(generator: Generator | None) -> None:
-    """Takes the lock of remove_model: the files may have been removed since `_servable` saw them."""
+    """Raise Refusal files_gone, under the lock of remove_model: the files may be gone since `_servable` ran."""
     rows = RegisteredModel.objects.select_for_update(of=("self",))
     if generator and (model := rows.filter(generator=generator).first()) and not model.folder:
         raise _files_removed()
@@ -201,18 +204,20 @@ def _files_removed() -> Refusal:
 
 
 def _changed_meanwhile(project: Project, current: Generator | None) -> Refusal:
-    """Says who chose the current model, and when."""
+    """The refusal for an outdated view, with who chose the current model and when."""
     events = Event.objects.filter(project=project, kind="authoring_changed").select_related("actor")
     event = events.filter(data__after__has_key="generator").first()
     name = current.slug if current else _("the server's own model")
     details: dict[str, Any] = {"current": current.slug if current else None}
-    said = _("The project's model is “%(model)s” by now.") % {"model": name}
+    message = _("The project's model is now “%(model)s”.") % {"model": name}
     if event:
         who = event.actor.shown_name if event.actor else _("The command line")
-        said = _("%(who)s chose “%(model)s” at %(time)s, after you looked.") % {
+        message = _("%(who)s chose “%(model)s” at %(time)s, after you looked.") % {
             "who": who,
             "model": name,
             "time": f"{timezone.localtime(event.at):%Y-%m-%d %H:%M:%S}",
         }
         details |= {"by": event.actor.username if event.actor else None, "at": event.at.isoformat()}
-    return Refusal("changed_meanwhile", said, _("Compare with that one, then decide again."), details=details)
+    return Refusal(
+        "changed_meanwhile", message, _("Compare with that one, then decide again."), details=details
+    )

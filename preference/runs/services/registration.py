@@ -20,7 +20,7 @@ LETTERS = "bcdefghijklmnopqrstuvwxyz"  # "a" is the name without a letter
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a training left in its folder. version: as candidates will name it; fault, remedy: why it does not load."""
+    """What a training produced. version: recorded with its candidates. fault, remedy: why the model does not load."""
 
     config: dict[str, Any]
     metrics: dict[str, Any]
@@ -32,21 +32,21 @@ class TrainingResult:
 
 
 def generator_options(folder: Path) -> dict[str, Any]:
-    """Of the generator that serves a trained model. A model as small as the shipped one needs one thread."""
+    """Options of the generator that serves a trained model; GENERATION_THREADS as for the server's own model."""
     threads = {"threads": settings.GENERATION_THREADS} if settings.GENERATION_THREADS else {}
     return {"model": str(folder), **threads}
 
 
 @transaction.atomic
 def register_model(*, run: TrainingRun, trained: TrainingResult) -> RegisteredModel:
-    """Store the model of a finished training and a generator of the same name. Once: again returns the first.
+    """Store the model of a finished training and a generator of the same name. A second call returns the first model.
 
-    Generators belong to administrators; this one may be made for an engineer, as its folder is ours.
+    Only administrators create generators, but this one is safe for an engineer, because the server wrote its folder.
     """
     TrainingRun.objects.select_for_update().only("pk").get(pk=run.pk)
-    found = RegisteredModel.objects.filter(training_run=run).first()
-    if found:
-        return found
+    existing = RegisteredModel.objects.filter(training_run=run).first()
+    if existing:
+        return existing
     slug = free_slug(f"{run.project.slug[:70]}-{run.number}")
     options = generator_options(folder_of_run(run) / MODEL)
     generator = create_generator(actor=None, slug=slug, backend=BackendKind.HF, options=options)
@@ -76,7 +76,7 @@ def register_model(*, run: TrainingRun, trained: TrainingResult) -> RegisteredMo
 
 
 def free_slug(wanted: str) -> str:
-    """`wanted`, or where a model or a generator has that name, `wanted` with the first free letter, or letters."""
+    """`wanted`, or if a model or generator has that name, `wanted` with the first free letter or letters."""
     taken = {*RegisteredModel.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     taken |= {*Generator.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     ends = ("".join(letters) for n in count(1) for letters in product(LETTERS, repeat=n))

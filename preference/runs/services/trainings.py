@@ -52,38 +52,44 @@ def start_training(
     the recipe's. actor None: the command line, which may name any model. Raises Invalid (recipe, changes), NotFound
     (model), Refusal no_authoring, no_base, not_ready, file_gone, id_in_use.
     """
-    found = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
+    run = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
     settings = check_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
-    asked = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
-    if found:
-        check_repeat(found, project_id=project.pk, snapshot_id=snapshot.pk, **asked)
-        check_repeat(found.job.parameters, **({"model": model} if model else {}))
-        return found
+    choices = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
+    if run:
+        check_repeat(run, project_id=project.pk, snapshot_id=snapshot.pk, **choices)
+        check_repeat(run.job.parameters, **({"model": model} if model else {}))
+        return run
     check_trainable(project)
     if snapshot.project_id != project.pk:
         raise Invalid(
-            _("The snapshot is of another project."), _("Choose one of this project."), field="snapshot"
+            _("The snapshot belongs to another project."), _("Choose one of this project."), field="snapshot"
         )
     folder_of_snapshot(snapshot)
     base = resolve_base(actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-    about = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
+    parameters = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
     start_job(
-        id=run_id, kind=KIND, project=project, actor=actor, parameters=about, queue=QUEUE, enqueue=enqueue
+        id=run_id,
+        kind=KIND,
+        project=project,
+        actor=actor,
+        parameters=parameters,
+        queue=QUEUE,
+        enqueue=enqueue,
     )
-    return _stored(run_id, project, actor, snapshot, base, asked)
+    return _store_run(run_id, project, actor, snapshot, base, choices)
 
 
-def _stored(
+def _store_run(
     run_id: UUID,
     project: Project,
     actor: User | None,
     snapshot: Snapshot,
     base: BaseModel,
-    asked: dict[str, Any],
+    choices: dict[str, Any],
 ) -> TrainingRun:
     newest = TrainingRun.objects.filter(project=project).aggregate(newest=Max("number"))["newest"]
     number = (newest or 0) + 1
@@ -99,7 +105,7 @@ def _stored(
             # The files of a deleted project stay; a new project of the same name must not find them.
             "folder": f"{run_id.hex[:12]}/{project.slug}-{number}",
             "created_by": actor,
-            **asked,
+            **choices,
         },
     )
     return run
@@ -117,13 +123,13 @@ def check_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed:
             field="recipe",
         )
     if len(changes) > MOST_CHANGES:
-        raise Invalid(_("These are more settings than a recipe has."), field="changes")
+        raise Invalid(_("A recipe has fewer settings than that."), field="changes")
     recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
     try:
-        whole = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
+        changed = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
-    return {name.strip(): getattr(whole, name.strip()) for name in changes}
+    return {name.strip(): getattr(changed, name.strip()) for name in changes}
 
 
 def setting_arguments(changes: Mapping[str, Any]) -> list[str]:
@@ -144,7 +150,7 @@ def resume_training(*, run: TrainingRun, actor: User | None, enqueue: bool = Tru
     """
     run = TrainingRun.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=run.pk)
     if run.job.state == JobState.DONE:
-        raise Refusal("already_done", _("This training has ended."), _("Train the model further instead."))
+        raise Refusal("already_done", _("This training is finished."), _("Train its model further instead."))
     folder_of_run(run)
     retry_job(job=run.job, actor=actor, enqueue=enqueue)
     return run
@@ -163,8 +169,8 @@ def remove_run_files(*, run: TrainingRun, actor: User | None) -> TrainingRun:
     if model is not None and model.folder:
         raise Refusal(
             "in_use",
-            _("The model “%(name)s” lies among the files of this training.") % {"name": model.slug},
-            _("Remove the model; its training's files go with it."),
+            _("The model “%(name)s” is stored with the files of this training.") % {"name": model.slug},
+            _("Remove the model; this also removes the files of its training."),
         )
     if run.folder:
         folder, run.folder = folder_of_run(run), ""

@@ -21,7 +21,7 @@ from jobs.services import retry_job, run_job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import file_of
-from preference.data.selectors.frozen_dialogues import FILES, frozen, verified
+from preference.data.selectors.frozen_dialogues import FILES, frozen_dialogues, verify_snapshot
 from preference.data.selectors.selection import Filters, select
 from preference.data.selectors.shortages import expected_shortages, shortages_on_card
 from preference.data.services.exports import start_export
@@ -118,7 +118,7 @@ def test_later_work_does_not_change_it(
     submit_verdict(reviewer=carlos, dialogue_id=dialogue.pk, review_id=uuid4(), verdict=VETO, reason="no")
     Utterance.objects.update(text="changed")
     assert (folder(snapshot) / "dialogues.jsonl").read_bytes() == before
-    assert verified(snapshot) == folder(snapshot)
+    assert verify_snapshot(snapshot) == folder(snapshot)
 
 
 def test_trainers_read_it(written: Written, taken: Taken) -> None:
@@ -159,7 +159,7 @@ def test_a_split_of_it_leaves_alone(imports: Imports, taken: Taken, project: Pro
     first = Dialogue.objects.order_by("id")[:1].get()
     Dialogue.objects.update(split=Split.TRAIN)
     Dialogue.objects.filter(pk=first.pk).update(split=Split.TEST)
-    source = frozen(taken(include_unreviewed=True), ("test",))
+    source = frozen_dialogues(taken(include_unreviewed=True), ("test",))
     assert source.count() == 1
     assert [row["dialogue_id"] for row in source.rows()] == [first.external_id]
 
@@ -256,7 +256,7 @@ def test_a_crash_leaves_nothing_half_and_starting_again_finishes_it(
     assert (job.state, list(snapshots_root().iterdir())) == (JobState.FAILED, [])
     retry_job(job=job, actor=eric)
     assert run_job(job_id=made.job_id).state == JobState.DONE
-    verified(Snapshot.objects.select_related("project").get(pk=made.pk))
+    verify_snapshot(Snapshot.objects.select_related("project").get(pk=made.pk))
 
 
 def test_what_a_killed_worker_left_is_replaced(written: Written, project: Project, eric: User) -> None:
@@ -267,7 +267,7 @@ def test_what_a_killed_worker_left_is_replaced(written: Written, project: Projec
         (snapshots_root() / name / "dialogues.jsonl").write_text("half")
     run_job(job_id=made.job_id)
     assert [path.name for path in snapshots_root().iterdir()] == [str(made.pk)]
-    verified(Snapshot.objects.select_related("project").get(pk=made.pk))
+    verify_snapshot(Snapshot.objects.select_related("project").get(pk=made.pk))
 
 
 def test_stopping_it_leaves_nothing(
@@ -291,7 +291,7 @@ def test_a_changed_file_is_noticed(written: Written, taken: Taken, project: Proj
     path.chmod(0o644)
     path.write_bytes(path.read_bytes().replace(b"cat", b"dog"))
     with refused("damaged"):
-        verified(snapshot)
+        verify_snapshot(snapshot)
     made = start_export(export_id=uuid4(), project=project, actor=eric, format="sft", snapshot=snapshot)
     assert run_job(job_id=made.job_id).state == JobState.FAILED
 
@@ -311,7 +311,7 @@ def test_removing_the_files_keeps_the_card(
     assert (removed.path, bool(removed.card), place.exists()) == ("", True, False)
     assert Event.objects.filter(kind="files_removed").count() == 1
     with refused("file_gone"):
-        verified(removed)
+        verify_snapshot(removed)
     assert kept == 0
 
 
