@@ -40,7 +40,7 @@ def test_every_model_can_be_looked_up_and_searched(root: Client, model: type) ->
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_nothing_is_deleted_there_and_only_people_are_changed(root: Client, model: type) -> None:
+def test_the_administration_deletes_nothing_and_edits_only_people(root: Client, model: type) -> None:
     model_admin = admin.site._registry[model]
     request = root.get(page(model)).wsgi_request
     assert not model_admin.has_delete_permission(request)

@@ -67,7 +67,7 @@ def test_a_weak_password_is_refused(password: str) -> None:
 
 
 @pytest.mark.parametrize("username", ["", "no ra", "a/b", "x" * 151, "<script>"])
-def test_a_name_that_is_none_is_refused(username: str) -> None:
+def test_an_invalid_name_is_refused(username: str) -> None:
     with pytest.raises(Invalid) as refused:
         create_user(username=username)
     assert refused.value.details == {"field": "username"}
@@ -86,7 +86,7 @@ def test_an_address_is_taken_whatever_its_case(ann: User) -> None:
     assert refused.value.code == "email_taken"
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
         create_user(username="nora", email="nora at example")
     assert refused.value.details == {"field": "email"}
@@ -198,7 +198,7 @@ def test_a_senseless_token_is_not_made(ann: User, wrong: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("more", [{"scopes": ["manage"]}, {"days": None}, {"days": 40}])
-def test_a_token_makes_none_that_may_more_or_lives_longer(ann: User, more: dict[str, Any]) -> None:
+def test_a_token_cannot_create_a_more_powerful_or_longer_one(ann: User, more: dict[str, Any]) -> None:
     by, _plain = create_token(user=ann, name="by", scopes=["read", "annotate"], days=30)
     request: dict[str, Any] = {"user": ann, "name": "x", "scopes": ["read"], "days": 20}
     create_token(**request, by=by)
@@ -276,7 +276,7 @@ def test_the_form_of_a_token_sent_twice_makes_one(client: Client, ann: User) -> 
     assert all("lap_" in page for page in pages)
 
 
-def test_a_token_lives_for_ninety_days_unless_it_is_said_to_live_for_ever(client: Client, ann: User) -> None:
+def test_a_token_lives_for_ninety_days_unless_asked_otherwise(client: Client, ann: User) -> None:
     client.force_login(ann)
     lives = []
     for more in ({}, {"days": None}):

@@ -106,7 +106,7 @@ def test_single_sign_on_is_not_offered_by_itself(client: Client) -> None:
     assert "/oidc/" not in client.get(reverse("account_login")).content.decode()
 
 
-def test_single_sign_on_is_offered_where_it_is_set_up() -> None:
+def test_single_sign_on_is_offered_if_it_is_set_up() -> None:
     """A process of its own: settings are read from the environment once."""
     asks = (
         "import django; django.setup()\n"

@@ -12,7 +12,7 @@ from tests.api.conftest import Program
 pytestmark = pytest.mark.django_db
 
 
-def test_me_says_who_asks_and_what_the_token_may(program: Program, ann: User) -> None:
+def test_me_describes_the_caller_and_the_token(program: Program, ann: User) -> None:
     me = program(ann, Scope.READ).get("/api/v1/me/").json()
     assert (me["username"], me["email"], me["scopes"]) == ("ann", "ann@example.org", ["read"])
 

@@ -36,13 +36,13 @@ def test_who_sends_nothing_is_told_how_to_authenticate(client: Client) -> None:
 
 
 @pytest.mark.parametrize("header", ["Bearer lap_nothing", "Bearer", "Bearer a b", "Bearer \xff\xfe"])
-def test_a_token_that_is_none_is_refused(client: Client, header: str) -> None:
+def test_an_invalid_token_is_refused(client: Client, header: str) -> None:
     assert (
         problem_of(client.get("/api/v1/me/", headers={"Authorization": header}), 401)["code"] == "bad_token"
     )
 
 
-def test_a_page_sends_nothing_in_the_name_of_who_signed_in_meanwhile(ann: User, bob: User) -> None:
+def test_a_page_sends_nothing_for_somebody_who_signed_in_later(ann: User, bob: User) -> None:
     client = Client()
     client.force_login(bob)
     assert client.get("/api/v1/me/", headers={"X-Lapidary-User": str(bob.pk)}).status_code == 200
@@ -63,7 +63,7 @@ def test_a_revoked_token_stops_working_at_once(ann: User) -> None:
     "path", ["nothing", "v1/nothing/", "v1/projects/a b/", "v1/assignments/abc/", "v2/", ""]
 )
 @pytest.mark.parametrize("method", ["get", "post", "delete"])
-def test_an_address_that_is_none_is_no_page(client: Client, path: str, method: str) -> None:
+def test_an_unknown_address_has_no_page(client: Client, path: str, method: str) -> None:
     assert problem_of(getattr(client, method)(f"/api/{path}"), 404)["code"] == "not_found"
 
 
@@ -132,7 +132,7 @@ def test_too_much_is_a_413_that_names_the_limit(program: Program, ann: User) -> 
 
 
 @pytest.mark.parametrize("body", [[], "text", 1, None])
-def test_a_body_that_is_no_object_is_refused(program: Program, ann: User, body: object) -> None:
+def test_a_body_that_is_not_an_object_is_refused(program: Program, ann: User, body: object) -> None:
     problem_of(program(ann).patch("/api/v1/me/", json.dumps(body), content_type="application/json"), 400)
 
 
@@ -171,7 +171,7 @@ def test_a_page_without_the_csrf_token_cannot_write(ann: User) -> None:
     problem_of(client.patch("/api/v1/me/", {"theme": "dark"}, format="json"), 403)
 
 
-def test_too_many_requests_are_told_when_to_go_on(
+def test_too_many_requests_get_the_time_to_retry(
     program: Program, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.clear()
@@ -237,7 +237,7 @@ def test_a_refusal_of_a_service_keeps_its_code_facts_and_language(
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "201", "many", "", "１０", "9" * 50])
-def test_a_page_size_that_is_none_is_refused(program: Program, ann: User, size: str) -> None:
+def test_an_invalid_page_size_is_refused(program: Program, ann: User, size: str) -> None:
     assert problem_of(program(ann).get("/api/v1/tokens/", {"page_size": size}), 400)["field"] == "page_size"
 
 
@@ -245,7 +245,7 @@ def test_a_page_size_that_is_none_is_refused(program: Program, ann: User, size: 
     "cursor", ["x", "cD1hYmM=", "bz0xJnI9MSZwPWFiYw==", "\0", "cD05OTk5OTk5OTk5OTk5OTk5OTk5OTk5"]
 )
 @pytest.mark.parametrize("path", ["tokens", "projects/chit-chat/jobs", "projects/chit-chat/members"])
-def test_a_cursor_that_we_did_not_make_is_no_error_of_ours(
+def test_a_foreign_cursor_is_not_found(
     program: Program, project: Project, olga: User, path: str, cursor: str
 ) -> None:
     assert program(olga).get(f"/api/v1/{path}/", {"cursor": cursor}).status_code in (200, 404)
@@ -274,7 +274,7 @@ def test_who_takes_no_part_is_told_nothing(program: Program, project: Project, j
 
 
 @pytest.mark.parametrize("query", [{"stat": "done"}, {"state": "asleep"}])
-def test_a_filter_that_is_none_is_refused_instead_of_showing_everything(
+def test_an_invalid_filter_is_refused_instead_of_showing_everything(
     program: Program, project: Project, olga: User, query: dict[str, str]
 ) -> None:
     problem = problem_of(program(olga).get("/api/v1/projects/chit-chat/jobs/", query), 400)

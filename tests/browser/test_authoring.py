@@ -114,7 +114,7 @@ def test_a_typed_text_that_equals_a_candidate_is_a_selection(
     assert (stored.action, stored.source) == (Action.SELECT, 6)
 
 
-def test_an_emptied_input_starts_anew(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+def test_an_emptied_input_starts_over(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("5", "Escape").type("Quite different.").submit().stored(2)

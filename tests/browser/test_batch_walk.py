@@ -135,7 +135,7 @@ def exported(page: Page, project: Project) -> list[dict[str, Any]]:
 
 
 @pytest.mark.soak
-def test_a_batch_is_labelled_judged_returned_labelled_anew_accepted_and_exported(
+def test_a_batch_is_labelled_judged_returned_relabelled_accepted_and_exported(
     project: Project, mara: User, signs_in: SignedIn
 ) -> None:
     cache.clear()

@@ -32,7 +32,7 @@ def no_worker(worker: Running) -> Iterator[Running]:
     os.killpg(worker.process.pid, signal.SIGCONT)
 
 
-def test_no_worker_alive_is_said_and_ends_by_itself(
+def test_a_missing_worker_is_reported_until_one_starts(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, no_worker: Running
 ) -> None:
     page = signs_in(ann)

@@ -78,7 +78,7 @@ def test_too_large_a_file_is_not_even_sent(page: Page, file: Path) -> None:
     assert "POST" not in sent
 
 
-def test_a_refusal_of_the_server_is_told_beside_the_button(page: Page, project: Project, file: Path) -> None:
+def test_a_refusal_is_shown_beside_the_button(page: Page, project: Project, file: Path) -> None:
     Project.objects.filter(pk=project.pk).update(archived_at="2026-01-01T00:00Z")
     page.set_input_files("[name=file]", file)
     page.get_by_role("button", name="Import").click()
@@ -127,7 +127,9 @@ def test_the_command_is_copied(page: Page, project: Project) -> None:
     assert copied.startswith(f"python manage.py export_dataset {project.slug} \\\n")
 
 
-def test_it_all_works_without_scripts(project: Project, eric: User, signs_in: SignedIn, file: Path) -> None:
+def test_everything_works_without_scripts(
+    project: Project, eric: User, signs_in: SignedIn, file: Path
+) -> None:
     page = signs_in(eric, java_script_enabled=False)
     page.goto(f"/p/{project.slug}/imports/")
     page.set_input_files("[name=file]", file)

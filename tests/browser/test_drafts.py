@@ -98,7 +98,7 @@ def test_two_devices_disagree_and_the_person_chooses(
     expect(desk.notices).to_be_empty()
 
 
-def test_a_device_with_nothing_of_its_own_takes_what_the_other_wrote(
+def test_a_device_without_a_draft_takes_that_of_the_other(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:
     desk, phone = (Bench.open(signs_in(ann), anns_assignment) for _ in range(2))

@@ -219,7 +219,7 @@ def test_guidelines_and_examples_behind_one_key(mara: User, signs_in: SignedIn) 
     expect(bench.page.locator(".guide")).to_have_count(0)
 
 
-def test_a_submission_before_its_time_waits_and_can_be_called_off(
+def test_a_submission_before_the_minimum_time_waits_and_can_be_cancelled(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project = planned("diqad", mara, count=2, min_seconds=3)
@@ -278,7 +278,7 @@ def test_previous_submissions_are_listed_and_reopened(
     assert bench.shown == first
 
 
-def test_skip_with_a_reason_goes_on_to_the_next(mara: User, signs_in: SignedIn) -> None:
+def test_skipping_with_a_reason_opens_the_next_dialogue(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara, count=3)
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
@@ -303,7 +303,7 @@ def test_skip_pressed_twice_leaves_one_dialogue(
     assert stored(ann)[0].assignment_id == second
 
 
-def test_what_was_submitted_in_another_tab_is_not_asked_for_again(
+def test_a_dialogue_submitted_in_another_tab_is_not_offered_again(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project = planned("diqad", mara, count=4)
@@ -388,7 +388,7 @@ def test_who_still_holds_dialogues_is_not_told_that_all_is_done(mara: User, sign
     expect(bench.page.locator("main")).to_contain_text("Saved for later")
 
 
-def test_what_a_trainer_has_decided_is_closed(mara: User, signs_in: SignedIn) -> None:
+def test_a_dialogue_that_a_trainer_decided_is_closed(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara, count=1, overlap=2)
     ann = annotator("ann", project)
     held = [
@@ -409,7 +409,7 @@ def test_what_a_trainer_has_decided_is_closed(mara: User, signs_in: SignedIn) ->
     expect(bench.page.locator("#submit")).to_be_disabled()
 
 
-def test_an_answer_touches_the_page_no_more_the_longer_the_dialogue(mara: User, signs_in: SignedIn) -> None:
+def test_an_answer_changes_as_little_of_a_long_page_as_of_a_short_one(mara: User, signs_in: SignedIn) -> None:
     """How long it takes is measured by benchmarks/labelling_page.py."""
     touched = {}
     for length in (20, 2000):

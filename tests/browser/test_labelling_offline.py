@@ -126,9 +126,7 @@ def test_the_first_dialogue_comes_by_itself_when_the_server_is_back(mara: User, 
     bench.asks("verify")
 
 
-def test_a_server_that_is_down_is_asked_by_one_timer_however_often_one_looks_again(
-    mara: User, signs_in: SignedIn
-) -> None:
+def test_retrying_often_still_uses_one_timer_while_the_server_is_down(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara, count=1)
     page = signs_in(annotator("ann", project), **ROUTED)
     requests: list[str] = []
@@ -148,9 +146,7 @@ def test_a_server_that_is_down_is_asked_by_one_timer_however_often_one_looks_aga
     assert 1 <= len(requests) - before <= 2
 
 
-def test_looking_again_says_that_the_server_is_down_after_it_said_that_others_hold_the_rest(
-    mara: User, signs_in: SignedIn
-) -> None:
+def test_retrying_reports_a_server_that_went_down(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara, count=1, overlap=1)
     claim_next_task(annotator=annotator("bob", project), project=project, claim_id=uuid4())
     page = signs_in(annotator("ann", project), **ROUTED)
@@ -169,7 +165,7 @@ def test_looking_again_says_that_the_server_is_down_after_it_said_that_others_ho
     [{"lease_until": "2020-01-01T00:00:00Z"}, {"schema": 99}],
     ids=["its lease is over", "its questions are not known here"],
 )
-def test_what_was_kept_and_cannot_be_labelled_is_left_out_while_the_server_is_down(
+def test_a_cached_dialogue_that_cannot_be_labelled_is_skipped_while_the_server_is_down(
     mara: User, signs_in: SignedIn, kept: dict[str, Any]
 ) -> None:
     _project, _ann, bench = with_one_ready(mara, signs_in, 3, **ROUTED)
@@ -182,7 +178,7 @@ def test_what_was_kept_and_cannot_be_labelled_is_left_out_while_the_server_is_do
     expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
 
 
-def test_a_claim_whose_answer_was_lost_is_sent_again_after_what_lay_ready(
+def test_a_claim_whose_answer_was_lost_is_repeated_after_the_dialogue_at_hand(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project, ann, bench = with_one_ready(mara, signs_in, 5, **ROUTED)
@@ -206,7 +202,7 @@ def test_a_claim_whose_answer_was_lost_is_sent_again_after_what_lay_ready(
     assert Assignment.objects.filter(annotator=ann).count() == 3
 
 
-def test_another_dialogue_comes_where_a_claim_brings_one_that_is_submitted_already(
+def test_a_claim_of_a_submitted_dialogue_is_replaced_by_another(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project = planned("diqad", mara, count=4)
@@ -230,7 +226,7 @@ def test_another_dialogue_comes_where_a_claim_brings_one_that_is_submitted_alrea
     bench.asks("verify")
 
 
-def test_a_page_that_was_kept_counts_what_was_submitted_after_it(mara: User, signs_in: SignedIn) -> None:
+def test_a_cached_page_counts_later_submissions(mara: User, signs_in: SignedIn) -> None:
     _project, _ann, bench = with_one_ready(mara, signs_in, 4, **ROUTED)
     first = bench.shown
     kept = bench.page.request.get(bench.page.url)
@@ -297,7 +293,7 @@ def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
     expect(phone.note).to_have_value("Thin.")
 
 
-def test_what_a_reload_cut_off_while_it_was_sent_is_no_other_device(
+def test_a_draft_whose_sending_a_reload_interrupted_is_not_another_device(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project = planned("diqad", mara)

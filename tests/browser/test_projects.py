@@ -67,7 +67,7 @@ def test_a_page_that_renews_itself_keeps_the_focus(signs_in: SignedIn, project: 
     expect(page.get_by_role("button", name="Stop")).to_be_focused()
 
 
-def test_a_connection_that_is_gone_is_said_once(signs_in: SignedIn, project: Project, eric: User) -> None:
+def test_a_lost_connection_is_reported_once(signs_in: SignedIn, project: Project, eric: User) -> None:
     job = Job.objects.create(project=project, kind="export", state=JobState.RUNNING, done=1, total=4)
     page = signs_in(eric)
     page.goto(f"/p/chit-chat/jobs/{job.pk}/")

@@ -69,7 +69,7 @@ def test_pass_leads_to_the_next_at_once_and_undo_back(page: Page, three: list[Di
     assert state_of(three[0]) == ReviewState.UNREVIEWED
 
 
-def test_the_whole_of_it_by_keyboard(page: Page, three: list[Dialogue]) -> None:
+def test_a_review_by_keyboard_only(page: Page, three: list[Dialogue]) -> None:
     page.keyboard.press("p")
     settled(page, three[1])
     for key in "jjjr":
@@ -186,7 +186,7 @@ def test_without_scripts_the_form_does_it_all(
     expect(page.locator("#u2 textarea")).to_have_value("Rude.")
 
 
-def test_the_author_is_told_and_says_that_it_was_read(
+def test_the_author_is_notified_and_marks_it_as_read(
     three: list[Dialogue], signs_in: SignedIn, carlos: User, ann: User
 ) -> None:
     submit_verdict(

@@ -110,7 +110,9 @@ def cells(page: Page) -> list[str]:
     return classes
 
 
-def test_blind_the_label_comes_after_ones_own(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+def test_a_blind_judgement_comes_before_the_label(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
     sample, carla = drawn(mara, [2, 2, 1, 2])
     first, _second, *rest = labels(sample)
     page = opened(signs_in(carla), sample)
@@ -253,7 +255,7 @@ def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventual
     assert {judgement.controller for judgement in judgements(sample)} == {carla, chris}
 
 
-def test_what_others_hold_is_looked_for_again(mara: User, signs_in: SignedIn) -> None:
+def test_items_held_by_others_are_requested_again(mara: User, signs_in: SignedIn) -> None:
     sample, carla = drawn(mara, [2, 2, 2, 2], is_blind=False)
     chris = controller("chris", sample.round.project)
     first, second = opened(signs_in(carla), sample), opened(signs_in(chris), sample)
@@ -276,7 +278,7 @@ def test_what_somebody_else_judged_meanwhile_is_said_and_passed_by(mara: User, s
     expect(page.locator("#place")).to_have_text("2 of 4")
 
 
-def test_a_verdict_meanwhile_is_said(mara: User, signs_in: SignedIn) -> None:
+def test_a_verdict_of_another_person_is_reported(mara: User, signs_in: SignedIn) -> None:
     sample, carla = drawn(mara, [2] * 8, overall_percent=10, is_blind=False)
     chris = controller("chris", sample.round.project)
     page = opened(signs_in(carla), sample)

@@ -23,7 +23,7 @@ def set_to(project: Project, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_scores_are_shown_only_where_the_project_says_so(
+def test_scores_are_shown_only_if_the_project_shows_them(
     project: Project, anns_assignment: Assignment, ann: User, signs_in: SignedIn, shown: bool
 ) -> None:
     set_to(project, generator=create_generator("scored", SCORED), candidate_order="best", show_scores=shown)

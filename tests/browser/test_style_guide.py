@@ -255,7 +255,7 @@ def test_a_note_is_text_and_bad_news_stays(page: Page) -> None:
     expect(notes).to_have_count(0)
 
 
-def test_an_unreachable_server_is_said(page: Page) -> None:
+def test_an_unreachable_server_is_reported(page: Page) -> None:
     page.goto("/styleguide/")
     page.evaluate(
         "document.body.dispatchEvent(new CustomEvent('htmx:sendError', {bubbles: true, detail: {}}))"

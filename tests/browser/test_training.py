@@ -163,7 +163,7 @@ def test_the_forecast_follows_the_choices(run: TrainingRun, eric: User, signs_in
     expect(page.locator("#forecast")).to_contain_text("end within its warm-up")
 
 
-def test_it_all_works_without_scripts(run: TrainingRun, eric: User, signs_in: SignedIn) -> None:
+def test_everything_works_without_scripts(run: TrainingRun, eric: User, signs_in: SignedIn) -> None:
     page = signs_in(eric, java_script_enabled=False)
     page.goto(f"/p/{run.project.slug}/trainings/new/")
     page.get_by_role("button", name="Start the training").click()

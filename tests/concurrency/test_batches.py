@@ -299,7 +299,7 @@ verdicts.return_round(
 
 
 @pytest.mark.parametrize("after", ["_give_verdict", "withdraw_labels", "open_next_round"])
-def test_a_process_killed_inside_a_verdict_undoes_all_of_it(project: Project, after: str) -> None:
+def test_killing_a_process_inside_a_verdict_undoes_everything(project: Project, after: str) -> None:
     """kill -9 after the verdict, after the withdrawal and after the next round was opened."""
     carla = member(project, "carla", Role.CONTROLLER)
     row, _held = labelled_round(project)

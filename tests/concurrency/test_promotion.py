@@ -53,7 +53,7 @@ def promote(project: Project, model: RegisteredModel, expected: str | None) -> P
     )
 
 
-def test_of_many_who_promote_at_once_one_wins(project: Project) -> None:
+def test_one_of_many_concurrent_promotions_wins(project: Project) -> None:
     rivals = models(project, 6)
     results = run_concurrently(*(partial(promote, project, model, "scripted") for model in rivals))
     won = [result for result in results if isinstance(result, Promotion)]
@@ -66,7 +66,7 @@ def test_of_many_who_promote_at_once_one_wins(project: Project) -> None:
     assert all(won[0].after and won[0].after.slug in str(refusal.message) for refusal in lost)
 
 
-def test_of_many_who_take_back_at_once_one_wins(project: Project) -> None:
+def test_one_of_many_concurrent_rollbacks_wins(project: Project) -> None:
     first, second = models(project, 2)
     promote(project, first, "scripted")
     promote(project, second, first.slug)
@@ -122,7 +122,7 @@ class Annotator(threading.Thread):
         wait_until(ended.exists, 60, "candidates")
 
 
-def test_nobody_who_waits_loses_anything(project: Project, starts: Starts) -> None:
+def test_waiting_annotators_lose_nothing(project: Project, starts: Starts) -> None:
     """Four annotators work while the model is promoted, taken back and promoted again; no worker is started anew."""
     (model,) = models(project, 1)
     starts()

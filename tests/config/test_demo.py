@@ -52,14 +52,14 @@ def test_an_address_of_another_machine_is_not_called_a_taken_port(tmp_path: Path
     assert output.startswith("Cannot listen at 192.0.2.1, port 8000: Cannot assign requested address.")
 
 
-def test_a_second_demo_of_one_folder_is_told_where_the_first_runs(tmp_path: Path) -> None:
+def test_a_second_demo_in_one_folder_reports_where_the_first_runs(tmp_path: Path) -> None:
     with only_demo_of(tmp_path) as lock:
         lock.write("http://localhost:8000")
         lock.flush()
         assert refused(tmp_path).startswith("The demo of this folder runs already, at http://localhost:8000.")
 
 
-def test_a_port_that_was_taken_meanwhile_is_named_too() -> None:
+def test_a_port_that_was_taken_after_the_check_is_named_too() -> None:
     reason = "connection to ('127.0.0.1', 8000) failed: [Errno 98] Address already in use"
     assert remedy_for(reason, 8000).startswith("Port 8000 is taken")
     assert "doctor" in remedy_for("ImportError: no module named x", 8000)

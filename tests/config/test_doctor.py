@@ -70,7 +70,7 @@ def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
 
 
 @pytest.mark.django_db
-def test_a_model_whose_files_were_removed_is_no_problem(
+def test_a_model_whose_files_were_removed_is_not_a_problem(
     project: Project, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.FILES_ROOT, settings.MODELS_ROOT = tmp_path, tmp_path / "models"
@@ -122,7 +122,7 @@ def test_debug_is_warned_about(settings: Settings) -> None:
     )
 
 
-def test_free_space_is_said_for_every_folder(settings: Settings, tmp_path: Path) -> None:
+def test_free_space_is_reported_for_every_folder(settings: Settings, tmp_path: Path) -> None:
     settings.VAR, settings.FILES_ROOT = tmp_path, tmp_path / "not" / "yet"
     settings.MODELS_ROOT = tmp_path / "not" / "yet" / "models"
     assert [str(tmp_path) in finding.what for finding in doctor.disk()] == [True, True]
@@ -150,7 +150,7 @@ def test_an_address_of_another_kind_is_one_line_with_an_example(name: str, value
 @pytest.mark.parametrize(
     ("locale", "language"), [("zh_CN.UTF-8", "zh-hans"), ("en_GB.UTF-8", "en"), ("C", "en"), ("", "en")]
 )
-def test_it_speaks_the_language_of_the_terminal(
+def test_doctor_speaks_the_language_of_the_terminal(
     monkeypatch: pytest.MonkeyPatch, locale: str, language: str
 ) -> None:
     for variable in ("LC_ALL", "LC_MESSAGES"):
@@ -159,7 +159,7 @@ def test_it_speaks_the_language_of_the_terminal(
     assert doctor.terminal_language() == language
 
 
-def test_little_space_is_said_in_megabytes(settings: Settings, tmp_path: Path) -> None:
+def test_little_space_is_reported_in_megabytes(settings: Settings, tmp_path: Path) -> None:
     with disk_of(20 * 1024**2, tmp_path / "small") as small:
         settings.VAR = settings.FILES_ROOT = settings.MODELS_ROOT = small
         (finding,) = doctor.disk()

@@ -209,9 +209,7 @@ def test_everything_killed_at_once_starts_again(var: Path, home: Home, ann: Pers
     bob.leave()
 
 
-def test_a_stale_pid_file_with_somebody_elses_number_is_no_obstacle(
-    installed: None, var: Path, home: Home
-) -> None:
+def test_a_stale_pid_file_with_a_reused_number_is_ignored(installed: None, var: Path, home: Home) -> None:
     (home.postgres / "postmaster.pid").write_text(
         f"{os.getpid()}\n{home.postgres}\n0\n5432\n{home.sockets}\n\n"
     )
@@ -224,9 +222,7 @@ def test_a_killed_initdb_is_made_good(installed: None, var: Path, home: Home) ->
     Person(var).ready().leave()
 
 
-def test_a_server_that_cannot_start_is_given_up_with_the_place_of_its_reason(
-    installed: None, var: Path, home: Home
-) -> None:
+def test_a_server_that_cannot_start_is_reported_with_its_log(installed: None, var: Path, home: Home) -> None:
     (home.postgres / "PG_VERSION").write_text("99\n")
     assert f"postgres does not start. The reason is at the end of {home.log}" in Person(var).leave()
     assert "incompatible" in home.log.read_text()

@@ -70,7 +70,7 @@ def test_a_lost_database_and_broker_are_named_while_the_process_lives() -> None:
 @pytest.mark.parametrize(
     ("token", "given"), [("", ""), ("", "Bearer "), ("right", ""), ("right", "Bearer wrong")]
 )
-def test_metrics_do_not_exist_for_who_has_no_token(
+def test_metrics_are_hidden_without_the_token(
     client: Client, settings: Settings, token: str, given: str
 ) -> None:
     settings.METRICS_TOKEN = token

@@ -7,7 +7,7 @@ import sys
 from tests.config.test_doctor import CHECKOUT
 
 
-def test_a_reader_that_has_had_enough_causes_no_traceback() -> None:
+def test_a_reader_that_closes_the_pipe_causes_no_traceback() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     run = subprocess.run(

@@ -30,7 +30,7 @@ def test_templates_and_code_are_both_read(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_said_inside_an_f_string_is_found(tmp_path: Path) -> None:
+def test_messages_inside_f_strings_are_collected(tmp_path: Path) -> None:
     page = tmp_path / "page.py"
     page.write_text("def line(n):\n    return f\"{_('Total')}: {n} {gettext('rows')}\"\n")
     collected = messages.collect_from([page], root=tmp_path)

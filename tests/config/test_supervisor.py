@@ -109,7 +109,7 @@ def test_a_child_that_never_gets_up_ends_everything_with_its_reason(run: Callabl
     assert gone(children)
 
 
-def test_a_child_that_had_run_for_a_while_is_forgiven_its_deaths(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_earlier_deaths_of_a_child_do_not_count_after_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
     web = Service("web", [sys.executable, "-c", "raise SystemExit(3)"], environment())
     for _ in range(2 * MOST_EARLY_DEATHS):

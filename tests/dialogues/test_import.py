@@ -32,7 +32,7 @@ def texts() -> list[str]:
 # --- what is stored ---
 
 
-def test_progress_is_told_in_bytes_of_the_file(imported: Import) -> None:
+def test_progress_counts_bytes_of_the_file(imported: Import) -> None:
     job = imported(chats("hi", "ho"))
     assert (job.done, job.total) == (job.parameters["size"], job.parameters["size"])
 
@@ -268,7 +268,7 @@ def test_a_split_that_came_with_the_data_is_kept(
 # --- cancelled ---
 
 
-def test_a_cancelled_import_keeps_whole_batches_and_goes_on_when_retried(
+def test_a_cancelled_import_keeps_whole_batches_and_continues_when_retried(
     start: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dialogues.services.imports.BATCH_DIALOGUES", 2)
@@ -300,7 +300,7 @@ def test_the_file_is_removed_when_the_import_ends(imported: Import, files_root: 
     assert files(files_root) == []
 
 
-def test_an_import_whose_file_is_gone_says_so(start: Import, files_root: Path) -> None:
+def test_an_import_without_its_file_fails_with_a_reason(start: Import, files_root: Path) -> None:
     job = start(chats("a"))
     uploads.delete_upload(job.pk)
     assert run_job(job_id=job.pk).error == "The file of this import is no longer there."
@@ -361,7 +361,7 @@ class FullDisk:
         return b"x"
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(chitchat: Project, files_root: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(chitchat: Project, files_root: Path) -> None:
     with pytest.raises(Refusal) as refused:
         start_import(
             project=chitchat, actor=None, source=FullDisk(), name="f", format="eou", submission_id=uuid4()

@@ -158,7 +158,7 @@ def test_a_length_that_was_not_announced_is_counted(send: Send, settings: Settin
     assert kept(files_root) == []
 
 
-def test_a_disk_that_fills_while_the_form_is_read_is_told(send: Send, files_root: Path) -> None:
+def test_a_disk_that_fills_while_the_form_is_read_is_reported(send: Send, files_root: Path) -> None:
     with files_up_to(1024**2):
         answer = send("x" * 3 * 1024**2)
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
@@ -166,7 +166,7 @@ def test_a_disk_that_fills_while_the_form_is_read_is_told(send: Send, files_root
     assert (Job.objects.count(), kept(files_root)) == (0, [])
 
 
-def test_a_disk_that_fills_while_the_file_is_kept_is_told_and_nothing_stays(
+def test_a_disk_that_fills_during_the_copy_is_reported_and_nothing_stays(
     api: Client, chitchat: Project, files_root: Path
 ) -> None:
     address = f"/api/v1/projects/{chitchat.slug}/imports/?id={uuid4()}&format=messages"
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_while_the_file_is_kept_is_told_and_nothing_stays(
 
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER, Role.TRAINER])
-def test_a_role_that_may_not_import_is_told_which_may(
+def test_a_refused_import_names_the_roles_that_may(
     client: Client, joins: Joins, chitchat: Project, role: Role
 ) -> None:
     client.force_login(joins("tom", chitchat, role))
@@ -223,7 +223,7 @@ def test_every_refused_row_can_be_read_in_pages(api: Client, imported: Import) -
     assert page["results"][0]["remedy"]
 
 
-def test_refused_rows_are_told_in_the_readers_language(api: Client, imported: Import, eric: User) -> None:
+def test_refused_rows_are_in_the_readers_language(api: Client, imported: Import, eric: User) -> None:
     job = imported(chats("a") + BROKEN)
     answer = api.get(f"/api/v1/imports/{job.pk}/errors/", headers={"Accept-Language": "zh-hans"})
     assert answer.json()["results"][0]["code"] == "wrong_type"

@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_says_what_was_imported_and_lists_refused_rows(file: Path) -> None:
+def test_the_command_prints_counts_and_refused_rows(file: Path) -> None:
     out, err = run(str(file), "--format", "messages")
     assert out == "Dialogues imported: 2, already there: 0, rows refused: 1.\n"
     assert f"{file}:2: This is not JSON" in err

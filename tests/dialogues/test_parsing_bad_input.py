@@ -30,7 +30,7 @@ def test_a_file_that_is_not_utf8_text_says_what_it_is(data: bytes, reason: str, 
     assert problem.reason == reason
 
 
-def test_another_encoding_is_told_with_line_and_byte() -> None:
+def test_another_encoding_is_reported_with_line_and_byte() -> None:
     _, problem = read(messages("a").encode() + '{"messages": "你好"}'.encode("gb18030"), "messages")
     assert isinstance(problem, RowError)
     assert (problem.line, problem.reason) == (2, "Byte 15 of the line (0xC4) is not UTF-8.")

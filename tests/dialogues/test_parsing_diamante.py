@@ -62,7 +62,7 @@ def test_null_or_empty_provenance_is_absent(absent: object) -> None:
         ({"utterance": ""}, "empty"),
     ],
 )
-def test_diamante_refuses_what_cannot_be_true(keys: dict[str, Any], code: str) -> None:
+def test_diamante_refuses_contradictions(keys: dict[str, Any], code: str) -> None:
     assert error(diamante(**keys), "diamante").code == code
 
 

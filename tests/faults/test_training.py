@@ -128,7 +128,7 @@ def test_a_worker_that_shuts_down_puts_the_training_back(stack: Stack, begins: B
     assert_goes_on(run, after=job.done)
 
 
-def test_a_trainer_killed_by_the_system_leaves_the_worker_and_goes_on_when_asked(
+def test_a_killed_trainer_leaves_the_worker_alive_and_can_be_resumed(
     stack: Stack, begins: Begins, eric: User
 ) -> None:
     only = worker(stack, "only")

@@ -138,7 +138,7 @@ def test_a_failed_job_says_why_what_helps_and_offers_to_start_again() -> None:
     assert "/file" not in html
 
 
-def test_a_waiting_job_without_worker_says_so() -> None:
+def test_a_waiting_job_reports_a_missing_worker() -> None:
     waiting = job(state=JobState.QUEUED)
     assert "No worker is running" in render("{% job_progress job worker_alive=False %}", job=waiting)
     assert "No worker is running" not in render("{% job_progress job %}", job=waiting)

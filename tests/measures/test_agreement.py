@@ -166,7 +166,7 @@ def test_without_overlap_there_is_no_value(measure: object, counts: np.ndarray) 
     assert result.left_out == len(counts)
 
 
-def test_items_with_another_number_of_ratings_are_told() -> None:
+def test_items_with_another_number_of_ratings_are_reported() -> None:
     kappa = fleiss_kappa(np.array([[3, 0], [0, 3], [1, 1]]))
     assert (kappa.value, kappa.n, kappa.left_out) == (1, 2, 1)
 

@@ -39,7 +39,7 @@ def played(preference: float, dialogues: int = 300, seed: int = 4) -> np.ndarray
     return np.array(rows)
 
 
-def test_no_preference_is_found_where_there_is_none() -> None:
+def test_equal_models_show_no_preference() -> None:
     result = compare_candidates(played(1.0))
     assert result.excess.low is not None
     assert result.excess.high is not None
@@ -65,7 +65,7 @@ def test_a_preference_is_found() -> None:
 
 
 @pytest.mark.parametrize("table", [np.zeros((0, 7)), np.array([[4.0, 0, 0, 3, 0, 0, 0]])])
-def test_nothing_decided_is_no_number(table: np.ndarray) -> None:
+def test_no_decided_turn_gives_no_number(table: np.ndarray) -> None:
     result = compare_candidates(table)
     assert (result.decided, result.share.value, result.expected, result.ratio.value) == (0, None, None, None)
 

@@ -21,7 +21,7 @@ def test_ann_sees_her_projects_and_her_roles_in_them(program: Program, ann: User
     assert [(row["slug"], row["roles"]) for row in rows] == [("chit-chat", ["annotator"])]
 
 
-def test_a_project_tells_what_one_may_do_in_it(program: Program, ann: User) -> None:
+def test_a_project_lists_the_capabilities_of_the_caller(program: Program, ann: User) -> None:
     project_json = program(ann).get(PROJECT).json()
     assert project_json["capabilities"] == ["annotate", "see"]
     assert project_json["guidelines_zh"].startswith("# ")
@@ -139,7 +139,7 @@ def test_only_managers_see_and_change_members_and_events(
     assert Membership.objects.get(user__username="nora").roles == [role]
 
 
-def test_events_tell_who_did_what_and_can_be_filtered(program: Program, mara: User, ann: User) -> None:
+def test_events_name_the_actor_and_can_be_filtered(program: Program, mara: User, ann: User) -> None:
     api = program(mara)
     api.put(f"{PROJECT}members/ann/", {"roles": ["trainer"]}, format="json")
     api.patch(PROJECT, {"title": "Chats"}, format="json")

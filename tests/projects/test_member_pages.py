@@ -45,7 +45,7 @@ def test_a_removed_line_offers_the_way_back(acts: Acts, project: Project, ann: U
     assert Membership.objects.get(user=ann).roles == ["annotator"]
 
 
-def test_a_refused_tick_is_told_and_the_line_shows_what_is_true(acts: Acts, project: Project) -> None:
+def test_a_refused_tick_is_reported_and_the_row_shows_the_current_roles(acts: Acts, project: Project) -> None:
     answer = acts("roles", "mara", roles=["trainer"])
     assert answer.status_code == 200
     assert "only manager" in answer.headers["HX-Trigger"]

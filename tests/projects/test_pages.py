@@ -58,7 +58,7 @@ def test_strangers_find_nothing(client: Client, project: Project, joins: Joins, 
 
 
 @pytest.mark.parametrize("page", ["project_settings", "members", "jobs"])
-def test_annotators_are_told_which_role_is_needed(
+def test_annotators_learn_which_role_is_needed(
     client: Client, project: Project, ann: User, page: str
 ) -> None:
     client.force_login(ann)
@@ -188,7 +188,7 @@ def test_an_empty_title_is_refused_beside_the_field(maras_browser: Client, proje
     assert "errorlist" in text_of(answer)
 
 
-def test_nobody_overwrites_what_another_saved_meanwhile(
+def test_nobody_overwrites_what_another_person_saved(
     maras_browser: Client, project: Project, eric: User
 ) -> None:
     mine = sent(project, title="Mine")

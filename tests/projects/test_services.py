@@ -72,7 +72,7 @@ def test_nobody_overwrites_what_they_have_not_seen(project: Project, mara: User)
         ({"guidelines_zh": "a\0b"}, "guidelines_zh"),
     ],
 )
-def test_a_senseless_change_is_refused_and_nothing_of_it_stored(
+def test_an_invalid_change_is_refused_and_not_stored(
     project: Project, mara: User, changes: dict[str, str], field: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -116,7 +116,7 @@ def test_the_same_roles_again_are_no_event(project: Project, mara: User, ann: Us
 
 
 @pytest.mark.parametrize("roles", [[], ["king"], ["annotator", "king"]])
-def test_a_role_that_is_none_is_refused(project: Project, mara: User, ann: User, roles: list[str]) -> None:
+def test_an_unknown_role_is_refused(project: Project, mara: User, ann: User, roles: list[str]) -> None:
     with pytest.raises(Invalid):
         set_member(project=project, actor=mara, user=ann, roles=roles)
     assert Membership.objects.get(user=ann).roles == ["annotator"]

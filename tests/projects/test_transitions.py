@@ -61,7 +61,7 @@ def test_a_move_without_an_actor_has_an_event_without_one(job: Job) -> None:
     assert (event.project, event.actor, event.reason, event.data) == (None, None, "", {})
 
 
-def test_a_row_that_was_moved_meanwhile_stays_as_it_is(job: Job) -> None:
+def test_a_row_that_another_transaction_moved_stays_unchanged(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
     with pytest.raises(Refusal) as refused:
         move(job, to=JobState.CANCELLED, moves=MOVES, project=None, ended_at=NOON)

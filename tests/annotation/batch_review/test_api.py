@@ -61,7 +61,7 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
     assert "page_size" in get(client, "projects/quality/rounds/?page_size=x", 400)["field"]
 
 
-def test_more_rounds_take_no_more_queries(
+def test_the_number_of_queries_does_not_grow_with_rounds(
     client: Client, quality: Project, carla: User, django_assert_max_num_queries: Any
 ) -> None:
     imported(quality, 40)

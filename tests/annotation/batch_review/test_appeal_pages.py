@@ -152,7 +152,7 @@ def test_only_a_corrected_label_can_be_disputed(
     assert f"/samples/{first.pk}/appeal/" not in page
 
 
-def test_ones_own_accuracy_as_files(client: Client, returned: Round, anna: User) -> None:
+def test_accuracy_is_downloadable(client: Client, returned: Round, anna: User) -> None:
     assert "How often are my answers right?" in get_page(client, anna, "/p/quality/accuracy/")
     numbers = get_page(client, anna, "/p/quality/accuracy/classes.csv")
     assert "All,2,4,50.0" in numbers

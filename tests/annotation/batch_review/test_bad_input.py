@@ -100,7 +100,7 @@ def test_another_group_takes_over_when_nobody_is_left(
 
 
 @pytest.mark.parametrize("at", ["withdraw_labels", "open_next_round"])
-def test_a_crash_inside_a_verdict_undoes_all_of_it(
+def test_a_crash_inside_a_verdict_undoes_everything(
     drawn: Sample, carla: User, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     steps: dict[str, Callable[..., object]] = {

@@ -149,7 +149,7 @@ def test_a_changed_answer_ends_the_confirmation(anna: User, bela: User, quality:
     assert FinalLabel.objects.get().origin == LabelOrigin.CONFIRMED
 
 
-def test_a_correction_after_ones_own_confirmation_is_not_independent(
+def test_a_correction_after_a_confirmation_is_not_independent(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, _second = differing(anna, bela, quality)

@@ -205,7 +205,7 @@ def test_an_id_belongs_to_one_try(anna: User, bela: User, tested: Project, proje
         assert code_of(start_try, annotator=person, project=other, try_id=attempt.pk) == "id_in_use"
 
 
-def test_right_answers_are_shown_after_ones_own(anna: User, tina: User, tested: Project) -> None:
+def test_right_answers_are_shown_after_the_persons_own(anna: User, tina: User, tested: Project) -> None:
     attempt, test = begin_try(anna, tested), admission_test_for(tested)
     item = try_items(attempt)[0]
     assert not may_see_right_answers(attempt, item, test)

@@ -15,7 +15,9 @@ from tests.annotation.onboarding.conftest import RIGHT, SLIP, begin_try, store_g
 JSON = "application/json"
 
 
-def test_a_test_shows_right_answers_after_ones_own(client: Client, anna: User, tested: Project) -> None:
+def test_a_test_shows_right_answers_after_the_persons_own(
+    client: Client, anna: User, tested: Project
+) -> None:
     client.force_login(anna)
     started = client.post(f"/api/v1/projects/{tested.slug}/admission/", {"id": str(uuid4())}, JSON)
     assert started.status_code == 201
@@ -38,7 +40,7 @@ def test_a_try_id_belongs_to_one_person(client: Client, anna: User, bela: User, 
     assert (refused.status_code, refused.json()["code"]) == (409, "id_in_use")
 
 
-def test_more_dialogues_take_no_more_queries(
+def test_the_number_of_queries_does_not_grow_with_dialogues(
     client: Client, anna: User, tina: User, tested: Project, django_assert_max_num_queries: Any
 ) -> None:
     for n in range(2, 6):

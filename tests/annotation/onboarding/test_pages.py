@@ -38,7 +38,9 @@ def test_annotators_cannot_open_trainers_pages(
     assert client.get(f"/p/{tested.slug}/{page.format(n=n)}").status_code == 403
 
 
-def test_no_page_has_right_answers_before_ones_own(client: Client, anna: User, tested: Project) -> None:
+def test_no_page_has_right_answers_before_the_persons_own(
+    client: Client, anna: User, tested: Project
+) -> None:
     client.force_login(anna)
     attempt = begin_try(anna, tested)
     address = f"/p/{tested.slug}/admission/{attempt.pk}/"

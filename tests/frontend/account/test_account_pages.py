@@ -65,7 +65,7 @@ def test_signing_in_leads_home(client: Client, ann: User) -> None:
     assert response.headers["Location"] == reverse("home")
 
 
-def test_a_wrong_password_is_said_beside_the_form(client: Client, ann: User) -> None:
+def test_a_wrong_password_is_reported_beside_the_form(client: Client, ann: User) -> None:
     html = client.post(reverse("account_login"), {"login": "ann", "password": "wrong"}).content.decode()
     assert 'role="alert"' in html
     assert 'value="ann"' in html
@@ -89,7 +89,7 @@ def test_ann_stores_her_preferences(anns_browser: Client, ann: User) -> None:
     assert 'lang="zh-Hans"' in html
 
 
-def test_a_senseless_preference_is_refused_where_it_stands(anns_browser: Client, ann: User) -> None:
+def test_an_invalid_preference_is_refused_beside_its_field(anns_browser: Client, ann: User) -> None:
     html = anns_browser.post(reverse("profile"), profile(theme="pink")).content.decode()
     ann.refresh_from_db()
     assert ann.theme == "auto"

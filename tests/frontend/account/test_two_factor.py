@@ -52,7 +52,7 @@ def protected(anns_browser: Client) -> Client:
     return anns_browser
 
 
-def test_setting_up_asks_first_who_one_is(client: Client) -> None:
+def test_setting_up_a_second_factor_asks_for_the_password(client: Client) -> None:
     User.objects.create_user("ann", "ann@example.org", PASSWORD)
     sign_in(client)
     html = client.get(reverse("mfa_activate_totp"), follow=True).content.decode()

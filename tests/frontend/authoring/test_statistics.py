@@ -129,7 +129,7 @@ def test_no_name_becomes_a_formula(erics: Client, ann: User, written: Dialogue) 
     assert table(erics, "pace")[1][0] == "'=HYPERLINK(1)"
 
 
-def test_people_called_alike_are_told_apart(
+def test_people_with_equal_names_are_distinguished(
     erics: Client, project: Project, ann: User, bob: User, written: Dialogue
 ) -> None:
     writes_one(bob, project)
@@ -205,7 +205,7 @@ def test_a_line_breaks_where_nobody_wrote() -> None:
     assert drawn.count('class="curve c1"') == 2 * len(svg.WIDTHS)
 
 
-def test_long_names_are_clipped_and_said_whole() -> None:
+def test_long_names_are_clipped_but_complete_in_the_tooltip() -> None:
     name = "A very long name of somebody who writes a great deal"
     drawn = plots.draw_rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")
     assert f"<title>{name}</title>" in drawn

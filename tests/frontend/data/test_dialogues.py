@@ -98,7 +98,7 @@ def test_the_list_costs_the_same_however_long_it_is(
         ("?origin=authored", []),
     ],
 )
-def test_filters_narrow_the_list_and_nonsense_is_no_filter(
+def test_filters_narrow_the_list_and_invalid_ones_are_ignored(
     erics_browser: Client, project: Project, query: str, found: list[str]
 ) -> None:
     imported(
@@ -121,7 +121,7 @@ def test_words_and_ids_are_found(erics_browser: Client, project: Project) -> Non
     assert listed(erics_browser, project, "?q=%00")
 
 
-def test_a_search_is_bounded_and_goes_on_where_it_stopped(
+def test_a_search_is_bounded_and_continues_where_it_stopped(
     erics_browser: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "SEARCH_WINDOW", 10)
@@ -160,7 +160,7 @@ def test_the_pages_open_in_both_languages(
     assert lang in read(erics_browser, Dialogue.objects.get())
 
 
-def test_an_annotator_is_told_which_role_is_needed(client: Client, project: Project, ann: User) -> None:
+def test_an_annotator_learns_which_role_is_needed(client: Client, project: Project, ann: User) -> None:
     client.force_login(ann)
     response = client.get(reverse("dialogues", args=[project.slug]))
     assert response.status_code == 403

@@ -57,9 +57,7 @@ def previewed(browser: Client, query: str = "") -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
-def test_it_says_before_starting_what_leaves_and_why_the_rest_does_not(
-    erics_browser: Client, six: None
-) -> None:
+def test_the_preview_counts_what_leaves_and_why_the_rest_stays(erics_browser: Client, six: None) -> None:
     splits = "&splits=train&splits=valid&splits=test"
     preview = previewed(erics_browser, splits)
     assert "2 of 6 dialogues would leave" in preview
@@ -121,7 +119,7 @@ def test_the_same_form_twice_is_one_export(start: Start) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"splits": []}, {"format": "word"}, {"splits": ["dev"]}])
-def test_a_wrong_choice_is_said_where_it_is(start: Start, fields: dict[str, Any]) -> None:
+def test_an_invalid_choice_is_reported_beside_its_field(start: Start, fields: dict[str, Any]) -> None:
     answer = start(**fields)
     assert (answer.status_code, Export.objects.count()) == (400, 0)
     assert "errorlist" in html(answer)
@@ -201,7 +199,7 @@ def test_the_command_is_the_same_export() -> None:
     )
 
 
-def test_a_role_that_may_not_export_is_told_which_may(client: Client, project: Project, carlos: User) -> None:
+def test_a_refused_export_names_the_roles_that_may(client: Client, project: Project, carlos: User) -> None:
     client.force_login(carlos)
     for name in ("exports", "export", "export_file"):
         arguments = [project.slug] if name == "exports" else [project.slug, uuid4()]

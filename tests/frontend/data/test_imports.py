@@ -57,7 +57,7 @@ def test_a_file_is_sent_its_format_guessed_and_its_dialogues_stored(send: Send, 
     assert run_job(job_id=job.pk).result["stored"] == Dialogue.objects.count() > 0
 
 
-def test_a_script_is_told_where_to_go(send: Send) -> None:
+def test_a_script_gets_the_address_to_open(send: Send) -> None:
     answer = send(lines(spoken("a")), accept="application/json")
     assert answer.status_code == 202
     assert answer.json()["url"] == reverse("import", args=["chit-chat", Job.objects.get().pk])
@@ -96,7 +96,7 @@ def test_too_large_a_file_is_refused_with_a_remedy(send: Send, settings: Setting
     assert not files_root.exists() or list(files_root.rglob("*.part")) == []
 
 
-def test_a_disk_that_fills_is_told_with_a_remedy(send: Send, files_root: Path) -> None:
+def test_a_full_disk_is_reported_with_a_remedy(send: Send, files_root: Path) -> None:
     with files_up_to(1024**2):
         answer = send("x" * 4 * 1024**2, accept="application/json")
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
@@ -137,14 +137,14 @@ def test_a_look_shows_the_format_and_the_first_dialogue(erics_browser: Client, p
     assert ("Ho" in page, "second" in page) == (True, False)
 
 
-def test_a_look_says_what_is_wrong_with_the_first_row(erics_browser: Client, project: Project) -> None:
+def test_a_preview_reports_what_is_wrong_with_the_first_row(erics_browser: Client, project: Project) -> None:
     page = look(erics_browser, project, b"PK\x03\x04rest")
     assert "This is a ZIP / Excel file, not text." in page
     page = look(erics_browser, project, b"dialogue_id,speaker\n", format="csv")
     assert "these are missing: text" in page
 
 
-def test_a_look_at_nothing_is_no_error(erics_browser: Client, project: Project) -> None:
+def test_a_preview_of_an_empty_file_is_not_an_error(erics_browser: Client, project: Project) -> None:
     assert "The file is empty." in look(erics_browser, project, b"")
     assert look(erics_browser, project, b"\xff" * 70_000, size=10**9, format="word")
 
@@ -156,7 +156,7 @@ def page_of(browser: Client, job: Job, query: str = "") -> str:
     return html(browser.get(reverse("import", args=["chit-chat", job.pk]) + query))
 
 
-def test_a_waiting_import_says_that_no_worker_is_there(send: Send, erics_browser: Client) -> None:
+def test_a_waiting_import_reports_a_missing_worker(send: Send, erics_browser: Client) -> None:
     send(lines(spoken("a")))
     job = Job.objects.get()
     assert "No worker is running" in page_of(erics_browser, job)
@@ -255,7 +255,7 @@ def test_every_format_is_shown_with_an_example(erics_browser: Client, project: P
         assert (f'id="format-{name}"' in page) == (each.protocol is None)
 
 
-def test_a_role_that_may_not_import_is_told_which_may(client: Client, project: Project, carlos: User) -> None:
+def test_a_refused_import_names_the_roles_that_may(client: Client, project: Project, carlos: User) -> None:
     client.force_login(carlos)
     for address in (reverse("imports", args=[project.slug]), reverse("import", args=[project.slug, uuid4()])):
         answer = client.get(address)

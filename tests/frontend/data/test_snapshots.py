@@ -74,7 +74,9 @@ def previewed(browser: Client, query: str) -> str:
     return words(html(browser.get(reverse("snapshots", args=["chit-chat"]) + f"?part=preview{query}")))
 
 
-def test_it_says_before_what_would_be_frozen_and_what_would_lack(six: None, erics_browser: Client) -> None:
+def test_the_preview_counts_what_would_be_frozen_and_names_shortages(
+    six: None, erics_browser: Client
+) -> None:
     preview = previewed(erics_browser, "&splits=train&splits=valid")
     assert "2 of 6 dialogues would be frozen" in preview
     assert "The split “Validation” is empty." in preview

@@ -76,7 +76,7 @@ def test_when_everything_is_reviewed_the_page_says_so(
     assert "No dialogue is finished yet" not in html
 
 
-def test_ones_own_dialogue_is_told_apart_from_others_reading(
+def test_the_own_dialogue_is_distinguished_from_those_of_others(
     client: Client, ann: User, carlos: User, project: Project, finishes: Finishes
 ) -> None:
     finishes(ann)
@@ -236,7 +236,7 @@ def test_stopping_gives_the_dialogue_back(
     assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == dialogue
 
 
-def test_how_many_have_read_is_said_and_not_what_they_think(
+def test_the_number_of_readers_is_shown_but_not_their_opinion(
     carlos_browser: Client, ann: User, project: Project, finishes: Finishes, joins: Callable[..., User]
 ) -> None:
     project.authoring.experts_required = 2

@@ -54,7 +54,7 @@ def test_nothing_labelled_says_so(erics: Client) -> None:
     assert "Nobody has labelled anything yet" in text_of(erics)
 
 
-def test_one_person_alone_is_no_error(erics: Client, helpdesk: Project, people: list[User]) -> None:
+def test_a_single_person_is_not_an_error(erics: Client, helpdesk: Project, people: list[User]) -> None:
     labels(task_in(helpdesk), people[0], {"A": 1}, "CNUG0 HNUG CNUG*")
     assert 'id="people"' in text_of(erics)
 

@@ -98,7 +98,7 @@ def test_a_promotion_is_rolled_back(erics_browser: Client, project: Project, fir
     assert "Roll back" not in text
 
 
-def test_of_two_who_promote_the_second_is_told_who_was_first(
+def test_the_second_of_two_promotions_learns_who_was_first(
     erics_browser: Client, project: Project, mara: User, first: RegisteredModel, second: RegisteredModel
 ) -> None:
     User.objects.filter(pk=mara.pk).update(display_name="Mara Mayer")
@@ -112,7 +112,7 @@ def test_of_two_who_promote_the_second_is_told_who_was_first(
     assert promote(erics_browser, second, expected=first.slug).status_code == 302
 
 
-def test_rolling_back_what_somebody_changed_meanwhile_is_refused(
+def test_rolling_back_after_another_change_is_refused(
     erics_browser: Client, project: Project, mara: User, first: RegisteredModel, second: RegisteredModel
 ) -> None:
     promote(erics_browser, first)
@@ -226,7 +226,7 @@ def test_a_model_is_measured_again(erics_browser: Client, snapshot: Snapshot, fi
     assert row.job.state == JobState.CANCELLED
 
 
-def test_an_evaluation_that_failed_is_told_and_can_be_tried_again(
+def test_a_failed_evaluation_is_reported_and_can_be_retried(
     erics_browser: Client, project: Project, snapshot: Snapshot, first: RegisteredModel
 ) -> None:
     row = evaluated(project, snapshot, first, 0.5, state=JobState.FAILED, error="There is no memory left.")
@@ -236,7 +236,7 @@ def test_an_evaluation_that_failed_is_told_and_can_be_tried_again(
     assert row.job.state == JobState.QUEUED
 
 
-def test_an_evaluation_that_cannot_be_says_why(
+def test_an_impossible_evaluation_is_refused_with_its_reason(
     erics_browser: Client, project: Project, first: RegisteredModel
 ) -> None:
     empty = snapshot_of(project, held_out=False)
@@ -298,7 +298,7 @@ def test_what_the_trainer_wrote_is_downloaded(erics_browser: Client, first: Regi
     assert json.loads(html(answer)) == first.config
 
 
-def test_only_who_may_train_sees_models(
+def test_only_members_who_may_train_see_models(
     client: Client, joins: Joins, project: Project, first: RegisteredModel, ann: User
 ) -> None:
     for person in (ann, joins("tina", project, Role.TRAINER), joins("stranger")):

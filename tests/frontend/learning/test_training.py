@@ -133,7 +133,9 @@ def test_a_link_chooses_snapshot_and_model(
     assert erics_browser.get(f"{NEW}?snapshot=nonsense&model=nothing").status_code == 200
 
 
-def test_it_says_what_a_training_takes(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
+def test_the_forecast_shows_what_a_training_takes(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
     query = (
         f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&recipe=quick&seed=1&batch=9&epochs=3"
     )
@@ -146,7 +148,9 @@ def test_it_says_what_a_training_takes(erics_browser: Client, project: Project, 
     assert "about 8 s at the speed of training 1" in text_of(erics_browser.get(query))
 
 
-def test_it_warns_of_a_training_that_hardly_learns(erics_browser: Client, snapshot: Snapshot) -> None:
+def test_the_forecast_warns_of_a_training_that_hardly_learns(
+    erics_browser: Client, snapshot: Snapshot
+) -> None:
     query = f"{NEW}?part=forecast&snapshot={snapshot.pk}&model=/models/plato&seed=1&recipe="
     assert "end within its warm-up of 500 steps" in text_of(erics_browser.get(query + "diamante"))
     Snapshot.objects.update(card={"splits": [{"split": "train", "dialogues": 3, "replies": 0}]})
@@ -155,9 +159,7 @@ def test_it_warns_of_a_training_that_hardly_learns(erics_browser: Client, snapsh
     assert "holds nothing out" in text
 
 
-def test_a_missing_worker_is_said_by_name(
-    erics_browser: Client, project: Project, snapshot: Snapshot
-) -> None:
+def test_a_missing_worker_is_named(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
     run = training(project, None, snapshot)
     assert "No worker of the queue “training” is running" in text_of(erics_browser.get(NEW))
     assert "No worker of the queue “training” is running" in page_of(erics_browser, run)
@@ -212,7 +214,7 @@ def test_the_curve_is_downloaded_step_by_step(
     assert b"3780 quadruples" in b"".join(log.streaming_content)  # type: ignore[attr-defined]
 
 
-def test_a_stopped_training_goes_on(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
+def test_a_stopped_training_is_resumed(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
     run = training(project, None, snapshot)
     erics_browser.post(reverse("training_cancel", args=["chit-chat", run.pk]))
     assert Job.objects.get(pk=run.pk).state == JobState.CANCELLED
@@ -221,7 +223,7 @@ def test_a_stopped_training_goes_on(erics_browser: Client, project: Project, sna
     assert Job.objects.get(pk=run.pk).state == JobState.QUEUED
 
 
-def test_why_a_training_failed_is_said_with_the_remedy(
+def test_a_failed_training_shows_its_reason_and_remedy(
     erics_browser: Client, project: Project, snapshot: Snapshot
 ) -> None:
     run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
@@ -234,7 +236,7 @@ def test_why_a_training_failed_is_said_with_the_remedy(
     assert "The loss is no longer a number." in text_of(erics_browser.get("/p/chit-chat/trainings/"))
 
 
-def test_a_removed_training_still_says_what_it_was(
+def test_a_removed_training_keeps_its_facts(
     erics_browser: Client, project: Project, eric: User, snapshot: Snapshot
 ) -> None:
     run = learns(training(project, None, snapshot), made=4, state=JobState.FAILED)
@@ -249,7 +251,7 @@ def test_a_removed_training_still_says_what_it_was(
 # ---- who and how much ------------------------------------------------------------------------------------------------
 
 
-def test_only_who_may_train_sees_it(
+def test_only_members_who_may_train_see_it(
     client: Client, joins: Joins, project: Project, snapshot: Snapshot, ann: User
 ) -> None:
     run = training(project, None, snapshot)

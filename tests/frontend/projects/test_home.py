@@ -46,7 +46,7 @@ def test_every_role_has_a_next_step(client: Client, planned: Project, joins: Any
     assert "There is nothing for your roles to do here yet." not in page
 
 
-def test_somebody_without_a_project_is_told_whom_to_ask(client: Client, joins: Any) -> None:
+def test_somebody_without_a_project_learns_whom_to_ask(client: Client, joins: Any) -> None:
     page = page_of(client, joins("newcomer"))
     assert "You take part in no project yet" in page
     assert "your sign-in name is newcomer" in page

@@ -99,7 +99,7 @@ def test_somebody_who_does_not_write_here_is_refused(client: Client, planned: Pr
 
 
 @pytest.mark.parametrize("before", ["9" * 5000, "²", "-1", "x", "9" * 18])
-def test_a_senseless_place_in_the_list_is_no_error(
+def test_an_invalid_page_of_the_list_is_not_an_error(
     anns_browser: Client, planned: Project, before: str
 ) -> None:
     assert anns_browser.get(QUEUE, {"before": before}).status_code == 200
