@@ -1,0 +1,84 @@
+"""Hands the dialogues of a collection to the raters: blind copies in the labelling project, planned as tasks."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import uuid5
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.labelling.services.planning import plan_labelling
+from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
+from dialogues.models import Dialogue, DialogueState, Origin, Utterance, new_external_id
+from dialogues.splits import split_for
+
+BATCH: Final = 200
+# The preset `diamante-evaluation` asks about the utterances of the speakers "bot" and "B".
+SYSTEM: Final = "bot"
+SELF_CHAT: Final = ("B", "bot")
+# What came before is not rated. The second name is that of the side whose reply is rated.
+CONTEXT: Final = ("user", "user 2")
+
+
+def hand_over(collection: Collection) -> int:
+    """Copy every finished dialogue that raters do not have yet, and plan them. Safe to repeat."""
+    rows = CollectedDialogue.objects.filter(
+        collection=collection, state=CollectedState.DONE, dialogue=None
+    ).order_by("pk")
+    while batch := list(rows.select_related("draft")[:BATCH]):
+        _copy(collection, batch)
+    copies = CollectedDialogue.objects.filter(collection=collection, dialogue__tasks=None)
+    keys = list(copies.exclude(dialogue=None).values_list("dialogue_id", flat=True))
+    if not keys:
+        return 0
+    plan_id = uuid5(collection.pk, ",".join(map(str, sorted(keys))))
+    return plan_labelling(
+        project=collection.target,
+        actor=collection.job.created_by,
+        plan_id=plan_id,
+        dialogue_ids=keys,
+    )
+
+
+@transaction.atomic
+def _copy(collection: Collection, rows: Sequence[CollectedDialogue]) -> None:
+    """Raters see neither the system nor the collection: the copy has no metadata."""
+    now = timezone.now()
+    for row in rows:
+        utterances = _utterances(collection, row)
+        external_id = new_external_id()
+        copy = Dialogue.objects.create(
+            project=collection.target,
+            external_id=external_id,
+            origin=Origin.COLLECTED,
+            state=DialogueState.FINISHED,
+            split=split_for(external_id),
+            utterance_count=len(utterances),
+            finished_at=now,
+        )
+        Utterance.objects.bulk_create(
+            Utterance(dialogue=copy, position=position, speaker=speaker, text=text)
+            for position, (speaker, text) in enumerate(utterances)
+        )
+        CollectedDialogue.objects.filter(pk=row.pk).update(dialogue=copy)
+
+
+def _utterances(collection: Collection, row: CollectedDialogue) -> list[tuple[str, str]]:
+    """The texts with the speakers that raters see."""
+    if row.draft is not None:
+        texts = list(row.draft.utterances.order_by("position").values_list("text", flat=True))
+    else:  # the human reply
+        texts = [text for _speaker, text in row.context]
+    return list(zip(_speakers(CollectionKind(collection.kind), len(texts)), texts, strict=True))
+
+
+def _speakers(kind: CollectionKind, count: int) -> list[str]:
+    match kind:
+        case CollectionKind.STATIC:
+            # Counted from the rated reply, so that its own side is "user 2".
+            context = [CONTEXT[(count - position) % 2] for position in range(count - 1)]
+            return [*context, SYSTEM]
+        case CollectionKind.SELF_CHAT:
+            return [CONTEXT[0], *(SELF_CHAT[position % 2] for position in range(count - 1))]
+        case CollectionKind.HUMAN_BOT:
+            return [(CONTEXT[0], SYSTEM)[position % 2] for position in range(count)]
