@@ -22,12 +22,16 @@ class AssessmentConfig(AppConfig):
         from assessment.setup.preset import LIVE_ASSESSMENT
         from dialogues.services.storing import STORAGES
         from generation.worker import AFTER_ANSWER
+        from jobs.registry import register
         from projects.models import Protocol
+        from projects.roles import Capability
 
         PRESETS["live-assessment"] = LIVE_ASSESSMENT
         SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
         STORAGES["assessment"] = RatingStorage
         AFTER_ANSWER.append(collect_answers)
+        work = "assessment.collections.services.collecting.run_collection_job"
+        register("collection", work, needs=Capability.CONFIGURE)
 
 
 def create_settings(project: "Project") -> None:

@@ -1,5 +1,6 @@
 """Loads the models of every room, so that Django finds them. Import a model from its own room."""
 
+import assessment.collections.models
 import assessment.sessions.models.conversations
 import assessment.sessions.models.participants
 import assessment.sessions.models.runs

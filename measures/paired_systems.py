@@ -1,16 +1,16 @@
 """Compares two systems that were given the same contexts."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.stats import wilcoxon
 
 
-def better_on_same_contexts(one: Mapping[Hashable, float], other: Mapping[Hashable, float]) -> float | None:
+def better_on_same_contexts(one: Mapping[int, float], other: Mapping[int, float]) -> float | None:
     """p of the one-sided signed-rank test (Wilcoxon, 1945) that `one` scores higher than `other`.
 
-    one, other: a score by context; only contexts of both count, and contexts without a difference drop out. None if
-    nothing is left.
+    one, other: a score by the number of the context. Only contexts of both count, and contexts without a difference
+    drop out. None if nothing is left.
     """
     shared = one.keys() & other.keys()
     differences = np.array([one[context] - other[context] for context in shared])

@@ -101,9 +101,7 @@ class _Votes:
 def collection_report(collection: Collection) -> CollectionReport:
     """Compute the report from the answers of the raters so far. A bounded number of queries."""
     rows = list(CollectedDialogue.objects.filter(collection=collection).select_related("system"))
-    places = {
-        row.dialogue_id: _Place(_name(row), row.number) for row in rows if row.dialogue_id is not None
-    }
+    places = {row.dialogue_id: _Place(_name(row), row.number) for row in rows if row.dialogue_id is not None}
     votes = list(_votes(collection, sorted(places)))
     is_paired = collection.kind != CollectionKind.HUMAN_BOT
     return CollectionReport(
@@ -157,9 +155,7 @@ def _system_rows(
     for name in sorted({_name(row) for row in rows}):
         own = [row for row in rows if _name(row) == name]
         scores = {each.criterion: _mean(each, name, places) for each in votes}
-        rated = {
-            key for each in votes for key in set(each.dialogue.tolist()) if places[key].system == name
-        }
+        rated = {key for each in votes for key in set(each.dialogue.tolist()) if places[key].system == name}
         missing = sum(row.state == CollectedState.MISSING for row in own)
         made = sum(row.state == CollectedState.DONE for row in own)
         found.append(SystemRow(name, made, missing, len(rated), scores))

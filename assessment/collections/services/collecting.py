@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, Final
 
-from django.db import connections, transaction
+from django.db import connections
 
 from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
 from assessment.collections.services.conversations import continue_conversation
@@ -31,7 +31,11 @@ def run_collection_job(job: Job, progress: Progress) -> dict[str, Any]:
     _make_all(collection, progress)
     planned = hand_over(collection)
     missing = rows.filter(state=CollectedState.MISSING).count()
-    return {"dialogues": rows.filter(state=CollectedState.DONE).count(), "missing": missing, "planned": planned}
+    return {
+        "dialogues": rows.filter(state=CollectedState.DONE).count(),
+        "missing": missing,
+        "planned": planned,
+    }
 
 
 def _make_all(collection: Collection, progress: Progress) -> None:
@@ -79,7 +83,7 @@ def _reply(row: CollectedDialogue) -> None:
     """Have the system reply as often as the kind of the collection needs it."""
     match row.collection.kind:
         case CollectionKind.STATIC if row.system is not None:
-            continue_conversation(row, replies=1)
-        case CollectionKind.SELF_CHAT:
+            continue_conversation(row, row.system, replies=1)
+        case CollectionKind.SELF_CHAT if row.system is not None:
             # A round is two utterances; the opening is the first one.
-            continue_conversation(row, replies=2 * row.collection.rounds - 1)
+            continue_conversation(row, row.system, replies=2 * row.collection.rounds - 1)

@@ -5,39 +5,50 @@ from dataclasses import replace
 from typing import Final
 
 from django.db import connection, transaction
+from django.utils import timezone
 
 from assessment.collections.models import CollectedDialogue
-from assessment.systems.connectors.protocol import Conversation, Question
+from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.models import Connector, System
 from assessment.systems.services.asking import ask, checked_reply, close_conversation, open_conversation
-from assessment.systems.connectors.protocol import SystemReply
-from dialogues.models import Dialogue, DialogueState, Origin, Utterance, new_external_id
+from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState, Origin, Utterance, new_external_id
 from dialogues.splits import split_for
 from generation.backends.replies import child_seed
 from generation.conversation import context_of, speaker_at
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import BackendError, Message, Sampling
-from generation.services import CandidateOptions, nudge, request_candidates, retry_request
+from generation.services import CandidateOptions, request_candidates, retry_request, wake_if_overdue
+from projects.transitions import move
 
 POLL_SECONDS: Final = 0.2
 ENDED: Final = (RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED)
 FLIPPED: Final = {"A": "B", "B": "A"}
 
 
-def continue_conversation(row: CollectedDialogue, *, replies: int) -> None:
-    """Have the row's system add so many replies to its context. Continues after an interruption.
+def continue_conversation(row: CollectedDialogue, system: System, *, replies: int) -> None:
+    """Have the system add so many replies to the row's context. Continues after an interruption.
 
     Raises BackendError if the system fails as often as the project allows.
     """
     draft = row.draft or _create_draft(row)
     handles: dict[str, str] = {}
     while (stored := draft.utterance_count - len(row.context)) < replies:
-        _add_reply(row, draft, handles, seed=child_seed(row.collection.seed, row.pk * 1_000 + stored))
-    for handle in handles.values():
-        if row.system is not None and handle:
-            close_conversation(row.system, handle)
-    draft.state = DialogueState.FINISHED
-    draft.save(update_fields=["state"])
+        _add_reply(row, system, draft, handles, seed=child_seed(row.collection.seed, row.pk * 1_000 + stored))
+    for handle in filter(None, handles.values()):
+        close_conversation(system, handle)
+    if draft.state == DialogueState.WRITING:
+        _finish_draft(draft)
+
+
+@transaction.atomic
+def _finish_draft(draft: Dialogue) -> None:
+    move(
+        draft,
+        to=DialogueState.FINISHED,
+        moves=DIALOGUE_MOVES,
+        project=draft.project,
+        finished_at=timezone.now(),
+    )
 
 
 @transaction.atomic
@@ -61,11 +72,15 @@ def _create_draft(row: CollectedDialogue) -> Dialogue:
     return draft
 
 
-def _add_reply(row: CollectedDialogue, draft: Dialogue, handles: dict[str, str], seed: int) -> None:
+def _add_reply(
+    row: CollectedDialogue, system: System, draft: Dialogue, handles: dict[str, str], seed: int
+) -> None:
     settings = row.collection.project.assessment
+    patience = settings.reply_timeout_seconds
     for attempt in range(settings.reply_retries + 1):
         try:
-            reply = _ask_once(row, draft, handles, child_seed(seed, attempt), attempt)
+            deadline = time.monotonic() + patience
+            reply = _ask_once(system, draft, handles, child_seed(seed, attempt), deadline, attempt)
         except BackendError as error:
             if not error.retryable or attempt == settings.reply_retries:
                 raise
@@ -76,19 +91,17 @@ def _add_reply(row: CollectedDialogue, draft: Dialogue, handles: dict[str, str],
 
 
 def _ask_once(
-    row: CollectedDialogue, draft: Dialogue, handles: dict[str, str], seed: int, attempt: int
+    system: System, draft: Dialogue, handles: dict[str, str], seed: int, deadline: float, attempt: int
 ) -> SystemReply:
-    assert row.system is not None
-    deadline = time.monotonic() + row.collection.project.assessment.reply_timeout_seconds
-    if row.system.connector == Connector.GENERATOR:
-        return _ask_generator(row.system, draft, deadline, attempt)
+    if system.connector == Connector.GENERATOR:
+        return _ask_generator(system, draft, deadline, attempt)
     context = _seen_by_system(context_of(draft))
     side = speaker_at(draft.utterance_count)
-    conversation = Conversation(draft.pk, tuple(row.system.persona))
+    conversation = Conversation(draft.pk, tuple(system.persona))
     if side not in handles:
-        handles[side] = open_conversation(row.system, conversation, deadline)
+        handles[side] = open_conversation(system, conversation, deadline)
     connection.close()  # none is held while a system is asked
-    return ask(row.system, Question(conversation, context, seed, deadline, handles[side]))
+    return ask(system, Question(conversation, context, seed, deadline, handles[side]))
 
 
 def _seen_by_system(context: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -123,7 +136,7 @@ def _wait_for(request: CandidateRequest, deadline: float) -> CandidateRequest:
             raise BackendError(
                 "No worker answered in time.", "Start a worker of the queue gpu.", retryable=True
             )
-        nudge(request)
+        wake_if_overdue(request)
         time.sleep(POLL_SECONDS)
         request.refresh_from_db()
     return request

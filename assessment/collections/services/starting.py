@@ -134,9 +134,7 @@ def _check(
     if not systems:
         raise Invalid(_("Choose at least one system."), field="systems")
     if any(system.project_id != project.pk or not _can_reply(system) for system in systems):
-        raise Invalid(
-            _("Only systems of this project that still take part can be asked."), field="systems"
-        )
+        raise Invalid(_("Only systems of this project that still take part can be asked."), field="systems")
     if kind == CollectionKind.SELF_CHAT and not 1 <= rounds <= MAX_ROUNDS:
         raise Invalid(
             _("A self-chat has between 1 and %(limit)d rounds.") % {"limit": MAX_ROUNDS}, field="rounds"
@@ -158,7 +156,8 @@ def _rows(
 ) -> Iterable[CollectedDialogue]:
     if collection.kind == CollectionKind.HUMAN_BOT:
         return _human_bot_rows(collection)
-    assert collection.source is not None
+    if collection.source is None:
+        return []
     wanted = min(count or DEFAULT_COUNT[CollectionKind(collection.kind)], MAX_DIALOGUES)
     if collection.kind == CollectionKind.SELF_CHAT:
         openings = draw_openings(collection.source, wanted, collection.seed)
