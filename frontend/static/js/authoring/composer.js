@@ -28,7 +28,7 @@ const PIECES = new RegExp(`${ALONE}|(?:(?!${ALONE})[\\p{L}\\p{M}\\p{N}'’])+|\\
  * @param {string} before  @param {string} after
  * @returns {{ kind: "same" | "del" | "ins", text: string }[]}
  */
-export function difference(before, after) {
+function difference(before, after) {
   const [from, to] = [before.match(PIECES) ?? [], after.match(PIECES) ?? []];
   const [head, tail] = commonEnds(from, to);
   const [a, b] = [from.slice(head, from.length - tail), to.slice(head, to.length - tail)];
@@ -85,7 +85,7 @@ function alignment(a, b) {
 }
 
 /** Levenshtein distance in characters; null where it would take too long. @param {string} before  @param {string} after */
-export function distance(before, after) {
+function distance(before, after) {
   const [from, to] = [[...before], [...after]];
   const [head, tail] = commonEnds(from, to);
   const [a, b] = [from.slice(head, from.length - tail), to.slice(head, to.length - tail)];

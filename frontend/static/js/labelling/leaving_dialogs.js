@@ -61,23 +61,28 @@ function askForReason({ state }, action, send) {
   form.onsubmit = async (event) => {
     event.preventDefault();
     if (isSending) return;
-    const reason = reasonIn(form);
-    if (!reason) {
-      problem.textContent = gettext("Choose a reason, or write one.");
-      return;
-    }
     isSending = true;
-    try {
-      const finish = await send(id, reason);
-      dialog.close();
-      finish();
-    } catch (error) {
-      problem.textContent = explainError(error);
-    } finally {
-      isSending = false;
-    }
+    problem.textContent = await sendReason(dialog, form, (reason) => send(id, reason));
+    isSending = false;
   };
   dialog.showModal();
+}
+
+/**
+ * @param {HTMLDialogElement} dialog  @param {HTMLFormElement} form
+ * @param {(reason: string) => Promise<() => void>} send  @returns {Promise<string>} why it was not sent, "" if it was
+ */
+async function sendReason(dialog, form, send) {
+  const reason = reasonIn(form);
+  if (!reason) return gettext("Choose a reason, or write one.");
+  try {
+    const finish = await send(reason);
+    dialog.close();
+    finish();
+    return "";
+  } catch (error) {
+    return explainError(error);
+  }
 }
 
 /** @param {HTMLFormElement} form */

@@ -320,7 +320,7 @@ const addressOf = (/** @type {number} */ id) => `/api/v1/labelling/${id}/`;
 const openCache = async () => ("caches" in globalThis ? caches.open(CACHE).catch(() => undefined) : undefined);
 
 /** @param {Assignment[]} assignments */
-export async function keepAssignments(assignments) {
+async function keepAssignments(assignments) {
   const cache = await openCache();
   for (const assignment of assignments) {
     const response = new Response(JSON.stringify(assignment));

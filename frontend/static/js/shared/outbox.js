@@ -68,7 +68,7 @@ const sending = {
 };
 
 /** @returns {{ hasFailed: boolean, isSignedOut: boolean }} */
-export const sendingState = () => ({ hasFailed: sending.failures > 0, isSignedOut: sending.isSignedOut });
+const sendingState = () => ({ hasFailed: sending.failures > 0, isSignedOut: sending.isSignedOut });
 
 // ---- in and out ------------------------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ export async function remove(removed) {
 // ---- sending ---------------------------------------------------------------------------------------------------------
 
 /** Send all waiting items. */
-export async function flush() {
+async function flush() {
   clearTimeout(sending.nextTry);
   const waiting = (await items()).filter((item) => !item.problem);
   for (const lane of new Set(waiting.map(store.laneOf))) void send(lane);
@@ -223,7 +223,7 @@ export async function keepPage(more = []) {
 }
 
 /** Signing out deletes all pages kept in this browser. */
-export function forgetPages() {
+function forgetPages() {
   if ("caches" in globalThis) void caches.delete(CACHE);
 }
 
