@@ -2,6 +2,7 @@
 
 from frontend.pages import message_catalog, service_worker
 from frontend.pages.account import api_tokens, preferences, profile
+from frontend.pages.assessment import report
 from frontend.pages.authoring import statistics
 from frontend.pages.authoring import workbench as authoring_workbench
 from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
@@ -44,6 +45,7 @@ urlpatterns = [
     *dialogues.urlpatterns,
     *agreement.urlpatterns,
     *statistics.urlpatterns,
+    *report.urlpatterns,
     *imports.urlpatterns,
     *exports.urlpatterns,
     *snapshots.urlpatterns,

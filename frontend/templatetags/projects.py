@@ -77,7 +77,7 @@ TABS: Final = (
         protocol="labelling",
     ),
     _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),
-    _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS),
+    _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS, under=("assessment_report",)),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
     _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
     _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocol="authoring"),

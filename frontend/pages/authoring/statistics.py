@@ -5,7 +5,7 @@ from typing import Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -36,10 +36,12 @@ CHARTS: Final[dict[str, Callable[[Statistics], Chart]]] = {
 @login_required
 @require_safe
 def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """A labelling project has the page of agreement at this address."""
+    """A labelling project has the page of agreement at this address; an assessment project has its report."""
     project = project_for(signed_in(request), slug, Capability.READ_STATISTICS)
     if project.protocol == Protocol.LABELLING:
         return agreement.render_page(request, project)
+    if project.protocol == Protocol.ASSESSMENT:
+        return redirect("assessment_report", slug)
     authoring_settings_of(project)  # refuses other protocols
     statistics = Statistics(project)
     table_one, *charts = (draw(statistics) for draw in CHARTS.values())

@@ -1,0 +1,143 @@
+"""What participants think of the systems of a run: scores, significance, and how statements and runs agree."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from assessment.report.selectors.run_report import RunPair, RunReport
+from frontend.charts import heat_map, plots
+from frontend.charts.chart import Cell, Chart, interval_head, round_value
+from frontend.charts.plots import Mark
+from measures.estimate import Estimate
+from measures.system_comparison import score_names, statement_correlations
+from measures.system_scores import OVERALL, SystemScores
+
+BLANK_ABOVE: Final = 0.1  # p of the cells of the heat map that stay blank (Figure 3 of the paper)
+
+
+def draw_scores(report: RunReport) -> Chart:
+    title = _("Which systems do people rate best?")
+    note = _(
+        "Standardised scores of the participants who passed: 0 is a participant's mean, 1 their standard deviation. "
+        "overall: the mean of the statements; n: ratings; 95 % intervals resample participants. Where agreeing is bad, "
+        "scores are reversed: higher is always better."
+    )
+    return _draw_scores("scores", title, note, report.scores, 3)
+
+
+def draw_raw_scores(report: RunReport) -> Chart:
+    title = _("How do people rate the systems on the scale?")
+    note = _("Raw scores from 0 to 100 of the participants who passed, not standardised; higher is better.")
+    return _draw_scores("raw-scores", title, note, report.raw, 2)
+
+
+def _draw_scores(name: str, title: str, note: str, scores: Sequence[SystemScores], digits: int) -> Chart:
+    marks = [_mark(each.system, each.overall, digits) for each in scores]
+    svg = ""
+    if any(marks):
+        svg = plots.draw_estimates(
+            [each.system for each in scores], marks, x=_("overall score"), description=title
+        )
+    statements = list(scores[0].by_statement) if scores else []
+    columns = [OVERALL, *statements]
+    head = [_("system"), "n", *(cell for column in columns for cell in (column, *interval_head()))]
+    rows: list[list[Cell]] = [
+        [
+            each.system,
+            each.overall.n,
+            *(
+                round_value(bound, digits)
+                for estimate in (each.overall, *each.by_statement.values())
+                for bound in (estimate.value, estimate.low, estimate.high)
+            ),
+        ]
+        for each in scores
+        if each.overall.n
+    ]
+    return Chart(name, title, note, head, rows, svg)
+
+
+def draw_significance(report: RunReport) -> Chart:
+    title = _("Which system is significantly better than which?")
+    systems = [each.system for each in report.scores if each.overall.n]
+    p = {(test.better, test.worse): test.p for test in report.pairwise}
+    cells = [[_significance(row, column, p.get((row, column))) for column in systems] for row in systems]
+    svg = ""
+    if any(cell for row in cells for cell in row):
+        svg = heat_map.draw_heat_map(systems, cells, x=_("significantly worse system"), description=title)
+    rows: list[list[Cell]] = [
+        [row, *(round_value(p.get((row, column)), 4) for column in systems)] for row in systems
+    ]
+    note = _(
+        "p that the system of the row is not better than that of the column: one-sided Mann-Whitney test on the mean "
+        "standardised score of each dialogue. The darker, the smaller p; cells with p > 0.1 stay blank."
+    )
+    return Chart("significance", title, note, [_("better ↓ · worse →"), *systems], rows, svg)
+
+
+def _significance(better: str, worse: str, p: float | None) -> heat_map.Cell | None:
+    if p is None or p > BLANK_ABOVE:
+        return None
+    return heat_map.Cell(1 - p / BLANK_ABOVE, f"{better} > {worse}: p = {p:.4f}")
+
+
+def tabulate_correlations(report: RunReport) -> Chart:
+    found = statement_correlations(report.scores)
+    names = score_names(report.scores)
+    rows: list[list[Cell]] = []
+    for place, row in enumerate(names):
+        cells: list[Cell] = [row]
+        for other, column in enumerate(names):
+            if other > place:
+                cells.append(round_value(found[row, column].pearson, 3))
+            else:
+                cells.append(None if other == place else round_value(found[column, row].spearman, 3))
+        rows.append(cells)
+    note = _(
+        "Over the systems' standardised scores: Pearson's r above the diagonal, Spearman's ρ below. –: undefined, for "
+        "example with fewer than two systems."
+    )
+    has_scores = any(each.overall.n for each in report.scores)
+    title = _("Which statements go together?")
+    return Chart("correlations", title, note, ["", *names], rows if has_scores else [])
+
+
+def tabulate_replication(pairs: Sequence[RunPair]) -> Chart:
+    rows: list[list[Cell]] = []
+    for pair in pairs:
+        label = f"{pair.runs[0]} · {pair.runs[1]}"
+        for name, each in pair.replication.by_score.items():
+            values = (each.pearson, each.spearman, each.kendall)
+            rows.append(
+                [label, name, *(round_value(value, 3) for value in values), len(pair.replication.systems)]
+            )
+    note = " ".join(_same_conclusions(pair) for pair in pairs) or _(
+        "Needs a second run of the same systems: open one, or import one."
+    )
+    head = [_("runs"), _("score"), "r", "ρ", "τ", _("systems")]
+    return Chart("replication", _("Does another run say the same?"), note, head, rows)
+
+
+def _same_conclusions(pair: RunPair) -> str:
+    shares = [
+        f"p < {level:g}: {'–' if same.share is None else format(same.share, '.0%')} "
+        + ngettext("of %(n)d pair", "of %(n)d pairs", same.n) % {"n": same.n}
+        for level, same in pair.replication.same_conclusions.items()
+    ]
+    return _("Runs %(one)d and %(other)d, same pairwise conclusions at %(shares)s.") % {
+        "one": pair.runs[0],
+        "other": pair.runs[1],
+        "shares": ", ".join(shares),
+    }
+
+
+def _mark(label: str, estimate: Estimate, digits: int) -> Mark | None:
+    if estimate.value is None:
+        return None
+    words = f"{label}: {estimate.value:.{digits}f}, n = {estimate.n}"
+    if estimate.low is None or estimate.high is None:
+        return Mark(estimate.value, words)
+    interval = f" ({estimate.low:.{digits}f}–{estimate.high:.{digits}f})"
+    return Mark(estimate.value, words + interval, (estimate.low, estimate.high))

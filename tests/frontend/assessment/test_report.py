@@ -1,0 +1,145 @@
+"""The report page: what it says, its files, its empty states, and what it costs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from accounts.models import User
+from annotation.project_setup.services import create_project
+from frontend.pages.assessment.report import CHARTS
+from projects.models import Project
+from tests.assessment.rating_files import (
+    assignment,
+    careful,
+    careless,
+    import_ratings,
+    rating_file,
+    result,
+)
+
+PAGE = "/p/ratings/report/"
+
+
+@pytest.fixture
+def ratings(mara: User, client: Client, settings: Settings, tmp_path: Path) -> Project:
+    """Mara's assessment project; she is signed in."""
+    settings.FILES_ROOT = tmp_path
+    client.force_login(mara)
+    return create_project(actor=mara, slug="ratings", title="Ratings", preset="live-assessment")
+
+
+def rated(project: Project, run: int = 1, people: int = 3, **options: Any) -> None:
+    good = [careful(f"a{n}", f"w{n}", shift=n) for n in range(people)]
+    import_ratings(project, rating_file(*good, careless("bad", "w-bad")), run=run, **options)
+
+
+def html(client: Client, query: str = "") -> str:
+    answer = client.get(PAGE + query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_first_line_gives_the_answer(client: Client, ratings: Project) -> None:
+    rated(ratings)
+    page = html(client)
+    assert "Run 1: 3 of 4 participants passed the reliability test." in page
+    assert "good is rated best, and significantly better" in page
+    assert "nan" not in page.lower().replace("finance", "")
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_can_be_downloaded(client: Client, ratings: Project, name: str) -> None:
+    rated(ratings)
+    rated(ratings, run=2)
+    table = client.get(reverse("assessment_report_download", args=["ratings", name, "csv"]) + "?run=1")
+    assert table.status_code == 200
+    assert "nan" not in table.content.decode().lower()
+    has_plot = f'id="{name}"' in html(client) and table["Content-Type"].startswith("text/csv")
+    assert has_plot
+    plot = client.get(reverse("assessment_report_download", args=["ratings", name, "svg"]))
+    tables_only = {"participation", "correlations", "replication", "participants", "lengths", "topics"}
+    assert (plot.status_code == 200) == (name not in tables_only)
+
+
+def test_another_threshold_shows_who_would_pass(client: Client, ratings: Project) -> None:
+    rated(ratings)
+    page = html(client, "?threshold=0.0000001")
+    assert "Run 1: 3 of 4" in page  # too small a number is ignored
+    page = html(client, "?threshold=0.0002")
+    assert "Run 1: 0 of 4" in page
+    assert "The project&#x27;s own limit is 0.05." in page
+
+
+def test_a_run_is_chosen_by_its_number(client: Client, ratings: Project) -> None:
+    rated(ratings, run=1, people=2)
+    rated(ratings, run=2, people=4)
+    assert "Run 2: 4 of 5" in html(client)
+    assert "Run 1: 2 of 3" in html(client, "?run=1")
+    answer = client.get(PAGE + "?run=9")
+    assert answer.status_code == 404
+    assert "Choose a run from the list." in answer.content.decode()
+
+
+def test_two_runs_are_compared(client: Client, ratings: Project) -> None:
+    rated(ratings, run=1)
+    rated(ratings, run=2, people=4)
+    page = html(client)
+    assert "Runs 1 and 2, same pairwise conclusions at p &lt; 0.05:" in page
+
+
+def test_without_a_run_it_offers_an_import(client: Client, ratings: Project) -> None:
+    page = html(client)
+    assert "There is no run yet" in page
+    assert "/p/ratings/imports/" in page
+
+
+def test_it_says_why_there_are_no_scores(client: Client, ratings: Project) -> None:
+    only_good = assignment("a", "ann", result("good", 80), result("fair", 50))
+    import_ratings(ratings, rating_file(only_good), run=1)
+    assert "Nobody could be tested" in html(client)
+    import_ratings(ratings, rating_file(careless("a", "bob")), run=2)
+    assert "Nobody passed the reliability test" in html(client)
+    import_ratings(ratings, rating_file(assignment("a", "carlos", {"model": "good"})), run=3)
+    assert "There are no ratings" in html(client)
+
+
+def test_the_json_is_that_of_the_command(client: Client, ratings: Project) -> None:
+    rated(ratings)
+    report = json.loads(client.get(f"{PAGE}report.json").content)
+    assert report["runs"][0]["participants"] == {"all": 4, "passed": 3}
+    api = client.get("/api/v1/projects/ratings/assessment-report/").json()
+    assert api == report
+    assert client.get("/api/v1/projects/ratings/assessment-report/?run=7").json()["runs"] == []
+
+
+def test_the_statistics_of_an_assessment_are_its_report(client: Client, ratings: Project) -> None:
+    answer = client.get("/p/ratings/statistics/")
+    assert (answer.status_code, answer["Location"]) == (302, PAGE)
+
+
+def test_annotators_cannot_open_it(client: Client, ratings: Project, ann: User) -> None:
+    client.force_login(ann)
+    assert client.get(PAGE).status_code in (403, 404)
+    assert client.get("/api/v1/projects/ratings/assessment-report/").status_code in (403, 404)
+
+
+def test_other_projects_have_no_report(client: Client, project: Project, mara: User) -> None:
+    client.force_login(mara)
+    assert client.get(f"/p/{project.slug}/report/").status_code == 404
+
+
+def test_queries_do_not_grow_with_participants(
+    client: Client, ratings: Project, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    rated(ratings, people=12)
+    html(client)  # fills the cache of the reports and of the session
+    with django_assert_max_num_queries(17):
+        html(client)
+    rated(ratings, run=2, people=2)
+    with django_assert_max_num_queries(23):
+        html(client)
