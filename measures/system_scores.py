@@ -103,14 +103,14 @@ def _sums_by_participant(
 
 
 def _means(sums: Floats, counts: NDArray[np.int64] | Floats) -> Floats:
-    """Means by statement and, as the last column, over the statements; NaN where there is no value."""
+    """Means by statement and, as the last column, over the statements; NaN if undefined."""
     with np.errstate(invalid="ignore", divide="ignore"):
         by_statement = sums / counts
     return np.concatenate([by_statement, by_statement.mean(axis=-1, keepdims=True)], axis=-1)
 
 
 def _intervals(sums: Floats, counts: NDArray[np.int64], replicates: int, seed: int) -> tuple[Floats, Floats]:
-    """Bounds of the 95 % intervals, shape (systems, statements + 1); NaN where there is none."""
+    """Bounds of the 95 % intervals, shape (systems, statements + 1); NaN if undefined."""
     people, systems, statements = sums.shape
     bounds = np.full((2, systems, statements + 1), np.nan)
     if people < 2 or not replicates:

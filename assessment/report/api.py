@@ -28,7 +28,7 @@ class ReportQuery(serializers.Serializer[Any]):
     )
 
 
-class SplitSerializer(serializers.Serializer[Any]):
+class ParticipantCountsSerializer(serializers.Serializer[Any]):
     all = serializers.IntegerField()
     passed = serializers.IntegerField()
 
@@ -59,8 +59,8 @@ class PairTestSerializer(serializers.Serializer[Any]):
 
 class RunReportSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField()
-    participants = SplitSerializer()
-    dialogues = SplitSerializer()
+    participants = ParticipantCountsSerializer()
+    dialogues = ParticipantCountsSerializer()
     minutes_per_dialogue = MinutesSerializer()
     systems = SystemScoresSerializer(many=True)
     pairwise = PairTestSerializer(many=True)

@@ -72,7 +72,7 @@ def test_another_threshold_shows_who_would_pass(client: Client, ratings: Project
     assert "Run 1: 3 of 4" in page  # too small a number is ignored
     page = html(client, "?threshold=0.0002")
     assert "Run 1: 0 of 4" in page
-    assert "The project&#x27;s own limit is 0.05." in page
+    assert "The project's own limit is 0.05." in page
 
 
 def test_a_run_is_chosen_by_its_number(client: Client, ratings: Project) -> None:
