@@ -1,3 +1,8 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from accounts.models import User
@@ -29,3 +34,27 @@ def run(study: Project) -> Run:
 def anns(run: Run) -> Assignment:
     """Ann has consented."""
     return begin(run.project, "ann")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server process whose first path segment says how it behaves."""
+    log = (tmp_path_factory.mktemp("systems") / "log").open("wb")
+    command = [sys.executable, str(Path(__file__).parent / "system_server.py")]
+    with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process:
+        assert process.stdout
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().decode().strip()}"
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def talks(mara: User) -> Project:
+    """A project without systems, with a short time limit, no retries that wait, and no delay."""
+    project = create_project(slug="talks", preset="live-assessment", actor=mara, title="Talks")
+    settings = project.assessment
+    settings.signed_links, settings.reply_timeout_seconds = False, 1
+    settings.delay_ms = settings.delay_per_character_ms = 0
+    settings.save()
+    return project

@@ -1,7 +1,7 @@
 """What a participant may read of a chat: a reply only from `visible_at` on."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 from uuid import UUID
@@ -12,17 +12,27 @@ from django.utils.translation import gettext as _
 from assessment.sessions.models.conversations import Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import AssignmentState
 from common.refusals import NotFound
+from generation.models import RequestState
 
 POLL_MS = 300
+# A message that no worker took by then is taken for lost.
+MESSAGE_LEASE = timedelta(seconds=10)
+# The worker that stored an answer passes it on itself, unless it was killed in between.
+COLLECTED_AFTER = timedelta(seconds=2)
+ENDED = (RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStatus:
-    """state: waiting, replied, voided (the session), ended (the assignment). retry_after_ms: when to ask again."""
+    """state: waiting, replied, voided (the session), ended (the assignment). retry_after_ms: when to ask again.
+
+    is_lost: whether its message or its worker may be lost, so that `recovery.recover` should look.
+    """
 
     state: str
     reply: str = ""
     retry_after_ms: int = 0
+    is_lost: bool = False
 
     def as_json(self) -> dict[str, Any]:
         if self.state == "replied":
@@ -38,18 +48,36 @@ def turn_status(*, slug: str, token: UUID, turn_id: UUID) -> TurnStatus:
         session__assignment__participant__project__slug=slug,
     )
     row = own.values_list(
-        "state", "visible_at", "reply__text", "session__state", "session__assignment__state"
+        "state",
+        "visible_at",
+        "reply__text",
+        "session__state",
+        "session__assignment__state",
+        "sent_at",
+        "lease_until",
+        "request__state",
     ).first()
     if row is None:
         raise NotFound(_("There is no such message."), _("Reload the page."))
-    state, visible_at, reply, session_state, assignment_state = row
+    state, visible_at, reply, session_state, assignment_state, sent_at, lease_until, request_state = row
     if state == TurnState.REPLIED and remaining_ms(visible_at) == 0:
         return TurnStatus("replied", reply or "")
     if session_state == SessionState.VOIDED:
         return TurnStatus("voided")
     if assignment_state != AssignmentState.ACTIVE:
         return TurnStatus("ended")
-    return TurnStatus("waiting", retry_after_ms=remaining_ms(visible_at) or POLL_MS)
+    return TurnStatus(
+        "waiting",
+        retry_after_ms=remaining_ms(visible_at) or POLL_MS,
+        is_lost=visible_at is None and is_lost(sent_at, lease_until, request_state),
+    )
+
+
+def is_lost(sent_at: datetime, lease_until: datetime | None, request_state: str | None) -> bool:
+    """Whether an unanswered turn's lease has ended, or its request has ended and nobody stored the reply."""
+    now = timezone.now()
+    request_ended = request_state in ENDED and now - sent_at > COLLECTED_AFTER
+    return (lease_until or sent_at + MESSAGE_LEASE) < now or request_ended
 
 
 def remaining_ms(visible_at: datetime | None) -> int:

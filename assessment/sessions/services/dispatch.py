@@ -20,8 +20,6 @@ from generation.services import CandidateOptions, request_candidates
 logger = logging.getLogger(__name__)
 
 QUEUE: Final = "chat"
-# A message that no worker took by then is taken for lost.
-MESSAGE_LEASE: Final = timedelta(seconds=10)
 # While no worker lives the scheduler goes on sending; the messages must not pile up.
 _FORGOTTEN_AFTER: Final = 60  # seconds
 GENERATION: Final = "generation"  # the worker of a turn that waits in the generation's queue

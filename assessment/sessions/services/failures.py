@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from assessment.sessions.models.conversations import SESSION_MOVES, Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
+from assessment.sessions.selectors.turns import MESSAGE_LEASE
 from assessment.sessions.services.assignment import choose_ice_breaker, end_assignment, session_counts
-from assessment.sessions.services.dispatch import MESSAGE_LEASE, send_turn
+from assessment.sessions.services.dispatch import send_turn
 from assessment.systems.models import Connector, System
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from generation.protocol import BackendError
@@ -39,7 +40,7 @@ def handle_failure(*, turn: Turn, error: BackendError, is_final: bool = False) -
         return
     failures = row.attempts - row.losses
     retries = assignment.run.project.assessment.reply_retries
-    if error.retryable and failures <= retries and not is_final:
+    if failures <= retries and not is_final:
         _try_again(turn, error, pause=2.0 ** (failures - 1))
         return
     held.update(state=TurnState.FAILED, error=str(error), lease_until=None, not_before=None)
@@ -155,13 +156,13 @@ def failing_systems(systems: Iterable[System]) -> set[int]:
     )
     outcomes = (
         recent.order_by()
-        .values_list("session__system")
+        .values("session__system")
         .annotate(
-            Max("sent_at", filter=Q(state=TurnState.FAILED)),
-            Max("replied_at", filter=Q(state=TurnState.REPLIED)),
+            failed=Max("sent_at", filter=Q(state=TurnState.FAILED)),
+            replied=Max("replied_at", filter=Q(state=TurnState.REPLIED)),
         )
     )
-    return {system for system, failed, replied in outcomes if _is_failing(failed, replied)}
+    return {row["session__system"] for row in outcomes if _is_failing(row["failed"], row["replied"])}
 
 
 def _is_failing(failed: datetime | None, replied: datetime | None) -> bool:

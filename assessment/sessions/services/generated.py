@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from django.db.models import QuerySet
 
 from assessment.sessions.models.conversations import Turn, TurnState
+from assessment.sessions.selectors.turns import ENDED
 from assessment.sessions.services.failures import handle_failure
 from assessment.sessions.services.replies import store_reply
 from assessment.systems.connectors.protocol import SystemReply
 from assessment.systems.services.asking import checked_reply
-from generation.models import CandidateRequest, RequestState
+from generation.models import CandidateRequest
 from generation.protocol import BackendError
-
-ENDED = (RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED)
 
 
 def collect_answers(requests: Sequence[CandidateRequest]) -> None:

@@ -2,20 +2,21 @@
 
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
-from assessment.sessions.services.dispatch import GENERATION, MESSAGE_LEASE, send_turn
+from assessment.sessions.selectors.turns import ENDED, MESSAGE_LEASE
+from assessment.sessions.services.dispatch import GENERATION, send_turn
 from assessment.sessions.services.failures import handle_failure
-from assessment.sessions.services.generated import ENDED, collect_answer
+from assessment.sessions.services.generated import collect_answer
 from generation.models import RequestState
 from generation.protocol import BackendError
 from generation.services import cancel_request, wake_if_overdue
 
 AT_ONCE: Final = 500
-NUDGE_AFTER: Final = timedelta(seconds=2)
 MAX_LOSSES: Final = 5
 # Beyond the time limits of all tries: messages, pauses and lost workers take a while, too.
 SLACK: Final = timedelta(seconds=30)
@@ -43,19 +44,11 @@ def _unanswered() -> QuerySet[Turn]:
     )
 
 
-def nudge_turn(turn: Turn) -> None:
-    """Called while the participant waits: takes over what is lost, without waiting for the scheduler.
-
-    Costs no query in the first seconds after the input.
-    """
-    now = timezone.now()
-    if turn.state not in UNANSWERED or now - turn.sent_at < NUDGE_AFTER:
-        return
-    if turn.request_id is None and turn.lease_until is not None and turn.lease_until >= now:
-        return
-    row = _unanswered().filter(pk=turn.pk).first()
-    if row is not None:
-        recover_turn(row)
+def recover(turn_id: UUID) -> None:
+    """Called while the participant waits for a turn that may be lost, so that they need not wait for the scheduler."""
+    turn = _unanswered().filter(pk=turn_id).first()
+    if turn is not None:
+        recover_turn(turn)
 
 
 def give_up_leases(workers: list[str]) -> int:
