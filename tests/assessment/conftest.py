@@ -40,7 +40,8 @@ def anns(run: Run) -> Assignment:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server process whose first path segment says how it behaves."""
     log = (tmp_path_factory.mktemp("systems") / "log").open("wb")
-    command = [sys.executable, str(Path(__file__).parent / "system_server.py")]
+    # Without its folder on the path: a package there is called `collections`.
+    command = [sys.executable, "-P", str(Path(__file__).parent / "system_server.py")]
     with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process:
         assert process.stdout
         try:
