@@ -121,7 +121,7 @@ def list_measures(figures: Figures, by: str) -> list[tuple[str, ReportedEstimate
 
 
 def find_likelihood(figures: Figures) -> tuple[str, ReportedEstimate | None]:
-    return _("NLL (nats a token)"), find_estimate(figures, "nll")
+    return _("NLL (nats per token)"), find_estimate(figures, "nll")
 
 
 def list_all_measures(figures: Figures) -> list[tuple[str, ReportedEstimate | None]]:

@@ -14,7 +14,7 @@ from typing import Any
 Report = Mapping[str, Any]
 RANKINGS = (
     ("preference", "preference score"),
-    ("generation", "generation, a token"),
+    ("generation", "generation, per token"),
     ("generation_sum", "generation, summed"),
     ("difference", "preference - generation"),
 )
@@ -54,7 +54,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"{name:26}{'':48}{_format(overall['baselines'][key]):>24}"
     yield ""
     yield from _pairs(overall)
-    yield f"{'nats a token':26}{_format(overall['nll']):>24}"
+    yield f"{'nats per token':26}{_format(overall['nll']):>24}"
     yield f"{'perplexity':26}{_format(overall['perplexity']):>24}"
     for key, name in GROUPS:
         yield from _group(report[key], name)

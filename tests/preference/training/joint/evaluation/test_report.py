@@ -108,7 +108,7 @@ def test_the_command_prints_a_table(evaluates: Evaluates, capsys: pytest.Capture
     shown = capsys.readouterr().out
     for words in (
         "preference score",
-        "generation, a token",
+        "generation, per token",
         "P@1 by action",
         "pets",
         "human > random",
