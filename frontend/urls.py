@@ -2,7 +2,7 @@
 
 from frontend.pages import message_catalog, service_worker
 from frontend.pages.account import api_tokens, preferences, profile
-from frontend.pages.assessment import report
+from frontend.pages.assessment import join, participants, report, runs, study_settings, turns
 from frontend.pages.authoring import statistics
 from frontend.pages.authoring import workbench as authoring_workbench
 from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
@@ -46,6 +46,11 @@ urlpatterns = [
     *agreement.urlpatterns,
     *statistics.urlpatterns,
     *report.urlpatterns,
+    *runs.urlpatterns,
+    *participants.urlpatterns,
+    *study_settings.urlpatterns,
+    *join.urlpatterns,
+    *turns.urlpatterns,
     *imports.urlpatterns,
     *exports.urlpatterns,
     *snapshots.urlpatterns,

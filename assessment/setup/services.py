@@ -8,6 +8,7 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.tasks.services.settings import change_settings
+from assessment.setup.checks import check_changes
 from assessment.setup.models import AssessmentSettings
 from assessment.setup.preset import CONSENT_EN, CONSENT_ZH, PARAMETER_NAMES, STATEMENTS_JSON
 from projects.models import Project
@@ -45,6 +46,7 @@ def update_assessment(
     """Change settings of an assessment project. Safe to repeat. Raises Invalid with the field that is wrong."""
     if unknown := set(changes) - CHANGEABLE:
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+    check_changes(changes)
     settings = AssessmentSettings.objects.select_for_update().get(project=project)
     change_settings(settings, changes, "assessment_changed", project, actor)
     return settings
