@@ -2,7 +2,15 @@
 
 from frontend.pages import message_catalog, service_worker
 from frontend.pages.account import api_tokens, preferences, profile
-from frontend.pages.assessment import join, participants, report, runs, study_settings, turns
+from frontend.pages.assessment import (
+    join,
+    participants,
+    report,
+    runs,
+    study_settings,
+    taking_part,
+    turns,
+)
 from frontend.pages.authoring import statistics
 from frontend.pages.authoring import workbench as authoring_workbench
 from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
@@ -48,6 +56,7 @@ urlpatterns = [
     *report.urlpatterns,
     *runs.urlpatterns,
     *participants.urlpatterns,
+    *taking_part.urlpatterns,
     *study_settings.urlpatterns,
     *join.urlpatterns,
     *turns.urlpatterns,

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
@@ -22,8 +22,7 @@ C = Capability
 class Tab:
     """A link to one page of a project. name: the URL name of the page. needs: one of these capabilities.
 
-    pages_below: URL names of pages that are shown under this tab. protocol: the only one whose projects have the tab;
-    empty: every project has it.
+    pages_below: URL names of pages that are shown under this tab. protocols: those whose projects have the tab.
     """
 
     name: str
@@ -31,7 +30,7 @@ class Tab:
     icon: str
     needs: frozenset[Capability]
     pages_below: frozenset[str] = frozenset()
-    protocol: str = ""
+    protocols: frozenset[str] = frozenset(Protocol)
 
 
 def _tab(
@@ -40,9 +39,15 @@ def _tab(
     icon: str,
     *needs: Capability,
     under: tuple[str, ...] = (),
-    protocol: str = "",
+    protocols: tuple[str, ...] = tuple(Protocol),
 ) -> Tab:
-    return Tab(name, label, icon, frozenset(needs), frozenset(under), protocol)
+    return Tab(name, label, icon, frozenset(needs), frozenset(under), frozenset(protocols))
+
+
+AUTHORING: Final = (Protocol.AUTHORING,)
+LABELLING: Final = (Protocol.LABELLING,)
+ASSESSMENT: Final = (Protocol.ASSESSMENT,)
+ANNOTATION: Final = (*AUTHORING, *LABELLING)
 
 
 TABS: Final = (
@@ -53,8 +58,9 @@ TABS: Final = (
         "pencil",
         C.ANNOTATE,
         under=("claim", "workbench", "label", "label_next", "confirmations"),
+        protocols=ANNOTATION,
     ),
-    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocol="authoring"),
+    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocols=AUTHORING),
     _tab(
         "batches",
         gettext_lazy("Batches"),
@@ -62,32 +68,42 @@ TABS: Final = (
         C.REVIEW,
         C.READ_STATISTICS,
         under=("batch", "sample", "batches_cut", "batches_plan", "batch_boards"),
-        protocol="labelling",
+        protocols=LABELLING,
     ),
-    _tab("accuracy", gettext_lazy("My accuracy"), "chart", C.ANNOTATE, protocol="labelling"),
-    _tab("appeals", gettext_lazy("Appeals"), "info", C.DECIDE, protocol="labelling"),
-    _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocol="labelling"),
-    _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",)),
+    _tab("accuracy", gettext_lazy("My accuracy"), "chart", C.ANNOTATE, protocols=LABELLING),
+    _tab("appeals", gettext_lazy("Appeals"), "info", C.DECIDE, protocols=LABELLING),
+    _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocols=LABELLING),
+    _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",), protocols=ANNOTATION),
     _tab(
         "admission_test",
         gettext_lazy("Training"),
         "shield",
         C.DECIDE,
         under=("gold", "disagreement"),
-        protocol="labelling",
+        protocols=LABELLING,
     ),
+    _tab(
+        "runs",
+        gettext_lazy("Runs"),
+        "layers",
+        C.READ_STATISTICS,
+        under=("run", "run_create", "run_links"),
+        protocols=ASSESSMENT,
+    ),
+    _tab("participants", gettext_lazy("Participants"), "users", C.READ_STATISTICS, protocols=ASSESSMENT),
+    _tab("take_part", gettext_lazy("Take part"), "pencil", C.SEE, protocols=ASSESSMENT),
     _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),
     _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS, under=("assessment_report",)),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
-    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
-    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocol="authoring"),
+    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",), protocols=ANNOTATION),
+    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocols=AUTHORING),
     _tab(
         "trainings",
         pgettext_lazy("models", "Training"),
         "chip",
         C.TRAIN,
         under=("training_new", "training_run"),
-        protocol="authoring",
+        protocols=AUTHORING,
     ),
     _tab(
         "models",
@@ -95,7 +111,7 @@ TABS: Final = (
         "layers",
         C.TRAIN,
         under=("model", "evaluation"),
-        protocol="authoring",
+        protocols=AUTHORING,
     ),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
@@ -104,7 +120,15 @@ TABS: Final = (
         "list",
         C.CONFIGURE,
         under=("schema_version",),
-        protocol="labelling",
+        protocols=LABELLING,
+    ),
+    _tab(
+        "study_settings",
+        gettext_lazy("Study"),
+        "list",
+        C.CONFIGURE,
+        under=("study_statements",),
+        protocols=ASSESSMENT,
     ),
     _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS),
     _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE),
@@ -121,7 +145,7 @@ def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
     granted = capabilities_of(request.user, project)
     match = request.resolver_match
     page_name = match.url_name if match else None
-    visible_tabs = [tab for tab in TABS if tab.needs & granted and tab.protocol in ("", project.protocol)]
+    visible_tabs = [tab for tab in TABS if tab.needs & granted and project.protocol in tab.protocols]
     tabs = [
         (tab, reverse(tab.name, args=[project.slug]), page_name in {tab.name, *tab.pages_below})
         for tab in visible_tabs

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from assessment.sessions.models.conversations import Session, SessionState
 from assessment.sessions.models.participants import Assignment, AssignmentState, Participant
 from assessment.sessions.models.runs import Run, RunState
@@ -62,6 +63,11 @@ def assignments_of(participant: Participant) -> QuerySet[Assignment]:
     """The participant's own assignments, the newest first; imported ones are left out."""
     own = Assignment.objects.filter(participant=participant, external_id="").order_by("-pk")
     return own.select_related("run__project__assessment", "participant__user")
+
+
+def assignments_of_member(project: Project, user: User) -> QuerySet[Assignment]:
+    """What a project member has taken part in."""
+    return Assignment.objects.filter(participant__project=project, participant__user=user, external_id="")
 
 
 def assignment_in(participant: Participant, run_number: int) -> Assignment:

@@ -13,6 +13,7 @@ from assessment.sessions.models.conversations import SESSION_MOVES, Opinion, Ses
 from assessment.sessions.models.participants import Assignment, AssignmentState, Participant
 from assessment.sessions.selectors.assignments import current_position
 from assessment.sessions.selectors.turns import is_answered, remaining_ms
+from assessment.sessions.services import replies
 from assessment.sessions.services.assignment import expiry
 from assessment.sessions.services.participants import assignment_over, lock_assignment
 from assessment.sessions.services.retired_systems import replace_retired_system
@@ -113,7 +114,7 @@ def send_input(
     _check_chatting(session)
     _check_answered(session)
     turn = _store_input(session, turn_id, text, clean_writing(writing))
-    transaction.on_commit(lambda: _request_reply(turn), robust=True)
+    transaction.on_commit(lambda: replies.request_reply(turn), robust=True)
     return turn
 
 
@@ -249,12 +250,6 @@ def _store_input(session: Session, turn_id: UUID, text: str, writing: dict[str, 
     dialogue.utterance_count = 2 * number - 1
     dialogue.save(update_fields=["utterance_count"])
     return turn
-
-
-def _request_reply(turn: Turn) -> None:
-    from assessment.sessions.services import replies
-
-    replies.request_reply(turn)
 
 
 def _check_chatting(session: Session) -> None:

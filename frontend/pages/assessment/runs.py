@@ -9,19 +9,17 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
-from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
-from assessment.sessions.models.participants import Assignment, AssignmentState
+from assessment.sessions.models.participants import AssignmentState
 from assessment.sessions.models.runs import Run, RunState
 from assessment.sessions.selectors.runs import participant_counts, run_in, run_progress, runs_of
-from assessment.sessions.services import participants
 from assessment.sessions.services.links import link_query, panel_query
 from assessment.sessions.services.runs import MAX_PLACES, change_places, close_run, create_run, open_run
 from assessment.setup.models import TopicMode
 from assessment.setup.selectors import assessment_project
-from frontend.pages.assessment.participant import set_cookie
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project
@@ -171,19 +169,6 @@ def run_links(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return _render_run(request, run, [(name, _address(request, run, query)) for name, query in queries])
 
 
-@login_required
-@require_POST
-def take_part(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """A member takes part in the run, in this browser."""
-    run = _run(request, slug, number, Capability.SEE)
-    assignment: Assignment = participants.take_part(
-        user=signed_in(request), run=run, language=get_language() or "en"
-    )
-    response = redirect("join", slug)
-    set_cookie(response, assignment)
-    return response
-
-
 def _project(request: HttpRequest, slug: str, capability: Capability) -> Project:
     return assessment_project(signed_in(request), slug, capability)
 
@@ -208,5 +193,4 @@ urlpatterns = [
     path("p/<slug:slug>/runs/<int:number>/close/", run_close, name="run_close"),
     path("p/<slug:slug>/runs/<int:number>/places/", run_places, name="run_places"),
     path("p/<slug:slug>/runs/<int:number>/links/", run_links, name="run_links"),
-    path("p/<slug:slug>/runs/<int:number>/take-part/", take_part, name="take_part"),
 ]

@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
+from common.refusals import NotFound
 from dialogues.models import Split
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.partials import render_job_page
@@ -101,6 +102,10 @@ def export_list(request: HttpRequest, slug: str) -> HttpResponse:
     """With `?part=preview` only what the choices in the query string would export."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.EXPORT)
+    if not formats_for(project):
+        raise NotFound(
+            _("Nothing of such a project is exported here."), _("Its report has the numbers as files.")
+        )
     if request.method == "POST":
         return _start(request, project)
     if request.GET.get("part") == "preview":

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from dialogues.models import Split
-from frontend.pages.projects.next_steps import NextStep, steps_in
+from frontend.pages.projects.next_steps import steps_in
+from frontend.pages.projects.steps import NextStep
 from preference.data.selectors.selection import Filters
 from preference.data.services.exports import build_filters
 from projects.models import Project

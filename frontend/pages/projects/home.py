@@ -12,7 +12,9 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from annotation.overview.selectors import overviews
-from frontend.pages.projects.next_steps import NextStep, next_steps
+from frontend.pages.projects.next_steps import next_steps
+from frontend.pages.projects.steps import NextStep
+from frontend.pages.projects.study_steps import study_overviews
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
@@ -43,12 +45,17 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
     roles = memberships_by_project(user, projects)
-    seen = overviews(user, projects)
+    seen, studies = overviews(user, projects), study_overviews(projects)
     return [
         Card(
             project,
             [str(Role(role).label) for role in roles.get(project.pk, [])],
-            next_steps(project, capabilities_of_roles(user, roles.get(project.pk, [])), seen[project.pk]),
+            next_steps(
+                project,
+                capabilities_of_roles(user, roles.get(project.pk, [])),
+                seen[project.pk],
+                studies[project.pk],
+            ),
         )
         for project in projects
     ]

@@ -1,6 +1,6 @@
 """The next steps of a person in a project, by role, and what a new project still lacks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -9,35 +9,21 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
-from annotation.overview.selectors import Overview, Step, overviews, steps_for
+from annotation.overview.selectors import NEEDS, Overview, Step, overviews, steps_for
+from frontend.pages.projects.steps import MissingSetup, NextStep
+from frontend.pages.projects.study_steps import (
+    NOTHING,
+    StudyOverview,
+    study_overviews,
+    study_steps,
+)
 from jobs.selectors import live_workers
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 GPU = "gpu"
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two."""
-
-    title: str
-    why: str
-    label: str
-    url: str
-    icon: str
-    key: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MissingSetup:
-    """Something that the project needs before people can work well."""
-
-    text: str
-    label: str
-    url: str
+STUDY_STEPS = (Step.STATISTICS, Step.IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +46,18 @@ class StepStyle:
     fragment: str = ""
 
 
-def next_steps(project: Project, granted: frozenset[Capability], seen: Overview) -> list[NextStep]:
-    """In order of urgency; the first one is the next action."""
-    return [
-        _describe_step(STEP_STYLES[step], reverse(step, args=[project.slug]), seen)
-        for step in steps_for(project, granted, seen)
-    ]
+def next_steps(
+    project: Project, granted: frozenset[Capability], seen: Overview, study: StudyOverview = NOTHING
+) -> list[NextStep]:
+    """In order of urgency; the first one is the next action. study: of an assessment project."""
+    if project.protocol == Protocol.ASSESSMENT:
+        steps = [step for step in STUDY_STEPS if NEEDS[step] in granted]
+        return [*study_steps(project, granted, study), *_describe_steps(project, steps, seen)]
+    return _describe_steps(project, steps_for(project, granted, seen), seen)
+
+
+def _describe_steps(project: Project, steps: Sequence[Step], seen: Overview) -> list[NextStep]:
+    return [_describe_step(STEP_STYLES[step], reverse(step, args=[project.slug]), seen) for step in steps]
 
 
 def _describe_step(style: StepStyle, url: str, seen: Overview) -> NextStep:
@@ -76,7 +68,8 @@ def _describe_step(style: StepStyle, url: str, seen: Overview) -> NextStep:
 
 def steps_in(user: User, project: Project) -> list[NextStep]:
     """The next steps of a person in one project."""
-    return next_steps(project, capabilities_of(user, project), overviews(user, [project])[project.pk])
+    seen, study = overviews(user, [project])[project.pk], study_overviews([project])[project.pk]
+    return next_steps(project, capabilities_of(user, project), seen, study)
 
 
 def _describe_open(n: int) -> str:
@@ -238,7 +231,10 @@ STEP_STYLES = {
 
 
 def missing_steps(
-    project: Project, granted: frozenset[Capability], seen: Overview, shown: list[NextStep]
+    project: Project,
+    granted: frozenset[Capability],
+    seen: Overview,
+    shown: list[NextStep],
 ) -> list[MissingSetup]:
     """What a member who configures the project should set up, without what is already the next step."""
     settings = reverse("project_settings", args=[project.slug])
@@ -247,7 +243,7 @@ def missing_steps(
         found.append(MissingSetup(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
         found += _missing_in_authoring(settings, reverse("members", args=[project.slug]), granted, seen)
-    else:
+    elif project.protocol == Protocol.LABELLING:
         found += _missing_in_labelling(project, granted, seen)
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
 

@@ -15,6 +15,7 @@ from annotation.labelling.selectors.workbench import labelling_progress
 from annotation.overview.selectors import Overview, overviews
 from annotation.tasks.selectors.queue import task_counts, today_of
 from frontend.pages.projects.next_steps import missing_steps, next_steps
+from frontend.pages.projects.study_steps import StudyOverview, study_overviews
 from frontend.pages.requests import signed_in
 from frontend.ui.markdown import to_html
 from jobs.models import LIVE_STATES, Job
@@ -38,7 +39,8 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug)
     granted = capabilities_of(user, project)
     counts = overviews(user, [project]).get(project.pk, Overview())
-    steps = next_steps(project, granted, counts)
+    study = study_overviews([project])[project.pk]
+    steps = next_steps(project, granted, counts, study)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Overview"),
@@ -50,12 +52,16 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "members": members_of(project).count() if Capability.MANAGE_MEMBERS in granted else None,
         "jobs": _running_jobs(project) if MAY_SEE_JOBS & granted else [],
         "queues": served_queues(),
-        **_progress(user, project, granted),
+        **_progress(user, project, granted, study),
     }
     return render(request, "projects/overview.html", context)
 
 
-def _progress(user: User, project: Project, granted: frozenset[Capability]) -> dict[str, Any]:
+def _progress(
+    user: User, project: Project, granted: frozenset[Capability], study: StudyOverview
+) -> dict[str, Any]:
+    if project.protocol == Protocol.ASSESSMENT:
+        return {"study": study}
     today = today_of(user, project) if Capability.ANNOTATE in granted else None
     if project.protocol == Protocol.LABELLING:
         return {"labelling": labelling_progress(project), "today": today}

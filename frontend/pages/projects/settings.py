@@ -189,7 +189,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
         context["order_note"] = order_note(project)
         context["plan_form"] = PlanForm()
         context["tasks"] = task_counts(project)
-    else:
+    elif project.protocol == Protocol.LABELLING:
         context["labelling_form"] = LabellingForm(instance=project.labelling)
         context["labelling_plan_form"] = LabellingPlanForm(project=project)
         context["labelling"] = labelling_progress(project)
@@ -233,6 +233,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug, Capability.CONFIGURE)
     if project.protocol == Protocol.LABELLING:
         return _plan_labelling(request, user, project)
+    authoring_settings_of(project)  # refuses other protocols
     form = PlanForm(request.POST)
     if not form.is_valid():
         return _render(request, user, project, plan_form=form)

@@ -22,6 +22,7 @@ from annotation.expert_review.services import acknowledge_veto
 from annotation.labelling.selectors.workbench import assignments_to_confirm, labelling_progress
 from annotation.onboarding.selectors.admission import admission_needed
 from annotation.tasks.selectors.queue import open_assignments, task_counts, today_of
+from annotation.tasks.selectors.settings import work_settings
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from frontend.pages.requests import posted_uuid, signed_in
@@ -40,6 +41,7 @@ FINISHED_SHOWN = 20
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
+    work_settings(project)  # refuses protocols without tasks
     if project.protocol == Protocol.LABELLING:
         return _render_labelling(request, user, project)
     return _render(request, user, project)
@@ -51,6 +53,7 @@ def claim(request: HttpRequest, slug: str) -> HttpResponse:
     """Claim the next dialogue and open it; if there is none, the queue says why."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
+    work_settings(project)  # refuses protocols without tasks
     if project.protocol == Protocol.LABELLING:
         return redirect("label_next", slug)
     try:

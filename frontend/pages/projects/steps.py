@@ -1,0 +1,25 @@
+"""A next step and a missing setup, as the start page and the overview show them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two."""
+
+    title: str
+    why: str
+    label: str
+    url: str
+    icon: str
+    key: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSetup:
+    """Something that the project needs before people can work well."""
+
+    text: str
+    label: str
+    url: str

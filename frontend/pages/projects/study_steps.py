@@ -1,0 +1,107 @@
+"""The next steps of a person in an assessment project, and what it still lacks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count, Q, Sum
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from assessment.sessions.models.participants import Assignment, AssignmentState
+from assessment.sessions.models.runs import Run, RunState
+from assessment.systems.models import Connector, System
+from frontend.pages.projects.steps import NextStep
+from projects.models import Project, Protocol
+from projects.roles import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOverview:
+    """Of one project. ordinary, degraded: systems that can take part. open_runs: with places: how many are open.
+
+    completed, wanted: assignments of all runs.
+    """
+
+    ordinary: int = 0
+    degraded: int = 0
+    runs: int = 0
+    open_runs: int = 0
+    open_places: int = 0
+    wanted: int = 0
+    completed: int = 0
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self.ordinary and self.degraded)
+
+
+NOTHING: Final = StudyOverview()
+
+
+def study_overviews(projects: Sequence[Project]) -> dict[int, StudyOverview]:
+    """By the key of the project; three queries for any number of assessment projects, none without one."""
+    studies = [project for project in projects if project.protocol == Protocol.ASSESSMENT]
+    return {project.pk: NOTHING for project in projects} | (_count_parts(studies) if studies else {})
+
+
+def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
+    is_open = Q(state=RunState.OPEN)
+    is_degraded = Q(connector=Connector.DEGRADED)
+    runs = Run.objects.filter(project__in=projects).order_by().values("project")
+    systems = System.objects.filter(project__in=projects, retired_at=None).exclude(
+        connector=Connector.IMPORTED
+    )
+    done = Assignment.objects.filter(run__project__in=projects, state=AssignmentState.COMPLETED).order_by()
+    counts: dict[int, dict[str, int]] = {project.pk: {} for project in projects}
+    for row in runs.annotate(
+        runs=Count("pk"),
+        open_runs=Count("pk", filter=is_open),
+        open_places=Sum("open_places", filter=is_open, default=0),
+        wanted=Sum("places", default=0),
+    ):
+        counts[row.pop("project")] |= row
+    for row in (
+        systems.order_by()
+        .values("project")
+        .annotate(ordinary=Count("pk", filter=~is_degraded), degraded=Count("pk", filter=is_degraded))
+    ):
+        counts[row.pop("project")] |= row
+    for project, completed in done.values_list("run__project").annotate(Count("pk")):
+        counts[project]["completed"] = completed
+    return {project: StudyOverview(**values) for project, values in counts.items()}
+
+
+def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOverview) -> list[NextStep]:
+    """In order of urgency; the first one is the next action."""
+    steps = []
+    if Capability.CONFIGURE in granted and seen.is_ready and not seen.open_runs:
+        steps.append(_run(project, seen))
+    if Capability.READ_STATISTICS in granted and seen.open_runs:
+        steps.append(_follow(project, seen))
+    if Capability.SEE in granted and seen.open_places:
+        steps.append(_take_part(project))
+    return steps
+
+
+def _run(project: Project, seen: StudyOverview) -> NextStep:
+    why = _("No run is open: nobody can take part.") if seen.runs else _("There is no run yet.")
+    return NextStep(_("Runs"), why, _("Open a run"), reverse("runs", args=[project.slug]), "layers", "r")
+
+
+def _follow(project: Project, seen: StudyOverview) -> NextStep:
+    why = ngettext(
+        "%(n)d participant has finished; %(all)d are wanted.",
+        "%(n)d participants have finished; %(all)d are wanted.",
+        seen.completed,
+    ) % {"n": seen.completed, "all": seen.wanted}
+    note = _("%(n)d of %(all)d") % {"n": seen.completed, "all": seen.wanted}
+    return NextStep(_("Runs"), why, _("Runs"), reverse("runs", args=[project.slug]), "layers", "r", note)
+
+
+def _take_part(project: Project) -> NextStep:
+    why = _("Chat with the chatbots yourself and rate them, as participants do.")
+    return NextStep(
+        _("Take part"), why, _("Take part"), reverse("take_part", args=[project.slug]), "chat", "t"
+    )

@@ -1,0 +1,3 @@
+from tests.assessment.conftest import anns, run, study
+
+__all__ = ["anns", "run", "study"]
