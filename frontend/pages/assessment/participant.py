@@ -79,7 +79,7 @@ def assignment_of(request: HttpRequest, slug: str) -> Assignment:
 
 def _unknown() -> NotFound:
     return NotFound(
-        _("This browser does not know yet who you are."),
+        _("This browser does not know who you are yet."),
         _("Open the complete link that you were sent, in this browser."),
     )
 

@@ -80,14 +80,14 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
             "signed_links": gettext_lazy("Off: the panel fills in the parameters of one link for everybody."),
         }
 
-    def __init__(self, *args: Any, instance: AssessmentSettings, **kwargs: Any) -> None:
+    def __init__(self, data: Any = None, *, instance: AssessmentSettings) -> None:
         names = parameter_names(instance)
         initial = {
             "ice_breakers": "\n".join(instance.ice_breakers),
             **{f"name_{name}": value for name, value in names.items()},
             **{f"code_{outcome.value}": instance.completion_codes.get(outcome, "") for outcome in OUTCOMES},
         }
-        super().__init__(*args, instance=instance, initial=initial, **kwargs)
+        super().__init__(data, instance=instance, initial=initial)
         for outcome in OUTCOMES:
             label = _("Code: %(outcome)s") % {"outcome": outcome.label}
             self.fields[f"code_{outcome.value}"] = forms.CharField(

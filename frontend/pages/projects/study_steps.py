@@ -1,10 +1,11 @@
 """The next steps of a person in an assessment project, and what it still lacks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -47,29 +48,25 @@ def study_overviews(projects: Sequence[Project]) -> dict[int, StudyOverview]:
 
 
 def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
-    is_open = Q(state=RunState.OPEN)
-    is_degraded = Q(connector=Connector.DEGRADED)
+    is_open, is_degraded = Q(state=RunState.OPEN), Q(connector=Connector.DEGRADED)
     runs = Run.objects.filter(project__in=projects).order_by().values("project")
-    systems = System.objects.filter(project__in=projects, retired_at=None).exclude(
-        connector=Connector.IMPORTED
-    )
+    systems = System.objects.filter(project__in=projects, retired_at=None).order_by().values("project")
     done = Assignment.objects.filter(run__project__in=projects, state=AssignmentState.COMPLETED).order_by()
+    rows: Iterable[Mapping[str, Any]] = chain(
+        runs.annotate(
+            runs=Count("pk"),
+            open_runs=Count("pk", filter=is_open),
+            open_places=Sum("open_places", filter=is_open, default=0),
+            wanted=Sum("places", default=0),
+        ),
+        systems.exclude(connector=Connector.IMPORTED).annotate(
+            ordinary=Count("pk", filter=~is_degraded), degraded=Count("pk", filter=is_degraded)
+        ),
+        done.values(project=F("run__project")).annotate(completed=Count("pk")),
+    )
     counts: dict[int, dict[str, int]] = {project.pk: {} for project in projects}
-    for row in runs.annotate(
-        runs=Count("pk"),
-        open_runs=Count("pk", filter=is_open),
-        open_places=Sum("open_places", filter=is_open, default=0),
-        wanted=Sum("places", default=0),
-    ):
-        counts[row.pop("project")] |= row
-    for row in (
-        systems.order_by()
-        .values("project")
-        .annotate(ordinary=Count("pk", filter=~is_degraded), degraded=Count("pk", filter=is_degraded))
-    ):
-        counts[row.pop("project")] |= row
-    for project, completed in done.values_list("run__project").annotate(Count("pk")):
-        counts[project]["completed"] = completed
+    for row in rows:
+        counts[row["project"]] |= {name: value for name, value in row.items() if name != "project"}
     return {project: StudyOverview(**values) for project, values in counts.items()}
 
 

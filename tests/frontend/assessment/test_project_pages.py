@@ -49,7 +49,7 @@ def test_every_tab_opens_before_and_after_a_participant(
     client: Client, olga: User, study: Project, anns: Assignment, tab: str
 ) -> None:
     client.force_login(olga)
-    assert client.get(reverse(tab, args=[study.slug])).status_code == 200
+    assert client.get(reverse(tab, args=[study.slug]), follow=True).status_code == 200
     complete(anns, "Fine.")
-    assert client.get(reverse(tab, args=[study.slug])).status_code == 200
+    assert client.get(reverse(tab, args=[study.slug]), follow=True).status_code == 200
     assert client.get("/").status_code == 200
