@@ -1,4 +1,4 @@
-"""The shape of a preset."""
+"""What a preset holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -133,7 +133,7 @@ def _render_list(request: HttpRequest, project: Project, form: ExportForm, statu
         "project": project,
         "title": _("Export"),
         "form": form,
-        "formats": [FORMATS[shape] for shape in formats_for(project)],
+        "formats": [FORMATS[name] for name in formats_for(project)],
         "chosen_format": choose_format(project, form["format"].value()),
         "page": page,
         "worker_alive": live_workers(QUEUE).exists(),
@@ -153,8 +153,8 @@ def _initial_from_query(request: HttpRequest, form: ExportForm) -> dict[str, Any
 
 def choose_format(project: Project, wished: str | None, snapshot: Snapshot | None = None) -> str:
     """The chosen format if the project has data for it, or else the first one that it has data for."""
-    shapes = [str(shape.value) for shape in formats_for(project) if snapshot is None or shape in FROZEN]
-    return wished if wished in shapes else shapes[0]
+    names = [str(name.value) for name in formats_for(project) if snapshot is None or name in FROZEN]
+    return wished if wished in names else names[0]
 
 
 def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dict[str, Any]:
@@ -192,19 +192,21 @@ class ExportOptions:
 
 def command_for(slug: str, export: ExportOptions) -> str:
     """The command that exports the same rows."""
-    filters, shape = export.filters, FORMATS[export.format]
+    filters, file_format = export.filters, FORMATS[export.format]
     all_splits = set(filters.splits) == set(Split.values)
-    options = [["--format", shape.name]]
+    options = [["--format", file_format.name]]
     options += [["--file-type", str(export.file_type)]] if export.file_type != FileType.JSONL else []
     options += [["--snapshot", str(export.snapshot.pk)]] if export.snapshot else []
     options += [] if all_splits else [["--split", split] for split in filters.splits]
     if not export.snapshot:
         options += [["--include-unreviewed"]] if filters.include_unreviewed else []
         options += (
-            [["--include-withheld"]] if filters.include_withheld and shape.name == FormatName.DIQAD else []
+            [["--include-withheld"]]
+            if filters.include_withheld and file_format.name == FormatName.DIQAD
+            else []
         )
-    options += _draw_options(export.draws) if shape.draws else []
-    options += [["--output", f"{slug}-{shape.name}.{shape.extension(export.file_type)}"]]
+    options += _draw_options(export.draws) if file_format.draws else []
+    options += [["--output", f"{slug}-{file_format.name}.{file_format.extension(export.file_type)}"]]
     return format_command("export_dataset", slug, options)
 
 

@@ -193,7 +193,7 @@ def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
         "gaps": charts.list_gaps(snapshot.card),
         "warnings": charts.list_warnings(snapshot),
         "files": FILES,
-        "formats": [shape.value for shape in FROZEN if shape != "diamante"],
+        "formats": [name.value for name in FROZEN if name != "diamante"],
         "train_url": reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}",
         "in_use": is_in_use(snapshot),
         "pushes": pushes_of(snapshot)[:PAGE_SIZE],

@@ -256,7 +256,7 @@ def _provenance(facts: Mapping[str, Any]) -> str:
             f"- Finished dialogues {reviewed}; splits: {', '.join(filters['splits'])}. Vetoed dialogues never leave.",
             "- A dialogue's split was assigned once, by a hash of its id.",
             f"- Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
-            f" shape {facts['schema_version']}, seed {facts['seed']}.",
+            f" schema {facts['schema_version']}, seed {facts['seed']}.",
             "- `dialogues.jsonl`: a row a dialogue, an utterance with its candidates in displayed order; the action"
             " says how it came about, `source` which candidate it began from. `snapshot.json`: these numbers.",
         ]

@@ -31,7 +31,7 @@ def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> F
 
     of_snapshot: raise also if a snapshot cannot make it.
     """
-    fitting = [str(shape.value) for shape in formats_for(project) if shape in FROZEN or not of_snapshot]
+    fitting = [str(name.value) for name in formats_for(project) if name in FROZEN or not of_snapshot]
     if name in fitting:
         return FormatName(name)
     template = _("There is no export format “%(name)s”.")
