@@ -1,47 +1,94 @@
 """One conversation of a collection: a system continues a context by some replies."""
 
+import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from assessment.collections.models import CollectedDialogue
+from assessment.setup.models import AssessmentSettings
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.models import Connector, System
 from assessment.systems.services.asking import ask, checked_reply, close_conversation, open_conversation
+from common.refusals import Refusal
 from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState, Origin, Utterance, new_external_id
 from dialogues.splits import split_for
 from generation.backends.replies import child_seed
 from generation.conversation import context_of, speaker_at
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import BackendError, Message, Sampling
-from generation.services import CandidateOptions, request_candidates, retry_request, wake_if_overdue
+from generation.services import (
+    CandidateOptions,
+    cancel_request,
+    request_candidates,
+    retry_request,
+    wake_if_overdue,
+)
 from projects.transitions import move
 
 POLL_SECONDS: Final = 0.2
+# A model may have to be loaded first. A request that still waits after this has no worker.
+QUEUED_SECONDS: Final = 300.0
 ENDED: Final = (RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED)
 FLIPPED: Final = {"A": "B", "B": "A"}
 
 
-def continue_conversation(row: CollectedDialogue, system: System, *, replies: int) -> None:
+class StoppedEarly(Exception):
+    """The job ends before the conversation is complete. What is stored stays."""
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A conversation that is going on. handles: what a system with a memory calls it, by the side that it plays."""
+
+    row: CollectedDialogue
+    system: System
+    draft: Dialogue
+    stop: threading.Event
+    handles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> AssessmentSettings:
+        return self.row.collection.project.assessment
+
+    def wait(self, seconds: float) -> None:
+        """Raises StoppedEarly as soon as the job ends."""
+        if self.stop.wait(seconds):
+            raise StoppedEarly
+
+
+def continue_conversation(
+    row: CollectedDialogue, system: System, *, replies: int, stop: threading.Event
+) -> None:
     """Have the system add so many replies to the row's context. Continues after an interruption.
 
-    Raises BackendError if the system fails as often as the project allows.
+    Raises BackendError if the system fails as often as the project allows, StoppedEarly once `stop` is set, and Refusal
+    no_worker if no worker generates replies.
     """
-    draft = row.draft or _create_draft(row)
-    handles: dict[str, str] = {}
-    while (stored := draft.utterance_count - len(row.context)) < replies:
-        _add_reply(row, system, draft, handles, seed=child_seed(row.collection.seed, row.pk * 1_000 + stored))
-    for handle in filter(None, handles.values()):
-        close_conversation(system, handle)
-    if draft.state == DialogueState.WRITING:
-        _finish_draft(draft)
+    conversation = _Conversation(row, system, _draft_of(row), stop)
+    if system.connector == Connector.HTTP:
+        _forget_replies(conversation)
+    draft = conversation.draft
+    try:
+        while (stored := draft.utterance_count - len(row.context)) < replies:
+            conversation.wait(0)
+            _add_reply(conversation, seed=child_seed(row.collection.seed, row.pk * 1_000 + stored))
+    finally:
+        for handle in filter(None, conversation.handles.values()):
+            close_conversation(system, handle)
+    _finish_draft(draft.pk)
 
 
 @transaction.atomic
-def _finish_draft(draft: Dialogue) -> None:
+def _finish_draft(key: int) -> None:
+    """Safe to repeat: another worker, which took the job over, may have been faster."""
+    draft = Dialogue.objects.select_for_update(of=("self",)).select_related("project").get(pk=key)
+    if draft.state != DialogueState.WRITING:
+        return
     move(
         draft,
         to=DialogueState.FINISHED,
@@ -52,8 +99,12 @@ def _finish_draft(draft: Dialogue) -> None:
 
 
 @transaction.atomic
-def _create_draft(row: CollectedDialogue) -> Dialogue:
-    """The system's copy of the context, with the speakers that generation knows."""
+def _draft_of(row: CollectedDialogue) -> Dialogue:
+    """The system's copy of the context, with the speakers that generation knows; created once."""
+    locked = CollectedDialogue.objects.select_for_update(of=("self",)).select_related("draft__project")
+    stored = locked.get(pk=row.pk).draft
+    if stored is not None:
+        return stored
     external_id = new_external_id()
     draft = Dialogue.objects.create(
         project=row.collection.project,
@@ -72,36 +123,42 @@ def _create_draft(row: CollectedDialogue) -> Dialogue:
     return draft
 
 
-def _add_reply(
-    row: CollectedDialogue, system: System, draft: Dialogue, handles: dict[str, str], seed: int
-) -> None:
-    settings = row.collection.project.assessment
-    patience = settings.reply_timeout_seconds
+@transaction.atomic
+def _forget_replies(conversation: _Conversation) -> None:
+    """A service that remembers its conversations lost this one with the worker: it begins again."""
+    draft, kept = conversation.draft, len(conversation.row.context)
+    if draft.state == DialogueState.WRITING and draft.utterance_count > kept:
+        Utterance.objects.filter(dialogue=draft, position__gte=kept).delete()
+        draft.utterance_count = kept
+        draft.save(update_fields=["utterance_count"])
+
+
+def _add_reply(conversation: _Conversation, seed: int) -> None:
+    settings = conversation.settings
     for attempt in range(settings.reply_retries + 1):
         try:
-            deadline = time.monotonic() + patience
-            reply = _ask_once(system, draft, handles, child_seed(seed, attempt), deadline, attempt)
+            reply = _ask_once(conversation, child_seed(seed, attempt), attempt)
         except BackendError as error:
             if not error.retryable or attempt == settings.reply_retries:
                 raise
-            time.sleep(2.0**attempt)
+            conversation.wait(2.0**attempt)
         else:
-            _store_reply(draft, reply)
+            _store_reply(conversation.draft, reply)
             return
 
 
-def _ask_once(
-    system: System, draft: Dialogue, handles: dict[str, str], seed: int, deadline: float, attempt: int
-) -> SystemReply:
+def _ask_once(conversation: _Conversation, seed: int, attempt: int) -> SystemReply:
+    system, draft = conversation.system, conversation.draft
     if system.connector == Connector.GENERATOR:
-        return _ask_generator(system, draft, deadline, attempt)
+        return _ask_generator(conversation, attempt)
+    deadline = time.monotonic() + conversation.settings.reply_timeout_seconds
     context = _seen_by_system(context_of(draft))
     side = speaker_at(draft.utterance_count)
-    conversation = Conversation(draft.pk, tuple(system.persona))
-    if side not in handles:
-        handles[side] = open_conversation(system, conversation, deadline)
+    about = Conversation(draft.pk, tuple(system.persona))
+    if side not in conversation.handles:
+        conversation.handles[side] = open_conversation(system, about, deadline)
     connection.close()  # none is held while a system is asked
-    return ask(system, Question(conversation, context, seed, deadline, handles[side]))
+    return ask(system, Question(about, context, seed, deadline, conversation.handles[side]))
 
 
 def _seen_by_system(context: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -111,18 +168,19 @@ def _seen_by_system(context: tuple[Message, ...]) -> tuple[Message, ...]:
     return tuple(replace(message, speaker=FLIPPED[message.speaker]) for message in context)
 
 
-def _ask_generator(system: System, draft: Dialogue, deadline: float, attempt: int) -> SystemReply:
+def _ask_generator(conversation: _Conversation, attempt: int) -> SystemReply:
     """A reply through generation's queue, whose worker decodes the requests of several conversations together."""
+    system = conversation.system
     options = CandidateOptions(
         generator=system.generator,
         count=1,
         sampling=Sampling(**system.sampling),
         persona=tuple(system.persona),
     )
-    request = request_candidates(dialogue=draft, options=options, ordinal=attempt)
+    request = request_candidates(dialogue=conversation.draft, options=options, ordinal=attempt)
     if request.state in (RequestState.FAILED, RequestState.CANCELLED):
         request = retry_request(request=request)
-    request = _wait_for(request, deadline)
+    _wait_for(request, conversation)
     answer = request.candidate_set
     if answer is None:
         raise BackendError(request.error or "The model gave no reply.", request.remedy, retryable=True)
@@ -130,21 +188,32 @@ def _ask_generator(system: System, draft: Dialogue, deadline: float, attempt: in
     return checked_reply(SystemReply(candidate["text"], {"model": answer.version_of(0)}))
 
 
-def _wait_for(request: CandidateRequest, deadline: float) -> CandidateRequest:
+def _wait_for(request: CandidateRequest, conversation: _Conversation) -> None:
+    """A worker that has taken the request ends it in time; without a worker the job fails, not the system."""
+    queued_until = time.monotonic() + QUEUED_SECONDS
     while request.state not in ENDED:
-        if time.monotonic() > deadline:
-            raise BackendError(
-                "No worker answered in time.", "Start a worker of the queue gpu.", retryable=True
+        if request.state != RequestState.QUEUED:
+            queued_until = time.monotonic() + QUEUED_SECONDS
+        elif time.monotonic() > queued_until:
+            cancel_request(request=request)
+            raise Refusal(
+                "no_worker",
+                _("No worker generates replies of the models of this server."),
+                _("Start a worker of the queue “gpu”, then start the job again."),
             )
         wake_if_overdue(request)
-        time.sleep(POLL_SECONDS)
+        conversation.wait(POLL_SECONDS)
         request.refresh_from_db()
-    return request
 
 
 @transaction.atomic
 def _store_reply(draft: Dialogue, reply: SystemReply) -> None:
+    """Unless another worker, which took the job over, has stored one: then that one counts."""
     position = draft.utterance_count
+    is_next = Dialogue.objects.filter(pk=draft.pk, utterance_count=position, state=DialogueState.WRITING)
+    if not is_next.update(utterance_count=position + 1):
+        draft.refresh_from_db()
+        return
     Utterance.objects.create(
         dialogue=draft,
         position=position,
@@ -153,4 +222,3 @@ def _store_reply(draft: Dialogue, reply: SystemReply) -> None:
         metadata=dict(reply.trace),
     )
     draft.utterance_count = position + 1
-    draft.save(update_fields=["utterance_count"])

@@ -1,6 +1,7 @@
 """Hands the dialogues of a collection to the raters: blind copies in the labelling project, planned as tasks."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Final
 from uuid import uuid5
 
@@ -21,12 +22,15 @@ CONTEXT: Final = ("user", "user 2")
 
 
 def hand_over(collection: Collection) -> int:
-    """Copy every finished dialogue that raters do not have yet, and plan them. Safe to repeat."""
-    rows = CollectedDialogue.objects.filter(
-        collection=collection, state=CollectedState.DONE, dialogue=None
-    ).order_by("pk")
-    while batch := list(rows.select_related("draft")[:BATCH]):
-        _copy(collection, batch)
+    """Copy every finished dialogue that raters do not have yet, and plan them. Safe to repeat.
+
+    The copies are created in a random order: raters who see them as they come must not learn a system by its place.
+    """
+    done = CollectedDialogue.objects.filter(collection=collection, state=CollectedState.DONE, dialogue=None)
+    waiting = list(done.order_by("pk").values_list("pk", flat=True))
+    Random(collection.seed).shuffle(waiting)
+    for start in range(0, len(waiting), BATCH):
+        _copy(collection, waiting[start : start + BATCH])
     copies = CollectedDialogue.objects.filter(collection=collection, dialogue__tasks=None)
     keys = list(copies.exclude(dialogue=None).values_list("dialogue_id", flat=True))
     if not keys:
@@ -41,10 +45,14 @@ def hand_over(collection: Collection) -> int:
 
 
 @transaction.atomic
-def _copy(collection: Collection, rows: Sequence[CollectedDialogue]) -> None:
+def _copy(collection: Collection, keys: Sequence[int]) -> None:
     """Raters see neither the system nor the collection: the copy has no metadata."""
     now = timezone.now()
-    for row in rows:
+    locked = CollectedDialogue.objects.select_for_update(of=("self",)).select_related("draft")
+    rows = locked.filter(dialogue=None).in_bulk(keys)
+    for key in keys:
+        if (row := rows.get(key)) is None:
+            continue  # another worker, which took the job over, was faster
         utterances = _utterances(collection, row)
         external_id = new_external_id()
         copy = Dialogue.objects.create(

@@ -1,76 +1,143 @@
 """Starts collections: chooses what systems are given, and creates the job that asks them."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from assessment.collections.models import CollectedDialogue, Collection, CollectionKind
+from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
 from assessment.collections.selectors.contexts import Context, draw_contexts, draw_openings
+from assessment.collections.services.checks import MAX_DIALOGUES, check_plan
 from assessment.sessions.models.conversations import Session, SessionState
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import Connector, System
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
-from jobs.services import start_job
-from projects.models import Project, Protocol
+from jobs.models import JobState
+from jobs.services import retry_job, start_job
+from projects.models import Project
 
 KIND: Final = "collection"
-MAX_DIALOGUES: Final = 5_000  # of all systems together
+MAX_SEED: Final = 2**31 - 1
 ROUNDS: Final = 5  # of a self-chat (Diamante §4.2.2)
-MAX_ROUNDS: Final = 50
 DEFAULT_COUNT: Final = {CollectionKind.STATIC: 100, CollectionKind.SELF_CHAT: 50}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPlan:
+    """What is collected.
+
+    target: the raters' labelling project. source, systems, count: of static and self-chat; count: contexts or openings,
+    None for the paper's number. with_human: whether the human reply is rated, too (static). rounds: of a self-chat.
+    run: whose rated conversations are collected (human-bot). seed: of the choice of contexts; None: drawn here.
+    """
+
+    kind: str
+    target: Project
+    systems: tuple[System, ...] = ()
+    source: Project | None = None
+    run: Run | None = None
+    count: int | None = None
+    rounds: int = ROUNDS
+    with_human: bool = True
+    seed: int | None = None
+
+    @property
+    def number_of_contexts(self) -> int:
+        return self.count if self.count is not None else DEFAULT_COUNT[CollectionKind(self.kind)]
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the job, also compared when a request is repeated."""
+        return {
+            "kind": self.kind,
+            "target": self.target.slug,
+            "systems": sorted({system.name for system in self.systems}),
+            "source": self.source.slug if self.source else "",
+            "run": self.run.number if self.run else None,
+            "count": self.count,
+            "rounds": self.rounds,
+            "with_human": self.with_human,
+            "seed": self.seed,
+        }
 
 
 @transaction.atomic
 def start_collection(
-    *,
-    collection_id: UUID,
-    project: Project,
-    actor: User | None,
-    kind: str,
-    target: Project,
-    systems: Sequence[System] = (),
-    source: Project | None = None,
-    run: Run | None = None,
-    count: int | None = None,
-    rounds: int = ROUNDS,
-    enqueue: bool = True,
+    *, collection_id: UUID, project: Project, actor: User | None, plan: CollectionPlan, enqueue: bool = True
 ) -> Collection:
-    """Collect dialogues for the raters of `target`. The same collection_id returns the first collection.
+    """Collect dialogues for the raters of a labelling project. The same collection_id returns the first collection.
 
-    static: `count` contexts of `source`; every system answers each, and the human reply is among them. self_chat:
-    `count` openings of `source`, which every system continues alone for `rounds` rounds. human_bot: the rated
-    conversations of `run`. Raises Invalid with the field, Refusal id_in_use, too_large.
+    static: every system answers each context of the source. self_chat: every system continues each opening alone.
+    human_bot: the rated conversations of a run.
+    Raises Invalid with the field, NotAllowed, Refusal id_in_use, too_large.
     """
-    request = _request(kind, target, systems, source, run, count, rounds)
     found = Collection.objects.select_related("job").filter(pk=collection_id).first()
     if found is not None:
         check_repeat(found, project_id=project.pk)
-        check_repeat(found.job.parameters, **request)
+        check_repeat(found.job.parameters, **plan.parameters())
         return found
-    _check(project, kind, target, systems, source, run, rounds)
+    check_plan(
+        project, actor, kind=plan.kind, target=plan.target, systems=plan.systems, source=plan.source,
+        run=plan.run, count=plan.count, rounds=plan.rounds,
+    )  # fmt: skip
     job = start_job(
-        id=collection_id, kind=KIND, project=project, actor=actor, parameters=request, enqueue=enqueue
+        id=collection_id,
+        kind=KIND,
+        project=project,
+        actor=actor,
+        parameters=plan.parameters(),
+        enqueue=enqueue,
     )
     collection = Collection.objects.create(
         id=collection_id,
         project=project,
-        target=target,
-        kind=kind,
-        source=source,
-        run=run,
-        rounds=rounds if kind == CollectionKind.SELF_CHAT else 0,
-        seed=secrets.randbelow(2**31),
+        target=plan.target,
+        kind=plan.kind,
+        source=plan.source,
+        run=plan.run,
+        rounds=plan.rounds if plan.kind == CollectionKind.SELF_CHAT else 0,
+        seed=secrets.randbelow(MAX_SEED) if plan.seed is None else plan.seed,
         job=job,
     )
-    rows = list(_rows(collection, systems, count))
+    CollectedDialogue.objects.bulk_create(_checked(_rows(collection, plan), plan.kind), batch_size=500)
+    return collection
+
+
+@transaction.atomic
+def retry_collection(*, collection: Collection, actor: User | None, enqueue: bool = True) -> Collection:
+    """Make what is missing: after a failure, a cancellation, or where systems failed. Nothing is made twice.
+
+    Raises Refusal `complete` if nothing is missing.
+    """
+    row = Collection.objects.select_for_update(of=("self",)).select_related("job").get(pk=collection.pk)
+    if row.job.state != JobState.DONE:
+        row.job = retry_job(job=row.job, actor=actor, enqueue=enqueue)
+        return row
+    if not CollectedDialogue.objects.filter(collection=row, state=CollectedState.MISSING).exists():
+        raise Refusal("complete", _("No dialogue of this collection is missing."))
+    # What a job has done stays in the list of jobs, so this is a new one.
+    row.job = start_job(
+        id=uuid4(),
+        kind=KIND,
+        project=row.project,
+        actor=actor,
+        parameters=row.job.parameters,
+        enqueue=enqueue,
+    )
+    row.save(update_fields=["job"])
+    return row
+
+
+def _checked(rows: list[CollectedDialogue], kind: str) -> list[CollectedDialogue]:
     if not rows:
-        raise Invalid(_nothing_to_collect(kind), field="run" if run else "source")
+        if kind == CollectionKind.HUMAN_BOT:
+            raise Invalid(_("This run has no rated conversation with texts."), field="run")
+        raise Invalid(_("The source has no finished dialogue with at least two utterances."), field="source")
     if len(rows) > MAX_DIALOGUES:
         raise Refusal(
             "too_large",
@@ -78,96 +145,22 @@ def start_collection(
             % {"count": len(rows), "limit": MAX_DIALOGUES},
             _("Choose fewer contexts or fewer systems."),
         )
-    CollectedDialogue.objects.bulk_create(rows, batch_size=500)
-    return collection
+    return rows
 
 
-def _request(
-    kind: str,
-    target: Project,
-    systems: Sequence[System],
-    source: Project | None,
-    run: Run | None,
-    count: int | None,
-    rounds: int,
-) -> dict[str, Any]:
-    """The parameters of the job, also compared when a request is repeated."""
-    return {
-        "kind": kind,
-        "target": target.slug,
-        "systems": sorted(system.name for system in systems),
-        "source": source.slug if source else "",
-        "run": run.number if run else None,
-        "count": count,
-        "rounds": rounds,
-    }
-
-
-def _check(
-    project: Project,
-    kind: str,
-    target: Project,
-    systems: Sequence[System],
-    source: Project | None,
-    run: Run | None,
-    rounds: int,
-) -> None:
-    if kind not in CollectionKind.values:
-        known = ", ".join(CollectionKind.values)
-        raise Invalid(
-            _("There is no kind of collection “%(kind)s”.") % {"kind": kind[:40]},
-            _("Choose one of: %(known)s.") % {"known": known},
-            field="kind",
-        )
-    if target.protocol != Protocol.LABELLING or target.archived_at is not None:
-        raise Invalid(
-            _("The raters need a labelling project that is not archived."),
-            _("Create one with the preset “diamante-evaluation”."),
-            field="target",
-        )
-    if kind == CollectionKind.HUMAN_BOT:
-        if run is None or run.project_id != project.pk:
-            raise Invalid(_("Choose a run of this project."), field="run")
-        return
-    if source is None:
-        raise Invalid(_("Choose the project whose dialogues give the contexts."), field="source")
-    if not systems:
-        raise Invalid(_("Choose at least one system."), field="systems")
-    if any(system.project_id != project.pk or not _can_reply(system) for system in systems):
-        raise Invalid(_("Only systems of this project that still take part can be asked."), field="systems")
-    if kind == CollectionKind.SELF_CHAT and not 1 <= rounds <= MAX_ROUNDS:
-        raise Invalid(
-            _("A self-chat has between 1 and %(limit)d rounds.") % {"limit": MAX_ROUNDS}, field="rounds"
-        )
-
-
-def _can_reply(system: System) -> bool:
-    return system.retired_at is None and system.connector != Connector.IMPORTED
-
-
-def _nothing_to_collect(kind: str) -> str:
-    if kind == CollectionKind.HUMAN_BOT:
-        return _("This run has no rated conversation with texts.")
-    return _("The source has no finished dialogue with at least two utterances.")
-
-
-def _rows(
-    collection: Collection, systems: Sequence[System], count: int | None
-) -> Iterable[CollectedDialogue]:
-    if collection.kind == CollectionKind.HUMAN_BOT:
+def _rows(collection: Collection, plan: CollectionPlan) -> list[CollectedDialogue]:
+    if plan.source is None:
         return _human_bot_rows(collection)
-    if collection.source is None:
-        return []
-    wanted = min(count or DEFAULT_COUNT[CollectionKind(collection.kind)], MAX_DIALOGUES)
     if collection.kind == CollectionKind.SELF_CHAT:
-        openings = draw_openings(collection.source, wanted, collection.seed)
-        return _system_rows(collection, systems, openings)
-    pairs = draw_contexts(collection.source, wanted, collection.seed)
-    human = (
+        openings = draw_openings(plan.source, plan.number_of_contexts, collection.seed)
+        return _system_rows(collection, plan.systems, openings)
+    pairs = draw_contexts(plan.source, plan.number_of_contexts, collection.seed)
+    human = [
         CollectedDialogue(collection=collection, number=number, context=[*context, ["", reply]])
         for number, (context, reply) in enumerate(pairs)
-    )
-    return [*_system_rows(collection, systems, [context for context, _reply in pairs]), *human]
+    ]
+    rows = _system_rows(collection, plan.systems, [context for context, _reply in pairs])
+    return [*rows, *human] if plan.with_human else rows
 
 
 def _system_rows(
@@ -176,7 +169,7 @@ def _system_rows(
     return [
         CollectedDialogue(collection=collection, number=number, system=system, context=context)
         for number, context in enumerate(contexts)
-        for system in systems
+        for system in dict.fromkeys(systems)
     ]
 
 

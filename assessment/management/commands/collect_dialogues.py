@@ -4,12 +4,18 @@ from uuid import UUID, uuid4
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from assessment.collections.models import Collection, CollectionKind
-from assessment.collections.services.starting import DEFAULT_COUNT, ROUNDS, start_collection
+from assessment.collections.services.starting import (
+    DEFAULT_COUNT,
+    ROUNDS,
+    CollectionPlan,
+    retry_collection,
+    start_collection,
+)
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import System
 from common.refusals import Refusal
-from jobs.models import Job, JobState
-from jobs.services import retry_job, run_job
+from jobs.models import LIVE_STATES, Job, JobState
+from jobs.services import run_job
 from projects.models import Project, Protocol
 
 
@@ -26,6 +32,8 @@ class Command(BaseCommand):
         counts = ", ".join(f"{kind}: {count}" for kind, count in DEFAULT_COUNT.items())
         parser.add_argument("--count", type=int, help=f"contexts or openings (default: {counts})")
         parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of a self-chat (default: {ROUNDS})")
+        parser.add_argument("--without-human", action="store_true", help="leave the human reply out (static)")
+        parser.add_argument("--seed", type=int, help="of the choice of contexts (default: drawn)")
         parser.add_argument(
             "--id", type=UUID, default=None, help="of an earlier collection, to make what is missing"
         )
@@ -33,32 +41,33 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             collection = self._start(options)
-            self._run(collection.job)
+            self._run(collection)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(str(collection.pk))
 
     def _start(self, options: dict[str, Any]) -> Collection:
         project = self._project(options["project"], Protocol.ASSESSMENT)
-        return start_collection(
-            collection_id=options["id"] or uuid4(),
-            project=project,
-            actor=None,
+        plan = CollectionPlan(
             kind=options["kind"],
             target=self._project(options["target"], Protocol.LABELLING),
-            systems=self._systems(project, options["systems"]),
+            systems=tuple(self._systems(project, options["systems"])),
             source=self._project(options["source"]) if options["source"] else None,
             run=self._run_of(project, options["run"]) if options["run"] is not None else None,
             count=options["count"],
             rounds=options["rounds"],
-            enqueue=False,
+            with_human=not options["without_human"],
+            seed=options["seed"],
+        )
+        return start_collection(
+            collection_id=options["id"] or uuid4(), project=project, actor=None, plan=plan, enqueue=False
         )
 
-    def _run(self, job: Job) -> None:
-        """Run the job here; one that failed or was cancelled makes what is missing."""
-        if job.state in (JobState.FAILED, JobState.CANCELLED):
-            job = retry_job(job=job, actor=None, enqueue=False)
-        job = run_job(job_id=job.pk, watch=self._show)
+    def _run(self, collection: Collection) -> None:
+        """Run the job here; an earlier one that has ended makes what is missing."""
+        if collection.job.state not in LIVE_STATES:
+            collection = retry_collection(collection=collection, actor=None, enqueue=False)
+        job = run_job(job_id=collection.job.pk, watch=self._show)
         if job.state != JobState.DONE:
             raise CommandError(f"{job.error} {job.remedy}".strip() or "The collection was cancelled.")
         result = job.result
