@@ -16,3 +16,6 @@ KILLS: Final = 100 if FULL else 8
 DIALOGUES_BY_KEYBOARD: Final = 20 if FULL else 2  # for each preset and language
 SAMPLE: Final = 100 if FULL else 20  # dialogues of a batch that a controller judges in the browser
 OPENAPI_EXAMPLES: Final = 8 if FULL else 2  # valid and invalid ones, for each operation
+SELF_CHATS: Final = (
+    50 if FULL else 5
+)  # openings that two models of the registry continue, rated by three people
