@@ -195,9 +195,9 @@ def test_an_answer_is_a_number_from_0_to_100(finished: Session, value: Any) -> N
 
 
 def test_both_questions_about_the_topic_are_asked(finished: Session) -> None:
-    for answers in ({"bot_opinion": ""}, {"topic_change": "never"}):
+    for question, invalid in (("bot_opinion", ""), ("topic_change", "never")):
         with pytest.raises(Invalid):
-            rate(finished, **answers)
+            rate(finished, values=None, **{question: invalid})
 
 
 def test_ratings_sent_twice_are_stored_once(finished: Session) -> None:
