@@ -48,6 +48,10 @@ class SystemScoresSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     scores = serializers.DictField(child=serializers.FloatField(allow_null=True))
+    intervals = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="95 %, of the scores.",
+    )
     raw = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="0 to 100.")
 
 
@@ -57,19 +61,60 @@ class PairTestSerializer(serializers.Serializer[Any]):
     p = serializers.FloatField(allow_null=True, help_text="One-sided Mann-Whitney test.")
 
 
+class CorrelationsSerializer(serializers.Serializer[Any]):
+    pearson = serializers.FloatField(allow_null=True)
+    spearman = serializers.FloatField(allow_null=True)
+    kendall = serializers.FloatField(allow_null=True)
+
+
+class ScoreCorrelationsSerializer(CorrelationsSerializer):
+    scores = serializers.ListField(child=serializers.CharField())
+
+
+class AgreementSerializer(serializers.Serializer[Any]):
+    pairs = serializers.IntegerField()
+    median = serializers.FloatField(allow_null=True)
+
+
+class AgreementsSerializer(serializers.Serializer[Any]):
+    """Pearson's r of every two assignments with the same systems."""
+
+    passed = AgreementSerializer()
+    failed = AgreementSerializer()
+
+
+class ReliabilitySerializer(serializers.Serializer[Any]):
+    participant = serializers.IntegerField()
+    p = serializers.FloatField(allow_null=True, help_text="null if there is nothing to compare.")
+    passed = serializers.BooleanField()
+    ratings = serializers.IntegerField(help_text="Of ordinary systems, as far as the test uses them.")
+    ratings_of_degraded = serializers.IntegerField()
+
+
+class CountsSerializer(serializers.Serializer[Any]):
+    passed = serializers.DictField(child=serializers.IntegerField())
+    failed = serializers.DictField(child=serializers.IntegerField())
+
+
+class LengthsSerializer(serializers.Serializer[Any]):
+    passed = serializers.DictField(child=serializers.FloatField(allow_null=True))
+    failed = serializers.DictField(child=serializers.FloatField(allow_null=True))
+
+
 class RunReportSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField()
+    threshold = serializers.FloatField(help_text="Participants with a smaller p passed.")
     participants = ParticipantCountsSerializer()
     dialogues = ParticipantCountsSerializer()
     minutes_per_dialogue = MinutesSerializer()
     systems = SystemScoresSerializer(many=True)
     pairwise = PairTestSerializer(many=True)
-
-
-class CorrelationsSerializer(serializers.Serializer[Any]):
-    pearson = serializers.FloatField(allow_null=True)
-    spearman = serializers.FloatField(allow_null=True)
-    kendall = serializers.FloatField(allow_null=True)
+    correlations = ScoreCorrelationsSerializer(many=True)
+    agreement = AgreementsSerializer()
+    reliability = ReliabilitySerializer(many=True)
+    topics = CountsSerializer()
+    topic_changes = CountsSerializer()
+    median_lengths = LengthsSerializer()
 
 
 class ReplicationSerializer(serializers.Serializer[Any]):

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from assessment.report.selectors.run_report import RunPair, RunReport
-from frontend.charts import heat_map, plots
+from frontend.charts import heat_map, plots, scatter
 from frontend.charts.chart import Cell, Chart, interval_head, round_value
 from frontend.charts.plots import Mark
 from measures.estimate import Estimate
@@ -15,6 +15,7 @@ from measures.system_comparison import score_names, statement_correlations
 from measures.system_scores import OVERALL, SystemScores
 
 BLANK_ABOVE: Final = 0.1  # p of the cells of the heat map that stay blank (Figure 3 of the paper)
+SERIES: Final = 6  # colours
 
 
 def draw_scores(report: RunReport) -> Chart:
@@ -42,7 +43,11 @@ def _draw_scores(name: str, title: str, note: str, scores: Sequence[SystemScores
         )
     statements = list(scores[0].by_statement) if scores else []
     columns = [OVERALL, *statements]
-    head = [_("system"), "n", *(cell for column in columns for cell in (column, *interval_head()))]
+    head = [
+        _("system"),
+        "n",
+        *(cell for column in columns for cell in (_word_of_score(column), *interval_head())),
+    ]
     rows: list[list[Cell]] = [
         [
             each.system,
@@ -88,7 +93,7 @@ def tabulate_correlations(report: RunReport) -> Chart:
     names = score_names(report.scores)
     rows: list[list[Cell]] = []
     for place, row in enumerate(names):
-        cells: list[Cell] = [row]
+        cells: list[Cell] = [_word_of_score(row)]
         for other, column in enumerate(names):
             if other > place:
                 cells.append(round_value(found[row, column].pearson, 3))
@@ -101,23 +106,65 @@ def tabulate_correlations(report: RunReport) -> Chart:
     )
     has_scores = any(each.overall.n for each in report.scores)
     title = _("Which statements go together?")
-    return Chart("correlations", title, note, ["", *names], rows if has_scores else [])
+    return Chart("correlations", title, note, ["", *map(_word_of_score, names)], rows if has_scores else [])
 
 
-def tabulate_replication(pairs: Sequence[RunPair]) -> Chart:
-    rows: list[list[Cell]] = []
-    for pair in pairs:
-        label = f"{pair.runs[0]} · {pair.runs[1]}"
-        for name, each in pair.replication.by_score.items():
-            values = (each.pearson, each.spearman, each.kendall)
-            rows.append(
-                [label, name, *(round_value(value, 3) for value in values), len(pair.replication.systems)]
-            )
+def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> Chart:
+    """The systems' overall scores in two runs; every pair of runs has its colour."""
+    title = _("Does another run say the same?")
+    names = [_name_of_pair(pair, reports) for pair in pairs]
+    points = [
+        point
+        for series, (pair, name) in enumerate(zip(pairs, names, strict=True), start=1)
+        for point in _points(pair, reports, series, name)
+    ]
+    svg = ""
+    if points:
+        x, y = _("overall score, earlier run"), _("later run")
+        svg = scatter.draw_scatter(points, x=x, y=y, description=title)
+    rows: list[list[Cell]] = [
+        [
+            name,
+            _word_of_score(score),
+            *(round_value(value, 3) for value in (each.pearson, each.spearman, each.kendall)),
+            len(pair.replication.systems),
+        ]
+        for pair, name in zip(pairs, names, strict=True)
+        for score, each in pair.replication.by_score.items()
+    ]
     note = " ".join(_same_conclusions(pair) for pair in pairs) or _(
         "Needs a second run of the same systems: open one, or import one."
     )
     head = [_("runs"), _("score"), "r", "ρ", "τ", _("systems")]
-    return Chart("replication", _("Does another run say the same?"), note, head, rows)
+    return Chart("replication", title, note, head, rows, svg, names if len(names) > 1 else [])
+
+
+def _name_of_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:
+    """ "1 · 2", with the ways to choose a topic if the two runs differ in it."""
+    runs = [next(each.run for each in reports if each.run.number == number) for number in pair.runs]
+    if len({run.topic_mode for run in runs}) == 1:
+        return " · ".join(str(run.number) for run in runs)
+    return " · ".join(f"{run.number} ({run.get_topic_mode_display()})" for run in runs)
+
+
+def _points(pair: RunPair, reports: Sequence[RunReport], series: int, name: str) -> list[scatter.Point]:
+    """Of the systems with a score in both runs."""
+    first, second = (
+        {
+            each.system: each.overall.value
+            for report in reports
+            if report.run.number == number
+            for each in report.scores
+        }
+        for number in pair.runs
+    )
+    points = []
+    for system in pair.replication.systems:
+        one, other = first[system], second[system]
+        if one is not None and other is not None:
+            title = f"{name}, {system}: {one:.3f}, {other:.3f}"
+            points.append(scatter.Point(one, other, min(series, SERIES), title))
+    return points
 
 
 def _same_conclusions(pair: RunPair) -> str:
@@ -141,3 +188,8 @@ def _mark(label: str, estimate: Estimate, digits: int) -> Mark | None:
         return Mark(estimate.value, words)
     interval = f" ({estimate.low:.{digits}f}–{estimate.high:.{digits}f})"
     return Mark(estimate.value, words + interval, (estimate.low, estimate.high))
+
+
+def _word_of_score(name: str) -> str:
+    """Statements keep the name that they have in the settings and in files."""
+    return _("overall") if name == OVERALL else name

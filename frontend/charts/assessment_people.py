@@ -1,4 +1,4 @@
-"""Who took part in a run: reliability, agreement, topics, lengths, and how the run is going."""
+"""Who took part in a run: reliability, agreement, and how the run is going."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,19 +8,12 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from assessment.report.selectors.conversations import (
-    ConversationLength,
-    Lengths,
-    median_lengths,
-)
 from assessment.report.selectors.run_report import RunReport
-from assessment.sessions.models.conversations import Opinion
 from assessment.sessions.selectors.runs import SystemProgress
 from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, round_value, to_percent
 from frontend.charts.plots import Mark
 from measures.participant_agreement import pair_correlations
-from measures.proportion import proportion
 from measures.system_scores import participants_to_halve
 
 P_BOUNDS: Final = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -68,12 +61,17 @@ def draw_reliability(report: RunReport) -> Chart:
     svg = ""
     if report.tests:
         svg = plots.draw_columns(labels, marks, x="p", y=_("participants"), description=title)
-    rows: list[list[Cell]] = [[label, counts[place]] for place, label in zip(places, labels, strict=True)]
+    rows: list[list[Cell]] = [
+        [label, counts[place], None if place < 0 else sum(counts[n] for n in range(place + 1))]
+        for place, label in zip(places, labels, strict=True)
+    ]
     note = _(
         "One-sided Mann-Whitney test for each participant, over all their ratings: does the degraded system score "
-        "lower? They pass if p < %(limit)s. no p: nothing to compare, or all equal. Payment never depends on it."
+        "lower? They pass if p < %(limit)s. The table counts who would pass at another limit. no p: nothing to "
+        "compare, or all equal. Payment never depends on it."
     ) % {"limit": f"{report.threshold:g}"}
-    return Chart("reliability", title, note, ["p", _("participants")], rows if report.tests else [], svg)
+    head = ["p", _("participants"), _("would pass at this limit")]
+    return Chart("reliability", title, note, head, rows if report.tests else [], svg)
 
 
 def tabulate_participants(report: RunReport) -> Chart:
@@ -130,63 +128,6 @@ def _share_marks(name: str, labels: Sequence[str], counts: Sequence[int]) -> lis
     return [
         Mark(100 * n / total, f"{name}, r ≥ {label}: {n}") for label, n in zip(labels, counts, strict=True)
     ]
-
-
-def draw_opinions(report: RunReport, opinions: Mapping[int, Mapping[str, int]]) -> Chart:
-    """Table 2 of the paper."""
-    parts = {_("passed"): Counter[str](), _("failed"): Counter[str]()}
-    passed, failed = parts.values()
-    for participant, counted in opinions.items():
-        (passed if participant in report.passed else failed).update(counted)
-    names = [str(opinion.label) for opinion in Opinion]
-    title = _("What do participants think of their topics?")
-    shown = {name: counted for name, counted in parts.items() if counted.total()}
-    series = [
-        [
-            Mark(counted[opinion] / counted.total(), f"{name}, {opinion.label}: {counted[opinion]}")
-            for name, counted in shown.items()
-        ]
-        for opinion in Opinion
-    ]
-    svg = plots.draw_stacked_rows(list(shown), series, x="%", description=title) if shown else ""
-    rows: list[list[Cell]] = [
-        [
-            name,
-            counted.total(),
-            *(to_percent(proportion(counted[opinion], counted.total()).share) for opinion in Opinion),
-        ]
-        for name, counted in shown.items()
-    ]
-    head = [_("participants"), _("topics"), *(f"{name} (%)" for name in names)]
-    note = _("The opinion that participants gave of the topic of each conversation.")
-    return Chart("topics", title, note, head, rows, svg, names)
-
-
-def tabulate_lengths(report: RunReport, lengths: Sequence[ConversationLength]) -> Chart:
-    """Table 11 of the paper."""
-    people = {assignment.participant for assignment in report.ratings.assignments}
-    parts = [
-        median_lengths(lengths, report.passed),
-        median_lengths(lengths, people - report.passed),
-    ]
-    rows: list[list[Cell]] = [
-        [_("characters in an input"), *(part.characters_per_input for part in parts)],
-        [_("characters in a conversation"), *(part.characters_per_conversation for part in parts)],
-        [_("words in an input"), *(part.words_per_input for part in parts)],
-        [_("words in a conversation"), *(part.words_per_conversation for part in parts)],
-    ]
-    note = _(
-        "Medians of what participants wrote, in %(passed)d and %(failed)d conversations with texts. A Chinese "
-        "character counts as a word."
-    ) % {"passed": parts[0].conversations, "failed": parts[1].conversations}
-    head = [_("median"), _("passed"), _("failed")]
-    return Chart(
-        "lengths", _("How much do participants write?"), note, head, rows if _any_texts(parts) else []
-    )
-
-
-def _any_texts(parts: Sequence[Lengths]) -> bool:
-    return any(part.conversations for part in parts)
 
 
 def draw_progress(

@@ -24,9 +24,11 @@ LIGHT: Final = {
 
 
 def chart_file(chart: Chart, stem: str, suffix: str) -> HttpResponse:
-    """The table as CSV or the plot as SVG. Raises Http404 for another suffix and for a missing plot."""
+    """The table as CSV or JSON, or the plot as SVG. Raises Http404 for another suffix and for a missing plot."""
     if suffix == "svg" and chart.svg:
         return _attachment(f"{stem}.svg", "image/svg+xml", [standalone_svg(chart.svg)])
+    if suffix == "json":
+        return json_file(_serialize_chart(chart), f"{stem}.json")
     if suffix != "csv":
         raise Http404
     # Spreadsheets need the byte order mark to read UTF-8.
@@ -36,7 +38,13 @@ def chart_file(chart: Chart, stem: str, suffix: str) -> HttpResponse:
 
 
 def json_file(content: object, name: str) -> HttpResponse:
-    return _attachment(name, "application/json", [json.dumps(content, ensure_ascii=False, indent=2), "\n"])
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
+    return _attachment(name, "application/json", [text, "\n"])
+
+
+def _serialize_chart(chart: Chart) -> dict[str, object]:
+    """The table as lists, because a head may name two columns alike."""
+    return {"title": chart.title, "note": chart.note, "columns": list(chart.head), "rows": chart.rows}
 
 
 def standalone_svg(svg: str) -> str:

@@ -211,6 +211,9 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
     }
 
 
+CHART_FILES: Final = ("svg", "csv", "json")
+
+
 @register.inclusion_tag("components/chart.html", takes_context=True)
 def chart_figure(
     context: template.Context, chart: Chart, page: str, query: str = "", level: int = 2, of: object = None
@@ -220,8 +223,8 @@ def chart_figure(
     level: of the heading.
     """
     ids = [context["project"].slug, *([of] if of else [])]
-    urls = {suffix: reverse(page, args=[*ids, chart.name, suffix]) + query for suffix in ("svg", "csv")}
-    return {"chart": chart, "svg_url": urls["svg"], "csv_url": urls["csv"], "level": level}
+    urls = {suffix: reverse(page, args=[*ids, chart.name, suffix]) + query for suffix in CHART_FILES}
+    return {"chart": chart, "level": level} | {f"{suffix}_url": url for suffix, url in urls.items()}
 
 
 @register.inclusion_tag("components/field.html")

@@ -53,6 +53,17 @@ def careless(name: str, worker: str) -> dict[str, Any]:
     return assignment(name, worker, result("good", 30), result("fair", 45), result("qc", 90))
 
 
+def with_texts(given: dict[str, Any]) -> dict[str, Any]:
+    """The same assignment with what was said in its conversations."""
+    said = {
+        "dialogue": [{"user": "Do you like cats?", "bot": "I do."}, {"user": "Me too.", "bot": "Why?"}],
+        "topic": [{"round": 0, "topic": "cats", "attitude": "like"}],
+        "bot opinion": "like",
+        "topic change": "none",
+    }
+    return {**given, "result": [{**each, **said} for each in given["result"]]}
+
+
 def import_ratings(project: Project, text: str, **options: Any) -> Job:
     """Import a file and carry the import out."""
     defaults = {"actor": None, "name": "ratings.json", "format": "assessment", "submission_id": uuid4()}

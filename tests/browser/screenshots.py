@@ -84,6 +84,7 @@ def fill() -> World:
     labelling, to_label, to_confirm = _labelled(people)
     disputed, decided = _disputed(people)
     asked, gold, attempt = _trained(people)
+    _assessed(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -146,6 +147,22 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
         trainer=people["carlos"], task_id=second.pk, decision_id=uuid4(), answers=helpdesk(1), reason=reason
     )
     return first, second
+
+
+def _assessed(people: dict[str, Any]) -> None:
+    """A study with a closed run and one that is open, and a study without a run."""
+    from annotation.project_setup.services import create_project
+    from assessment.sessions.models.runs import Run
+    from assessment.sessions.services.runs import close_run
+    from tests.assessment.taken_part import create_study, fill_run
+
+    study = create_study(people["mara"])
+    fill_run(study, "may", careful=6, careless=2)
+    close_run(run=Run.objects.get(project=study), actor=people["mara"])
+    fill_run(study, "june", careful=5, careless=2)
+    create_project(
+        slug="empty-study", preset="live-assessment", actor=people["mara"], title="New study 新评测"
+    )
 
 
 def _sampled(people: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """What a report says of the conversations themselves: topics, lengths, and replies that identify a system."""
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from statistics import median
@@ -9,7 +8,7 @@ from typing import Final
 
 from django.db.models import Count, QuerySet
 
-from assessment.sessions.models.conversations import Opinion, Session, SessionState, Turn
+from assessment.sessions.models.conversations import Session, SessionState, Turn
 from assessment.sessions.models.participants import PAID
 from assessment.sessions.models.runs import Run
 from dialogues.models import Utterance
@@ -21,19 +20,25 @@ WORD: Final = re.compile(
 PARTICIPANT: Final = "A"  # the speaker of inputs
 
 
-def topic_opinions(run: Run) -> dict[int, Counter[str]]:
-    """How many topics each participant likes, is ambivalent about, or dislikes, by participant id (Table 2)."""
-    rows = (
-        _counted_sessions(run)
-        .filter(opinion__in=Opinion.values)
-        .order_by()
-        .values_list("assignment__participant_id", "opinion")
-        .annotate(n=Count("id"))
-    )
-    opinions: dict[int, Counter[str]] = defaultdict(Counter)
-    for participant, opinion, n in rows:
-        opinions[participant][opinion] += n
-    return opinions
+@dataclass(frozen=True, slots=True)
+class TopicAnswers:
+    """What `n` conversations of a participant have in common: opinions are of Opinion, topic_change of TopicChange.
+
+    Any of them may be "", since files may lack them.
+    """
+
+    participant: int
+    opinion: str
+    bot_opinion: str
+    topic_change: str
+    n: int
+
+
+def topic_answers(run: Run) -> list[TopicAnswers]:
+    """What participants say about their topics, counted (Table 2); empty if a file says nothing about topics."""
+    answers = ("opinion", "bot_opinion", "topic_change")
+    rows = _counted_sessions(run).order_by().values_list("assignment__participant_id", *answers)
+    return [TopicAnswers(*row) for row in rows.annotate(n=Count("id")) if any(row[1:4])]
 
 
 @dataclass(frozen=True, slots=True)

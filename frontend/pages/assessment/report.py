@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
-from assessment.report.selectors.conversations import revealing_replies, topic_opinions
+from assessment.report.selectors.conversations import TopicAnswers, revealing_replies, topic_answers
 from assessment.report.selectors.report_cache import cached_lengths, cached_reports
 from assessment.report.selectors.run_report import RunReport, replications
 from assessment.report.serializers import serialize_report
@@ -25,6 +25,7 @@ from assessment.setup.models import AssessmentSettings
 from assessment.setup.selectors import assessment_project
 from common.refusals import NotFound
 from frontend.charts import assessment, assessment_people
+from frontend.charts import assessment_conversations as conversation_charts
 from frontend.charts.chart import Chart
 from frontend.charts.files import chart_file, json_file
 from frontend.pages.requests import signed_in
@@ -83,6 +84,10 @@ class ReportPage:
         return self.report.run
 
     @cached_property
+    def topic_answers(self) -> list[TopicAnswers]:
+        return topic_answers(self.run)
+
+    @cached_property
     def progress(self) -> RunProgress:
         return run_progress(self.run)
 
@@ -99,23 +104,25 @@ def _draw_progress(page: ReportPage) -> Chart:
     )
 
 
+FIRST: Final[dict[str, Callable[[ReportPage], Chart]]] = {
+    "participation": lambda page: assessment_people.tabulate_participation(page.report),
+    "reliability": lambda page: assessment_people.draw_reliability(page.report),
+    "progress": _draw_progress,
+}
 SCORES: Final[dict[str, Callable[[ReportPage], Chart]]] = {
     "scores": lambda page: assessment.draw_scores(page.report),
     "raw-scores": lambda page: assessment.draw_raw_scores(page.report),
     "significance": lambda page: assessment.draw_significance(page.report),
+    "replication": lambda page: assessment.draw_replication(replications(page.reports), page.reports),
     "correlations": lambda page: assessment.tabulate_correlations(page.report),
-    "replication": lambda page: assessment.tabulate_replication(replications(page.reports)),
 }
 PEOPLE: Final[dict[str, Callable[[ReportPage], Chart]]] = {
-    "reliability": lambda page: assessment_people.draw_reliability(page.report),
     "agreement": lambda page: assessment_people.draw_agreement(page.report),
+    "topics": lambda page: conversation_charts.draw_opinions(page.report, page.topic_answers),
+    "topic-changes": lambda page: conversation_charts.draw_topic_changes(page.report, page.topic_answers),
+    "chatbot-opinions": lambda page: conversation_charts.tabulate_bot_opinions(page.topic_answers),
+    "lengths": lambda page: conversation_charts.tabulate_lengths(page.report, cached_lengths(page.run)),
     "participants": lambda page: assessment_people.tabulate_participants(page.report),
-    "topics": lambda page: assessment_people.draw_opinions(page.report, topic_opinions(page.run)),
-    "lengths": lambda page: assessment_people.tabulate_lengths(page.report, cached_lengths(page.run)),
-}
-FIRST: Final[dict[str, Callable[[ReportPage], Chart]]] = {
-    "participation": lambda page: assessment_people.tabulate_participation(page.report),
-    "progress": _draw_progress,
 }
 CHARTS: Final = {**FIRST, **SCORES, **PEOPLE}
 
@@ -128,7 +135,7 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
     if not page.reports:
         return render(request, "assessment/report/empty.html", context)
     report = page.report
-    people = PEOPLE["participants"](page)
+    *others, people = (draw(page) for draw in PEOPLE.values())
     context |= {
         "page": page,
         "report": report,
@@ -138,7 +145,7 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
         "states": [(str(state.label), n) for state, n in page.progress.participants.items() if n],
         "first": [draw(page) for draw in FIRST.values()],
         "scores": [draw(page) for draw in SCORES.values()],
-        "people": [draw(page) for name, draw in PEOPLE.items() if name != "participants"],
+        "people": [chart for chart in others if chart.rows],
         "participants": replace(people, rows=people.rows[:PARTICIPANTS_SHOWN]),
         "more_participants": max(0, len(people.rows) - PARTICIPANTS_SHOWN),
     }

@@ -1,5 +1,6 @@
 """The report page: what it says, its files, its empty states, and what it costs."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.assessment.rating_files import (
     import_ratings,
     rating_file,
     result,
+    with_texts,
 )
 
 PAGE = "/p/ratings/report/"
@@ -34,7 +36,7 @@ def ratings(mara: User, client: Client, settings: Settings, tmp_path: Path) -> P
 
 
 def rated(project: Project, run: int = 1, people: int = 3, **options: Any) -> None:
-    good = [careful(f"a{n}", f"w{n}", shift=n) for n in range(people)]
+    good = [with_texts(careful(f"a{n}", f"w{n}", shift=n)) for n in range(people)]
     import_ratings(project, rating_file(*good, careless("bad", "w-bad")), run=run, **options)
 
 
@@ -59,10 +61,14 @@ def test_every_chart_can_be_downloaded(client: Client, ratings: Project, name: s
     table = client.get(reverse("assessment_report_download", args=["ratings", name, "csv"]) + "?run=1")
     assert table.status_code == 200
     assert "nan" not in table.content.decode().lower()
+    content = json.loads(
+        client.get(reverse("assessment_report_download", args=["ratings", name, "json"])).content
+    )
+    assert content["columns"] == next(csv.reader(table.content.decode("utf-8-sig").splitlines()))
     has_plot = f'id="{name}"' in html(client) and table["Content-Type"].startswith("text/csv")
     assert has_plot
     plot = client.get(reverse("assessment_report_download", args=["ratings", name, "svg"]))
-    tables_only = {"participation", "correlations", "replication", "participants", "lengths", "topics"}
+    tables_only = {"participation", "correlations", "participants", "lengths", "chatbot-opinions"}
     assert (plot.status_code == 200) == (name not in tables_only)
 
 

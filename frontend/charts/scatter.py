@@ -1,0 +1,42 @@
+"""Scatter plots: one dot for each item, two values on the same scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from frontend.charts.axes import HEIGHT, RIGHT, Scale, VerticalAxes, fit_signed_scale, format_tick
+from frontend.charts.svg import dot, draw_both_widths, join, line, text
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """series: from 1, its colour. title: its tooltip."""
+
+    x: float
+    y: float
+    series: int
+    title: str
+
+
+def draw_scatter(points: Sequence[Point], *, x: str, y: str, description: str) -> SafeString:
+    """Both axes have the same scale; a dashed line shows where the two values are equal."""
+    values = [value for point in points for value in (point.x, point.y)]
+    scale = fit_signed_scale(min(values, default=0.0), max(values, default=0.0))
+
+    def draw(width: int) -> SafeString:
+        axes = VerticalAxes(width, scale, y)
+        ends = [(_x_of(axes, value), axes.y_of(value)) for value in (scale.bottom, scale.top)]
+        dots = [dot(_x_of(axes, each.x), axes.y_of(each.y), 4, each.series, each.title) for each in points]
+        equal = line(*ends[0], *ends[1], "expected")
+        return join([axes.draw_grid(), _draw_ticks(axes, scale), equal, *dots, axes.draw_name(x)])
+
+    return draw_both_widths(draw, HEIGHT, description)
+
+
+def _x_of(axes: VerticalAxes, value: float) -> float:
+    return axes.left + axes.scale.share(value) * (axes.width - axes.left - RIGHT - 8)
+
+
+def _draw_ticks(axes: VerticalAxes, scale: Scale) -> SafeString:
+    return join(text(_x_of(axes, tick), axes.floor + 15, format_tick(tick), "middle") for tick in scale.ticks)
