@@ -7,17 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from annotation.labelling.schema.questions import Kind, Scope
-from annotation.labelling.selectors.ratings import RatingTable, rated_questions, rating_table
+from annotation.labelling.schema.questions import BilingualText
+from annotation.tasks.models.work import Task, TaskState
 from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
-from dialogues.models import Utterance
+from assessment.collections.selectors.votes import RatedDialogue, Votes, votes_of
 from measures.agreement import fleiss_kappa
-from measures.bootstrap import Floats, Ints, clustered_mean
+from measures.bootstrap import clustered_mean
 from measures.estimate import Estimate
-from measures.paired_systems import better_on_same_contexts
+from measures.paired_systems import SystemComparison, better_on_same_contexts, compare_systems
 from measures.reliability import one_sided_p_values
 from measures.system_comparison import PairTest
-from measures.voting import majority_codes
 
 HUMAN: Final = ""  # the name of the human reply among the systems
 
@@ -57,105 +56,93 @@ class MissingDialogue:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionReport:
-    """agreement: Fleiss' κ by criterion. overall_agreement: over all criteria together, as the paper gives it.
+class Criterion:
+    """One criterion. agreement: Fleiss' κ. split: items whose score is the median, because no score has a majority.
 
-    pairwise: one-sided tests by criterion, on the means of dialogues.
+    pairwise: one-sided tests of every ordered pair, on the means of dialogues. comparisons: every two systems once.
     """
 
-    criteria: tuple[str, ...]
-    systems: tuple[SystemRow, ...]
-    agreement: Mapping[str, Estimate]
-    overall_agreement: Estimate
-    pairwise: Mapping[str, tuple[PairTest, ...]]
-    beaten: tuple[HumanBeaten, ...]
-    missing: tuple[MissingDialogue, ...]
+    name: str
+    text: BilingualText
+    agreement: Estimate
+    split: int
+    pairwise: tuple[PairTest, ...]
+    comparisons: tuple[SystemComparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a rated dialogue belongs."""
+class CollectionReport:
+    """overall_agreement: Fleiss' κ over all criteria together, as the paper gives it.
 
-    system: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Votes:
-    """The majority votes of one criterion.
-
-    dialogue, value: shape (items,). counts: how many raters chose each option, shape (items, options).
+    planned: dialogues that raters have. rated: those that everybody has rated.
     """
 
-    criterion: str
-    dialogue: Ints
-    value: Floats
-    counts: Ints
-
-    def dialogue_means(self) -> dict[int, float]:
-        keys, index = np.unique(self.dialogue, return_inverse=True)
-        sums, sizes = np.bincount(index, weights=self.value), np.bincount(index)
-        return dict(zip(keys.tolist(), (sums / sizes).tolist(), strict=True))
+    kind: CollectionKind
+    criteria: tuple[Criterion, ...]
+    systems: tuple[SystemRow, ...]
+    overall_agreement: Estimate
+    beaten: tuple[HumanBeaten, ...]
+    missing: tuple[MissingDialogue, ...]
+    planned: int
+    rated: int
 
 
 def collection_report(collection: Collection) -> CollectionReport:
     """Compute the report from the answers of the raters so far. A bounded number of queries."""
     rows = list(CollectedDialogue.objects.filter(collection=collection).select_related("system"))
-    places = {row.dialogue_id: _Place(_name(row), row.number) for row in rows if row.dialogue_id is not None}
-    votes = list(_votes(collection, sorted(places)))
+    dialogues = {
+        row.dialogue_id: RatedDialogue(name_of(row), row.number)
+        for row in rows
+        if row.dialogue_id is not None
+    }
+    votes = list(votes_of(collection, sorted(dialogues)))
     is_paired = collection.kind != CollectionKind.HUMAN_BOT
+    tasks = Task.objects.filter(dialogue__collected_dialogue__collection=collection)
+    states = list(tasks.values_list("state", flat=True))
     return CollectionReport(
-        criteria=tuple(each.criterion for each in votes),
-        systems=_system_rows(rows, places, votes),
-        agreement={each.criterion: fleiss_kappa(each.counts) for each in votes},
+        kind=CollectionKind(collection.kind),
+        criteria=tuple(_criterion(each, dialogues, is_paired) for each in votes),
+        systems=_system_rows(rows, dialogues, votes),
         overall_agreement=_overall_agreement(votes),
-        pairwise={each.criterion: _pairwise(each, places, is_paired) for each in votes},
-        beaten=tuple(beaten for each in votes for beaten in _beaten(each, places)),
+        beaten=tuple(beaten for each in votes for beaten in _beaten(each, dialogues)),
         missing=tuple(
-            MissingDialogue(row.number, _name(row), row.error)
+            MissingDialogue(row.number, name_of(row), row.error)
             for row in rows
             if row.state == CollectedState.MISSING
         ),
+        planned=len(states),
+        rated=states.count(TaskState.FINAL),
     )
 
 
-def _name(row: CollectedDialogue) -> str:
+def name_of(row: CollectedDialogue) -> str:
+    """The name of the system, HUMAN for the human reply."""
     return row.system.name if row.system else HUMAN
 
 
-def _votes(collection: Collection, dialogues: Sequence[int]) -> Iterator[_Votes]:
-    """One entry for each scale of the target's schema, in its order."""
-    if not dialogues:
-        return
-    for rated in rated_questions(collection.target):
-        if rated.question.kind is Kind.SCALE:
-            table = rating_table(collection.target, rated, dialogues)
-            yield _majority_votes(table, dialogues)
-
-
-def _majority_votes(table: RatingTable, dialogues: Sequence[int]) -> _Votes:
-    """The majority, and the median if there is none (protocols.md, `diamante-evaluation`)."""
-    ratings = table.merged_ratings()
-    counts = ratings.counts()
-    codes = majority_codes(counts, fallback="median")
-    values = np.array([float(value) for value in ratings.categories])
-    items = np.array(ratings.items, np.int64)
-    if table.rated.question.scope is Scope.UTTERANCE:
-        rows = Utterance.objects.filter(dialogue__in=dialogues).values_list("pk", "dialogue_id")
-        owner = dict(rows)
-        items = np.array([owner[item] for item in items.tolist()], np.int64)
-    return _Votes(table.rated.name, items, values[codes], counts)
+def _criterion(votes: Votes, dialogues: Mapping[int, RatedDialogue], is_paired: bool) -> Criterion:
+    scores = votes.scores_by_system(dialogues)
+    return Criterion(
+        name=votes.criterion,
+        text=votes.text,
+        agreement=fleiss_kappa(votes.counts),
+        split=votes.split,
+        pairwise=_pairwise(scores, is_paired),
+        comparisons=compare_systems(scores, is_paired=is_paired),
+    )
 
 
 def _system_rows(
-    rows: Sequence[CollectedDialogue], places: Mapping[int, _Place], votes: Sequence[_Votes]
+    rows: Sequence[CollectedDialogue], dialogues: Mapping[int, RatedDialogue], votes: Sequence[Votes]
 ) -> tuple[SystemRow, ...]:
     """Best first, by the mean of all criteria; unrated systems last."""
     found = []
-    for name in sorted({_name(row) for row in rows}):
-        own = [row for row in rows if _name(row) == name]
-        scores = {each.criterion: _mean(each, name, places) for each in votes}
-        rated = {key for each in votes for key in set(each.dialogue.tolist()) if places[key].system == name}
+    for name in sorted({name_of(row) for row in rows}):
+        own = [row for row in rows if name_of(row) == name]
+        scores = {each.criterion: _mean(each, name, dialogues) for each in votes}
+        rated = {
+            key for each in votes for key in set(each.dialogue.tolist()) if dialogues[key].system == name
+        }
         missing = sum(row.state == CollectedState.MISSING for row in own)
         made = sum(row.state == CollectedState.DONE for row in own)
         found.append(SystemRow(name, made, missing, len(rated), scores))
@@ -167,14 +154,14 @@ def _rank(row: SystemRow) -> float:
     return sum(values) / len(values) if values else float("-inf")
 
 
-def _mean(votes: _Votes, system: str, places: Mapping[int, _Place]) -> Estimate:
+def _mean(votes: Votes, system: str, dialogues: Mapping[int, RatedDialogue]) -> Estimate:
     """Over the rated items of a system; the interval resamples dialogues."""
     keys = votes.dialogue.tolist()
-    mine = np.array([places[key].system == system for key in keys], np.bool_)
-    return clustered_mean(votes.value[mine], [key for key in keys if places[key].system == system])
+    mine = np.array([dialogues[key].system == system for key in keys], np.bool_)
+    return clustered_mean(votes.value[mine], [key for key in keys if dialogues[key].system == system])
 
 
-def _overall_agreement(votes: Sequence[_Votes]) -> Estimate:
+def _overall_agreement(votes: Sequence[Votes]) -> Estimate:
     """Criteria whose scales have as many options as the first one's."""
     if not votes:
         return Estimate(None, None, None, 0)
@@ -182,28 +169,29 @@ def _overall_agreement(votes: Sequence[_Votes]) -> Estimate:
     return fleiss_kappa(np.concatenate([each.counts for each in votes if each.counts.shape[1] == width]))
 
 
-def _pairwise(votes: _Votes, places: Mapping[int, _Place], is_paired: bool) -> tuple[PairTest, ...]:
+def _pairwise(scores: Mapping[str, Mapping[int, float]], is_paired: bool) -> tuple[PairTest, ...]:
     """Systems that were given the same contexts are compared context by context, others as two samples."""
-    by_system: dict[str, dict[int, float]] = {}
-    for key, mean in votes.dialogue_means().items():
-        by_system.setdefault(places[key].system, {})[places[key].number] = mean
-    pairs = list(permutations(sorted(by_system), 2))
+    pairs = list(permutations(sorted(scores), 2))
     if is_paired:
         return tuple(
-            PairTest(better, worse, better_on_same_contexts(by_system[better], by_system[worse]))
+            PairTest(better, worse, better_on_same_contexts(scores[better], scores[worse]))
             for better, worse in pairs
         )
-    samples = {name: np.array(list(means.values())) for name, means in by_system.items()}
+    samples = {name: np.array(list(means.values())) for name, means in scores.items()}
     p_values = one_sided_p_values([(samples[worse], samples[better]) for better, worse in pairs])
     return tuple(PairTest(better, worse, p) for (better, worse), p in zip(pairs, p_values, strict=True))
 
 
-def _beaten(votes: _Votes, places: Mapping[int, _Place]) -> Iterator[HumanBeaten]:
+def _beaten(votes: Votes, dialogues: Mapping[int, RatedDialogue]) -> Iterator[HumanBeaten]:
     """By context and system."""
     means = votes.dialogue_means()
-    human = {places[key].number: (mean, key) for key, mean in means.items() if places[key].system == HUMAN}
-    for key, mean in sorted(means.items(), key=lambda item: (places[item[0]].number, places[item[0]].system)):
-        place = places[key]
-        if place.system != HUMAN and place.number in human and mean > human[place.number][0]:
-            score, human_key = human[place.number]
-            yield HumanBeaten(place.number, place.system, votes.criterion, mean, score, key, human_key)
+    human = {
+        dialogues[key].number: (mean, key) for key, mean in means.items() if dialogues[key].system == HUMAN
+    }
+    for key, mean in sorted(
+        means.items(), key=lambda item: (dialogues[item[0]].number, dialogues[item[0]].system)
+    ):
+        at = dialogues[key]
+        if at.system != HUMAN and at.number in human and mean > human[at.number][0]:
+            score, human_key = human[at.number]
+            yield HumanBeaten(at.number, at.system, votes.criterion, mean, score, key, human_key)
