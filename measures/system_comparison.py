@@ -65,7 +65,7 @@ def statement_correlations(scores: Sequence[SystemScores]) -> dict[tuple[str, st
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """How far two runs agree over the systems of both.
+    """How far two runs agree over the systems that both have ratings of.
 
     by_score: by statement and OVERALL. same_conclusions: by significance level, the pairs of systems of which both runs
     say the same: the first is better, the second is better, or no significant difference.
@@ -83,7 +83,7 @@ def replication(
     levels: Sequence[float] = (0.05, 0.1),
 ) -> Replication:
     """Compare two runs by their scores and their pairwise tests (Table 3, last row; section 4.2)."""
-    first, second = ({each.system: each for each in scores} for scores in (one, other))
+    first, second = ({each.system: each for each in scores if each.overall.n} for scores in (one, other))
     systems = tuple(name for name in first if name in second)
     shared = [name for name in score_names(one) if name in score_names(other)]
     by_score = {

@@ -25,6 +25,8 @@ def draw_scores(report: RunReport) -> Chart:
         "overall: the mean of the statements; n: ratings; 95 % intervals resample participants. Where agreeing is bad, "
         "scores are reversed: higher is always better."
     )
+    if any(each.overall.n and each.overall.value is None for each in report.scores):
+        note += " " + _("A system without a rating of every statement has no overall score.")
     return _draw_scores("scores", title, note, report.scores, 3)
 
 
@@ -132,7 +134,7 @@ def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> 
         for pair, name in zip(pairs, names, strict=True)
         for score, each in pair.replication.by_score.items()
     ]
-    note = " ".join(_same_conclusions(pair) for pair in pairs) or _(
+    note = " ".join(_conclude_from_pair(pair, reports) for pair in pairs) or _(
         "Needs a second run of the same systems: open one, or import one."
     )
     head = [_("runs"), _("score"), "r", "ρ", "τ", _("systems")]
@@ -165,6 +167,19 @@ def _points(pair: RunPair, reports: Sequence[RunReport], series: int, name: str)
             title = f"{name}, {system}: {one:.3f}, {other:.3f}"
             points.append(scatter.Point(one, other, min(series, SERIES), title))
     return points
+
+
+def _conclude_from_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:
+    """The share of equal conclusions, or why there is none."""
+    numbers = {"one": pair.runs[0], "other": pair.runs[1]}
+    scores = [report.scores for report in reports if report.run.number in pair.runs]
+    if not all(any(each.overall.n for each in run) for run in scores):
+        return _("Runs %(one)d and %(other)d: one of them has no scores.") % numbers
+    if not pair.replication.systems:
+        return _("Runs %(one)d and %(other)d have no system in common.") % numbers
+    if len(pair.replication.systems) == 1:
+        return _("Runs %(one)d and %(other)d have one system in common; a comparison needs two.") % numbers
+    return _same_conclusions(pair)
 
 
 def _same_conclusions(pair: RunPair) -> str:

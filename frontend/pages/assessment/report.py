@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Final
 from urllib.parse import urlencode
 
+import numpy as np
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -167,6 +168,8 @@ def _verdict(report: RunReport) -> str:
     if not scored:
         return ""
     best = scored[0].system
+    if len(scored) == 1:
+        return _("%(system)s is the only system with a score.") % {"system": best}
     beaten = [
         test for test in report.pairwise if test.better == best and test.p is not None and test.p < 0.05
     ]
@@ -187,9 +190,10 @@ def _what_is_missing(report: RunReport) -> tuple[str, str] | None:
             "The report fills as participants complete their assignments. Invite people with the join link of the "
             "run, or import the ratings of a file."
         )
-    if not report.ratings.dialogues.participants:
+    if not np.isfinite(report.ratings.dialogues.scores).any():
         return _("There are no ratings"), _(
-            "The assignments of this run hold no scores. Import a file that has them."
+            "The assignments of this run hold no scores of the project's statements. Import a file that has them, or "
+            "give the statements their old names in the settings."
         )
     if not report.ratings.dialogues.is_degraded.any():
         return _("Nobody could be tested"), _(
