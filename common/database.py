@@ -1,11 +1,18 @@
-"""Waiting for a database that restarts."""
+"""Waiting for a database that restarts, and holding no connection while waiting for somebody else."""
 
 import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, close_old_connections
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    close_old_connections,
+    connection,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,3 +38,9 @@ def retry_on_lost_connection(step: Callable[[], Result], pauses: Sequence[float]
             time.sleep(pause)
             close_old_connections()
     return step()
+
+
+def release_connection() -> None:
+    """Close this thread's connection while it waits for somebody else; a transaction keeps its own."""
+    if not connection.in_atomic_block:
+        connection.close()

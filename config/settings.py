@@ -106,6 +106,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "default"},
     },
     "reap-turns": {"task": "assessment.sessions.tasks.take_over_lost_turns", "schedule": 5.0},
+    "close-conversations": {
+        "task": "assessment.sessions.tasks.close_ended_conversations",
+        "schedule": 30.0,
+        "options": {"queue": "chat", "expires": 60},
+    },
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
     "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
 }

@@ -57,6 +57,12 @@ def distort(text: str, donor: str, rng: Random) -> Distortion:
     return Distortion(distorted, start, count, text[first:last], inserted)
 
 
+def span_of_words(text: str, start: int, count: int) -> tuple[int, int]:
+    """Where `count` words from the word `start` on begin and end, in characters. Raises IndexError beyond the text."""
+    spans = _spans(text)
+    return spans[start][0], spans[start + count - 1][1]
+
+
 def _spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in WORD.finditer(text)]
 

@@ -7,8 +7,8 @@ from celery import shared_task
 from celery.signals import worker_ready
 
 from assessment.sessions.models.conversations import Turn, TurnState
-from assessment.sessions.services import calls, expiry, panels, recovery
-from assessment.sessions.services.dispatch import QUEUE
+from assessment.sessions.services import calls, closing, expiry, panels, recovery
+from assessment.systems.services.asking import QUEUE
 from jobs.tasks import dead_neighbours, worker_name
 
 
@@ -20,6 +20,11 @@ def fetch_reply(turn_id: str) -> None:
 @shared_task(name="assessment.sessions.tasks.take_over_lost_turns", queue="default")
 def take_over_lost_turns() -> None:
     recovery.take_over_lost_turns()
+
+
+@shared_task(name="assessment.sessions.tasks.close_ended_conversations")
+def close_ended_conversations() -> None:
+    closing.close_ended_conversations()
 
 
 @shared_task(name="assessment.sessions.reap_expired_assignments")

@@ -1,10 +1,15 @@
-"""The chatbots under test."""
+"""The chatbots under test, and the conversations in which they are tried out."""
 
+import uuid
+
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from generation.models import Generator
+from dialogues.models import Dialogue, Utterance
+from generation.models import CandidateRequest, Generator
 from projects.models import Project
 
 
@@ -54,3 +59,67 @@ class System(models.Model):
     @property
     def is_degraded(self) -> bool:
         return self.connector == Connector.DEGRADED
+
+
+class Trial(models.Model):
+    """A conversation in which somebody tries a system out. It is not rated and belongs to no run.
+
+    dialogue: its texts, never finished, so that no export and no corpus has them. service_session: what a
+    conversational HTTP service calls it. ended_at: another one has begun since.
+    """
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="trials")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    dialogue = models.OneToOneField(Dialogue, on_delete=models.CASCADE, related_name="+")
+    service_session = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "user"], condition=Q(ended_at=None), name="one_trial_per_person"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.pk} of system {self.system_id}"
+
+
+class TrialState(models.TextChoices):
+    WAITING = "waiting", _("Waiting for the reply")
+    REPLIED = "replied", _("Replied")
+    FAILED = "failed", _("Failed")
+
+
+class TrialTurn(models.Model):
+    """One message of a trial and what the system answered, or why it did not.
+
+    request: of a system that is a model of this server. asked_at: when a worker took it. latency_ms: until the whole
+    reply was there. trace: see Turn.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="turns")
+    number = models.PositiveIntegerField()
+    input = models.OneToOneField(Utterance, on_delete=models.CASCADE, related_name="+")
+    reply = models.OneToOneField(Utterance, null=True, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=7, choices=TrialState, default=TrialState.WAITING)
+    request = models.ForeignKey(CandidateRequest, null=True, on_delete=models.SET_NULL, related_name="+")
+    error = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    latency_ms = models.PositiveIntegerField(null=True)
+    trace = models.JSONField(default=dict)
+    sent_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["trial_id", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["trial", "number"], name="one_trial_turn_per_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.number} of trial {self.trial_id}"

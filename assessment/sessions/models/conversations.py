@@ -55,7 +55,7 @@ class Session(models.Model):
     place: 1, 2, … in the assignment. attempt: 0, or more for the replacement of a voided session of that place.
     dialogue: the texts, stored as they come; None until the chat begins, and for imported ratings without texts.
     topic, opinion: those in force now; each turn keeps its own. bot_opinion, topic_change: asked after the chat.
-    service_session: what a conversational HTTP service calls the conversation.
+    service_session: what a conversational HTTP service calls the conversation; empty again when it was ended there.
     """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="sessions")
@@ -82,7 +82,10 @@ class Session(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["assignment", "place", "attempt"], name="one_session_per_place"),
         ]
-        indexes = [models.Index(fields=["system", "state"], name="session_system")]
+        indexes = [
+            models.Index(fields=["system", "state"], name="session_system"),
+            models.Index(fields=["id"], name="session_open_at_service", condition=~Q(service_session="")),
+        ]
 
     def __str__(self) -> str:
         return f"session {self.place} of assignment {self.assignment_id}"

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError, connection, connections
+from django.db import DatabaseError, connections
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -24,7 +24,7 @@ from assessment.sessions.services.replies import store_reply
 from assessment.setup.models import AssessmentSettings
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.services.asking import ask, open_conversation
-from common.database import retry_on_lost_connection
+from common.database import release_connection, retry_on_lost_connection
 from generation.backends.replies import child_seed
 from generation.conversation import context_of
 from generation.protocol import BackendError
@@ -95,12 +95,6 @@ def _open(session: Session, conversation: Conversation, deadline: float) -> str:
         Session.objects.filter(pk=session.pk, service_session="").update(service_session=handle)
         release_connection()
     return handle
-
-
-def release_connection() -> None:
-    """Close this thread's connection while it waits for somebody else; a transaction keeps its own."""
-    if not connection.in_atomic_block:
-        connection.close()
 
 
 class _Leases:

@@ -14,12 +14,12 @@ from redis.exceptions import RedisError
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.systems.models import Connector
+from assessment.systems.services.asking import QUEUE
 from generation.protocol import Sampling
 from generation.services import CandidateOptions, request_candidates
 
 logger = logging.getLogger(__name__)
 
-QUEUE: Final = "chat"
 # While no worker lives the scheduler goes on sending; the messages must not pile up.
 _FORGOTTEN_AFTER: Final = 60  # seconds
 GENERATION: Final = "generation"  # the worker of a turn that waits in the generation's queue

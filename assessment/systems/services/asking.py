@@ -12,6 +12,7 @@ from generation.protocol import BackendError
 
 logger = logging.getLogger(__name__)
 
+QUEUE: Final = "chat"  # its workers are threads, because they wait for other servers
 MAX_REPLY: Final = 10_000  # characters
 CLOSING_SECONDS: Final = 10.0
 BROKE: Final = "The connector broke off."

@@ -4,7 +4,7 @@ import pytest
 from celery import current_app
 
 from assessment.sessions.models.conversations import Turn, TurnState
-from assessment.sessions.services.dispatch import QUEUE
+from assessment.systems.services.asking import QUEUE
 from jobs.selectors import live_workers
 from projects.models import Project
 from tests.assessment.steps import send, start
