@@ -8,6 +8,8 @@ from frontend.pages.assessment import (
     report,
     runs,
     study_settings,
+    system_trial,
+    systems,
     taking_part,
     turns,
 )
@@ -54,6 +56,8 @@ urlpatterns = [
     *agreement.urlpatterns,
     *statistics.urlpatterns,
     *report.urlpatterns,
+    *systems.urlpatterns,
+    *system_trial.urlpatterns,
     *runs.urlpatterns,
     *participants.urlpatterns,
     *taking_part.urlpatterns,

@@ -83,6 +83,14 @@ TABS: Final = (
         protocols=LABELLING,
     ),
     _tab(
+        "systems",
+        gettext_lazy("Systems"),
+        "chip",
+        C.CONFIGURE,
+        under=("system_new", "system_edit", "system_try"),
+        protocols=ASSESSMENT,
+    ),
+    _tab(
         "runs",
         gettext_lazy("Runs"),
         "layers",

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from assessment.sessions.models.conversations import Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import AssignmentState
+from assessment.systems.models import System
 from common.refusals import NotFound
 from generation.models import RequestState
 
@@ -112,3 +113,9 @@ def messages_of(session: Session) -> tuple[list[Message], str]:
         else:
             waiting = str(turn.pk)
     return messages, waiting
+
+
+def degraded_replies(system: System, count: int) -> list[tuple[str, dict[str, Any]]]:
+    """The last replies that participants got of a degraded system, newest first: text and trace."""
+    replied = Turn.objects.filter(session__system=system, state=TurnState.REPLIED)
+    return list(replied.order_by("-replied_at").values_list("reply__text", "trace")[:count])

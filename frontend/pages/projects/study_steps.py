@@ -73,6 +73,8 @@ def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
 def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOverview) -> list[NextStep]:
     """In order of urgency; the first one is the next action."""
     steps = []
+    if Capability.CONFIGURE in granted and not seen.is_ready and not seen.completed:
+        steps.append(_systems(project, seen))
     if Capability.CONFIGURE in granted and seen.is_ready and not seen.open_runs:
         steps.append(_run(project, seen))
     if Capability.READ_STATISTICS in granted and seen.open_runs:
@@ -80,6 +82,16 @@ def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOve
     if Capability.SEE in granted and seen.open_places:
         steps.append(_take_part(project))
     return steps
+
+
+def _systems(project: Project, seen: StudyOverview) -> NextStep:
+    if seen.ordinary:
+        why = _("The degraded system is missing, which the reliability test needs.")
+    else:
+        why = _("There is no chatbot to judge yet.")
+    return NextStep(
+        _("Systems"), why, _("Add a system"), reverse("systems", args=[project.slug]), "chip", "s"
+    )
 
 
 def _run(project: Project, seen: StudyOverview) -> NextStep:

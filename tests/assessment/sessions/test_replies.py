@@ -9,9 +9,9 @@ from django.utils import timezone
 from assessment.sessions.models.conversations import SessionState, Turn, TurnState
 from assessment.sessions.models.participants import AssignmentState
 from assessment.sessions.selectors.turns import turn_status
-from assessment.sessions.services import calls, recovery
+from assessment.sessions.services import calls, closing, recovery
 from assessment.sessions.services.calls import claim_turn
-from assessment.sessions.services.failures import handle_failure
+from assessment.sessions.services.failures import handle_failure, void_session
 from assessment.sessions.services.replies import store_reply
 from assessment.systems.connectors.protocol import SystemReply
 from assessment.systems.models import System
@@ -82,6 +82,14 @@ def test_a_service_is_opened_once_and_asked_turn_by_turn(talks: Project, server:
     assert made[0]["body"]["persona"] == ["I have a dog."]
     assert [(call["body"]["text"], call["body"]["turn"]) for call in made[1:]] == [("one", 1), ("two", 2)]
     assert len({call["body"]["session_id"] for call in made[1:]}) == 1
+
+
+def test_a_service_is_told_once_that_a_conversation_is_over(talks: Project, server: str) -> None:
+    turn = fetch(ask(talks, http_system(talks, server, "slow-0.00")))
+    assert closing.close_ended_conversations() == 0
+    void_session(session=turn.session, reason="The participant left.")
+    assert [closing.close_ended_conversations() for _ in range(2)] == [1, 0]
+    assert [call["action"] for call in calls_of(server, "slow-0.00")] == ["init", "next", "end"]
 
 
 def test_the_reply_is_stored_once_with_what_it_took(talks: Project, server: str) -> None:

@@ -1,3 +1,3 @@
-from tests.assessment.conftest import anns, run, study
+from tests.assessment.conftest import anns, run, study, talks
 
-__all__ = ["anns", "run", "study"]
+__all__ = ["anns", "run", "study", "talks"]
