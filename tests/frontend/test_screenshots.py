@@ -7,7 +7,9 @@ from pathlib import Path
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
+from tests.browser.study_shots import STUDY_NO_PAGES, STUDY_SHOTS
 
+ALL_SHOTS = (*SHOTS, *STUDY_SHOTS)
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST = 300_000  # bytes
 
@@ -23,18 +25,18 @@ def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
 
 
 def test_every_page_has_a_picture() -> None:
-    known = {shot.name for shot in SHOTS} | NO_PAGES | IN_BETWEEN
+    known = {shot.name for shot in ALL_SHOTS} | NO_PAGES | STUDY_NO_PAGES | IN_BETWEEN
     missing = set(names(get_resolver().url_patterns)) - known
     assert not missing, "give these a Shot in tests/browser/shots.py, or say there that they are no pages"
 
 
 def test_no_picture_is_of_a_page_that_is_gone() -> None:
-    outdated = {shot.name for shot in SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
+    outdated = {shot.name for shot in ALL_SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
     assert not outdated
 
 
 def test_no_picture_takes_the_place_of_another() -> None:
-    stems = [shot.stem for shot in SHOTS]
+    stems = [shot.stem for shot in ALL_SHOTS]
     assert len(stems) == len(set(stems))
 
 

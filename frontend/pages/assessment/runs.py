@@ -31,7 +31,11 @@ MAX_LINKS: Final = 500
 
 class RunForm(forms.Form):
     places = forms.IntegerField(
-        label=gettext_lazy("Participants wanted"), min_value=1, max_value=MAX_PLACES, initial=20
+        label=gettext_lazy("Participants wanted"),
+        min_value=1,
+        max_value=MAX_PLACES,
+        initial=20,
+        help_text=gettext_lazy("Never more than that: a place reopens when somebody leaves or times out."),
     )
     topic_mode = forms.ChoiceField(
         label=gettext_lazy("Topic"),

@@ -23,7 +23,7 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 GPU = "gpu"
-STUDY_STEPS = (Step.STATISTICS, Step.IMPORT)
+STUDY_STEPS = (Step.IMPORT,)
 
 
 @dataclass(frozen=True, slots=True)

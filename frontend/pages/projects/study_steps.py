@@ -79,6 +79,8 @@ def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOve
         steps.append(_run(project, seen))
     if Capability.READ_STATISTICS in granted and seen.open_runs:
         steps.append(_follow(project, seen))
+    if Capability.READ_STATISTICS in granted and seen.completed:
+        steps.append(_report(project, seen))
     if Capability.SEE in granted and seen.open_places:
         steps.append(_take_part(project))
     return steps
@@ -107,6 +109,16 @@ def _follow(project: Project, seen: StudyOverview) -> NextStep:
     ) % {"n": seen.completed, "all": seen.wanted}
     note = _("%(n)d of %(all)d") % {"n": seen.completed, "all": seen.wanted}
     return NextStep(_("Runs"), why, _("Runs"), reverse("runs", args=[project.slug]), "layers", "r", note)
+
+
+def _report(project: Project, seen: StudyOverview) -> NextStep:
+    why = ngettext(
+        "Which chatbots are better, after %(n)d participant.",
+        "Which chatbots are better, after %(n)d participants.",
+        seen.completed,
+    ) % {"n": seen.completed}
+    url = reverse("assessment_report", args=[project.slug])
+    return NextStep(_("Report"), why, _("Report"), url, "chart", "s")
 
 
 def _take_part(project: Project) -> NextStep:

@@ -65,7 +65,7 @@ function show() {
   const sent = countStored();
   const isEnough = sent >= needed;
   byId("counter").textContent = isEnough
-    ? gettext("You can rate now, or go on chatting.")
+    ? gettext("You can rate now.")
     : format(ngettext("{n} of {needed} message", "{n} of {needed} messages", needed), { n: sent, needed });
   byId("finish-button").hidden = !isEnough;
   const button = /** @type {HTMLButtonElement} */ (byId("finish-button"));
