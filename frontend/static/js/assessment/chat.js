@@ -214,9 +214,12 @@ function describe(error) {
 const left = exchange.unsent;
 const isKnown = left && bubbles.querySelector(`[data-turn="${left.id}"]`);
 if (left && (isKnown || left.session !== settings.session)) memory.write("unsent", null);
-field.value = memory.read("draft", "");
+const draft = memory.read("draft", "");
+// What was typed before this script came stays.
+if (field.value !== draft) bringBack(draft);
 if (left && !isKnown && left.session !== settings.session) bringBack(left.text);
 else if (left && !isKnown) addUnsent(left);
 field.setSelectionRange(field.value.length, field.value.length);
+/** @type {HTMLButtonElement} */ (byId("send")).disabled = false;
 show();
 exchange.run();
