@@ -20,6 +20,7 @@ v1 = [
     path("", include("annotation.labelling.schemas_api")),
     path("", include("annotation.authoring.statistics_api")),
     path("", include("annotation.onboarding.api")),
+    path("", include("assessment.collections.api")),
     path("", include("assessment.report.api")),
     path("", include("assessment.sessions.api")),
     path("", include("preference.data.exports_api")),

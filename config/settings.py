@@ -342,6 +342,8 @@ SPECTACULAR_SETTINGS = {
         "ParticipationState": "assessment.sessions.models.participants.AssignmentState",
         "RunState": "assessment.sessions.models.runs.RunState",
         "TopicMode": "assessment.setup.models.TopicMode",
+        "MessageKind": "annotation.onboarding.models.MessageKind",
+        "CollectionKind": "assessment.collections.models.CollectionKind",
         "TaskState": "annotation.tasks.models.work.TaskState",
         "LabelOrigin": "annotation.labelling.models.labels.LabelOrigin",
         "SubmissionStage": "annotation.labelling.models.labels.Stage",
