@@ -25,8 +25,8 @@ from preference.data.selectors.exports import (
     exports_of,
     file_of,
 )
-from preference.data.selectors.selection import preview
 from preference.data.selectors.snapshots import snapshot_for
+from preference.data.selectors.sources import preview_source
 from preference.data.serializers.exports import ExportInput, ExportSerializer, PreviewQuery, PreviewSerializer
 from preference.data.services.exports import build_filters, remove_file, start_export
 from projects.roles import Capability
@@ -74,9 +74,13 @@ class PreviewView(APIView):
         query.is_valid(raise_exception=True)
         values = query.validated_data
         filters = build_filters(
-            values.get("splits", []), values["include_unreviewed"], values["include_withheld"]
+            values.get("splits", []),
+            values["include_unreviewed"],
+            values["include_withheld"],
+            run=values["run"],
+            least_score=values["least_score"],
         )
-        return Response(PreviewSerializer(preview(project, filters, values["format"])).data)
+        return Response(PreviewSerializer(preview_source(project, filters, values["format"])).data)
 
 
 class ExportView(APIView):

@@ -63,9 +63,7 @@ def run_report(run: Run, settings: AssessmentSettings, threshold: float | None =
     limit = settings.significance if threshold is None else threshold
     ratings = run_ratings(run, settings)
     table = ratings.dialogues
-    in_test = [each.name for each in settings.statement_list if each.in_reliability_test]
-    tests = reliability_tests(table, in_test)
-    passed = frozenset(int(str(test.participant)) for test in tests if test.passes(limit))
+    tests, passed = _test_participants(ratings, settings, limit)
     rows, z = table.of_participants(passed), standardise(table)
     scores = ranked(system_scores(table, z, rows))
     raw = {each.system: each for each in system_scores(table, table.scores, rows)}
@@ -82,6 +80,20 @@ def run_report(run: Run, settings: AssessmentSettings, threshold: float | None =
         raw=tuple(raw[each.system] for each in scores),
         pairwise=_ordered_pairs(pairwise_tests(table, z, rows), scores),
     )
+
+
+def passed_participants(run: Run, settings: AssessmentSettings) -> frozenset[int]:
+    """The ids of the participants of a run who passed the reliability test."""
+    return _test_participants(run_ratings(run, settings), settings, settings.significance)[1]
+
+
+def _test_participants(
+    ratings: RunRatings, settings: AssessmentSettings, limit: float
+) -> tuple[tuple[Reliability, ...], frozenset[int]]:
+    """The tests, and the ids of who passed."""
+    in_test = [each.name for each in settings.statement_list if each.in_reliability_test]
+    tests = reliability_tests(ratings.dialogues, in_test)
+    return tests, frozenset(int(str(test.participant)) for test in tests if test.passes(limit))
 
 
 def project_reports(project: Project, number: int | None = None) -> list[RunReport]:

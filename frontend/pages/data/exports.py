@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
+from assessment.sessions.selectors.runs import runs_of
 from common.refusals import NotFound
 from dialogues.models import Split
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
@@ -27,6 +28,7 @@ from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
+from measures.rated_dialogues import MAXIMUM
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest
 from preference.data.models.exports import Export, FileType, FormatName
@@ -35,8 +37,10 @@ from preference.data.selectors.exports import content_type_of, export_for, expor
 from preference.data.selectors.formats import FROZEN, formats_for
 from preference.data.selectors.frozen_dialogues import preview_snapshot
 from preference.data.selectors.random_replies import DrawSettings
-from preference.data.selectors.selection import Filters, preview
+from preference.data.selectors.selection import Filters
 from preference.data.selectors.snapshots import usable_snapshots
+from preference.data.selectors.sources import preview_source
+from preference.data.selectors.study import WELL_RATED
 from preference.data.services.exports import LARGEST, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -85,14 +89,40 @@ class ExportForm(SelectionForm):
         help_text=gettext_lazy("Those labelled -1, -2 or phone, which diqad keeps out of training data."),
     )
 
+    run = forms.TypedChoiceField(
+        label=gettext_lazy("Run"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text=gettext_lazy("A file of the format “assessment” holds one run."),
+    )
+    least_score = forms.FloatField(
+        label=gettext_lazy("Rated well from"),
+        min_value=0,
+        max_value=MAXIMUM,
+        initial=WELL_RATED,
+        required=False,
+        help_text=gettext_lazy(
+            "The mean of the statements (0-100) from which on a conversation is in sft and preference."
+        ),
+    )
+
     def __init__(self, project: Project, data: QueryDict | None = None) -> None:
         super().__init__(data)
+        if project.protocol == Protocol.ASSESSMENT:
+            self._offer_runs(project)
         snapshots = cast("forms.ModelChoiceField[Snapshot]", self.fields["snapshot"])
         snapshots.queryset = usable_snapshots(project)
         if project.protocol == Protocol.LABELLING:
             unreviewed = self.fields["include_unreviewed"]
             unreviewed.label = _("Also dialogues without a final label")
             unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
+
+    def _offer_runs(self, project: Project) -> None:
+        numbers = [run.number for run in runs_of(project)]
+        field = cast("forms.TypedChoiceField", self.fields["run"])
+        field.choices = [(number, str(number)) for number in numbers] + [("", _("All runs"))]
+        field.initial = numbers[0] if numbers else None
 
 
 @login_required
@@ -165,7 +195,7 @@ def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dic
     snapshot = choices.get("snapshot")
     format = choose_format(project, choices.get("format"), snapshot)
     filters = chosen_filters(choices)
-    summary = preview_snapshot(snapshot, filters) if snapshot else preview(project, filters, format)
+    summary = preview_snapshot(snapshot, filters) if snapshot else preview_source(project, filters, format)
     draws = DrawSettings(choices.get("seed") or 0, choices.get("epoch") or 0, bool(choices.get("random")))
     options = ExportOptions(format, filters, choices.get("file_type") or FileType.JSONL, snapshot, draws)
     return {
@@ -174,7 +204,7 @@ def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dic
         "next_step": None if summary.leaving else first_step_elsewhere(user, project, "exports"),
         "unreviewed": filters.include_unreviewed,
         "snapshot": snapshot,
-        "draws": FORMATS[format].draws,
+        "draws": FORMATS[format].draws and project.protocol != Protocol.ASSESSMENT,
         "command": command_for(project.slug, options),
     }
 
@@ -205,6 +235,8 @@ def command_for(slug: str, export: ExportOptions) -> str:
             if filters.include_withheld and file_format.name == FormatName.DIQAD
             else []
         )
+    options += [["--run", str(filters.run)]] if filters.run else []
+    options += [["--least-score", f"{filters.least_score:g}"]] if filters.least_score is not None else []
     options += _draw_options(export.draws) if file_format.draws else []
     options += [["--output", f"{slug}-{file_format.name}.{file_format.extension(export.file_type)}"]]
     return format_command("export_dataset", slug, options)

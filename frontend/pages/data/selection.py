@@ -41,7 +41,8 @@ def chosen_filters(choices: Mapping[str, Any]) -> Filters:
     """choices: values of a form by field; unknown splits are ignored, because a preview also gets invalid forms."""
     splits = [split for split in choices.get("splits") or [] if split in Split.values]
     unreviewed, withheld = (bool(choices.get(f"include_{name}")) for name in ("unreviewed", "withheld"))
-    return build_filters(splits, unreviewed, withheld)
+    of_study = {name: choices[name] for name in ("run", "least_score") if choices.get(name) is not None}
+    return build_filters(splits, unreviewed, withheld, **of_study)
 
 
 def first_step_elsewhere(user: User, project: Project, page: str) -> NextStep | None:

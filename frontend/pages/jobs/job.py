@@ -34,6 +34,8 @@ LABELS: Final = {
     "on_error": gettext_lazy("Rows that cannot be read"),
     "include_unreviewed": gettext_lazy("Also dialogues that no expert has judged yet"),
     "include_withheld": gettext_lazy("Also dialogues labelled as private or abandoned"),
+    "run": gettext_lazy("Run"),
+    "least_score": gettext_lazy("Rated well from"),
     "dialogues": gettext_lazy("Dialogues"),
     "stored": gettext_lazy("dialogues stored"),
     "already_there": gettext_lazy("already there"),

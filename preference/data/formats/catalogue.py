@@ -11,10 +11,21 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from dialogues.models import Dialogue
-from preference.data.formats import dialeval, diamante, diqad, judgements, pairs, quadruples, sft
+from preference.data.formats import (
+    assessment,
+    dialeval,
+    diamante,
+    diqad,
+    judgements,
+    pairs,
+    quadruples,
+    sft,
+    study_replies,
+)
 from preference.data.formats.replies import DrawContext
 from preference.data.models.exports import FileType, FormatName
 from preference.data.selectors.selection import Selection
+from preference.data.selectors.study import StudyAssignment, StudySelection
 
 Row = dict[str, Any]
 
@@ -25,7 +36,8 @@ class ExportFormat:
 
     rows: the rows of one page of a project; None if they are made from rows of `diamante` only. rows_of: the rows that
     one row of `diamante` makes; None if that lacks what the format needs. is_array: the file is one JSON array, not
-    JSON Lines. draws: whether anything in it is drawn at random.
+    JSON Lines. draws: whether anything in it is drawn at random. study_rows: the rows of one page of a study; None if
+    studies do not have the format. opening: the metadata of a file that is one JSON object with the rows as its "data".
     """
 
     name: str
@@ -36,11 +48,13 @@ class ExportFormat:
     is_array: bool = False
     rows_of: Callable[[Mapping[str, Any], DrawContext], Iterator[Row]] | None = None
     draws: bool = False
+    study_rows: Callable[[StudySelection, Sequence[StudyAssignment]], Iterator[Row]] | None = None
+    opening: Callable[[StudySelection], Row] | None = None
 
     def extension(self, file_type: str = FileType.JSONL) -> str:
         if file_type == FileType.PARQUET:
             return "parquet"
-        return "json" if self.is_array else "jsonl"
+        return "json" if self.is_array or self.opening else "jsonl"
 
     def live_rows(
         self, selection: Selection, page: Sequence[Dialogue], draw_context: DrawContext
@@ -49,6 +63,12 @@ class ExportFormat:
         if self.rows is not None:
             return self.rows(selection, page)
         return self.frozen_rows(diamante.rows(selection, page), draw_context)
+
+    def rows_of_study(self, selection: StudySelection, page: Sequence[StudyAssignment]) -> Iterator[Row]:
+        """The rows of one page of a study."""
+        if self.study_rows is None:
+            raise NotImplementedError(f"{self.name} cannot be made from a study")
+        return self.study_rows(selection, page)
 
     def frozen_rows(self, page: Iterable[Mapping[str, Any]], draw_context: DrawContext) -> Iterator[Row]:
         """The rows of one page of a snapshot."""
@@ -59,6 +79,19 @@ class ExportFormat:
 
 
 _FORMATS = [
+    ExportFormat(
+        FormatName.ASSESSMENT.value,
+        _("One JSON object: every assignment of a run with its ratings, dialogues, topics and opinions, under "
+          "pseudonyms. import_dialogues reads it back."),
+        assessment.VERSION,
+        '{"metadata": {"score": {"fun": {"positive": true, "qc": true, "max": 100}, …}, "model": ["a", "b"],'
+        ' "qc-model": "degraded", …}, "data": [{"hit": "", "assignment": "run-1-7", "worker": "p3f…",'
+        ' "duration in seconds": 1800.0, "result": [{"model": "a", "score": {"fun": 71, …}, "topic": [{"round": 0,'
+        ' "topic": "cats", "attitude": "like"}], "dialogue": [{"speaker": "user", "text": "Hello"}, …]}, …]}, …]}',
+        None,
+        study_rows=assessment.rows,
+        opening=assessment.opening,
+    ),
     ExportFormat(
         FormatName.DIAMANTE.value,
         _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
@@ -83,17 +116,20 @@ _FORMATS = [
     ExportFormat(
         FormatName.SFT.value,
         _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
-          "(conversational prompt and completion)."),
+          "(conversational prompt and completion). Of a study: replies of systems in conversations that people rated "
+          "well."),
         sft.VERSION,
         '{"prompt": [{"role": "user", "content": "Hello"}],'
         ' "completion": [{"role": "assistant", "content": "Hello, you!"}]}',
         sft.rows,
         rows_of=sft.rows_of_row,
+        study_rows=study_replies.sft_rows,
     ),
     ExportFormat(
         FormatName.PREFERENCE.value,
         _("A row a pair: the reply that was sent, and one that was not: a candidate left aside, the source before it "
-          "was edited, or a random reply of another dialogue. As TRL's DPOTrainer takes them."),
+          "was edited, or a random reply of another dialogue. Of a study: replies of two systems to the same context, "
+          "of which people rated one conversation higher. As TRL's DPOTrainer takes them."),
         pairs.VERSION,
         '{"prompt": [{"role": "user", "content": "Hello"}],'
         ' "chosen": [{"role": "assistant", "content": "Hello, you!"}],'
@@ -101,6 +137,7 @@ _FORMATS = [
         None,
         rows_of=pairs.preference_rows,
         draws=True,
+        study_rows=study_replies.preference_rows,
     ),
     ExportFormat(
         FormatName.REWARD.value,
@@ -126,11 +163,13 @@ _FORMATS = [
     ExportFormat(
         FormatName.JUDGEMENTS.value,
         _("A row a judgement: in authoring the action of every turn, undone ones marked, and every expert's verdict; "
-          "in labelling every answer of every person; with pseudonyms instead of names, and the seconds it took."),
+          "in labelling every answer of every person; in a study every rating and answer of every participant; with "
+          "pseudonyms instead of names, and the seconds it took if they are known."),
         judgements.VERSION,
         '{"dialogue": "…", "annotator": "p3f…", "question": "action", "position": 1, "value": "revise", "source": 4,'
         ' "edit_distance": 3, "status": "live", "active_seconds": 12.4, …}',
         judgements.rows,
+        study_rows=judgements.study_rows,
     ),
     ExportFormat(
         FormatName.DIALEVAL.value,

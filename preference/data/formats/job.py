@@ -10,7 +10,8 @@ from preference.data.formats.writing import Source, write_export_file
 from preference.data.models.exports import Export
 from preference.data.selectors.frozen_dialogues import frozen_dialogues, verify_snapshot
 from preference.data.selectors.random_replies import DrawSettings
-from preference.data.selectors.selection import Filters, select
+from preference.data.selectors.selection import Filters
+from preference.data.selectors.sources import select_source
 from preference.data.storage import exports_root, folder_of
 
 
@@ -42,6 +43,6 @@ def source_of(export: Export) -> Source:
     """The project, or the export's snapshot. Raises Refusal if the snapshot's files are gone or damaged."""
     filters = Filters.of(export.filters)
     if export.snapshot is None:
-        return select(export.project, filters)
+        return select_source(export.project, filters)
     verify_snapshot(export.snapshot)
     return frozen_dialogues(export.snapshot, filters.splits)

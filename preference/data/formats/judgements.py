@@ -1,7 +1,8 @@
 """Format `judgements`: one row per judgement, with a pseudonym instead of its author.
 
 In authoring a judgement is the action of a turn (question `action`) or an expert's verdict (`expert_review`); in
-labelling it is one answer to one question, of an utterance where it has a position.
+labelling it is one answer to one question, of an utterance where it has a position; in a study it is the value of one
+statement, or one answer about the topic.
 """
 
 import heapq
@@ -15,13 +16,18 @@ from django.conf import settings
 
 from annotation.authoring.models import Turn
 from annotation.expert_review.models import ExpertReview
+from assessment.sessions.models.conversations import Session
+from assessment.sessions.models.participants import Assignment
 from dialogues.models import Dialogue
 from preference.data.formats.labels import revisions_on
 from preference.data.selectors.selection import Selection
+from preference.data.selectors.study import StudyAssignment, StudySelection
 from projects.models import Protocol
 
 VERSION = "1"
 SCHEMA_VERSION = "diamante/1"
+STUDY_VERSION = "live-assessment/1"
+ABOUT_TOPIC = ("opinion", "bot_opinion", "topic_change")  # answers beside the statements
 
 
 def pseudonym(project_id: int, user_id: int) -> str:
@@ -32,6 +38,11 @@ def pseudonym(project_id: int, user_id: int) -> str:
 @lru_cache(10_000)
 def _pseudonym(key: str, user_id: int) -> str:
     return "p" + hmac.digest(key.encode(), str(user_id).encode(), "sha256").hex()[:12]
+
+
+def pseudonym_of_participant(project_id: int, participant_id: int) -> str:
+    """Of a participant of a study, who has no account; unlike every pseudonym of a user."""
+    return _pseudonym(f"{settings.SECRET_KEY}/{project_id}/participant", participant_id)
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
@@ -117,3 +128,32 @@ def common_fields(dialogue: Dialogue, user_id: int) -> dict[str, Any]:
         "review": dialogue.review_state,
         "schema_version": SCHEMA_VERSION,
     }
+
+
+def study_rows(selection: StudySelection, page: Sequence[StudyAssignment]) -> Iterator[dict[str, Any]]:
+    """Conversation by conversation: the values of the statements, then the answers about the topic."""
+    ratings = selection.ratings(session for each in page for session in each.sessions)
+    for each in page:
+        assignment, run = each.assignment, each.assignment.run
+        annotator = pseudonym_of_participant(run.project_id, assignment.participant_id)
+        for session in each.sessions:
+            fields = {
+                "dialogue": _name_of_conversation(session, assignment),
+                "annotator": annotator,
+                "run": run.number,
+                "system": session.system.name,
+                "state": assignment.state,
+                "schema_version": STUDY_VERSION,
+                "status": "live",
+                "at": session.rated_at.isoformat() if session.rated_at else None,
+            }
+            about_topic = {name: getattr(session, name) for name in ABOUT_TOPIC}
+            answers = {name: value for name, value in about_topic.items() if value}
+            for question, value in {**ratings.get(session.pk, {}), **answers}.items():
+                yield {**fields, "question": question, "position": None, "value": value}
+
+
+def _name_of_conversation(session: Session, assignment: Assignment) -> str:
+    if session.dialogue:
+        return session.dialogue.external_id
+    return f"run-{assignment.run.number}/{assignment.pk}/{session.place}"

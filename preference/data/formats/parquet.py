@@ -91,6 +91,14 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             _json(REST),
         ]
     ),
+    "assessment": pa.schema(
+        [
+            *((name, TEXT) for name in ("hit", "assignment", "worker", "state", "feedback")),
+            ("run", WHOLE),
+            ("duration in seconds", NUMBER),
+            _json("result"),
+        ]
+    ),
     "diqad": pa.schema(
         [
             ("id", TEXT),

@@ -22,12 +22,13 @@ from preference.data.models.exports import FileType
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, SnapshotName
 from preference.data.selectors.random_replies import DrawSettings, reply_pool_of_project, reply_pool_of_rows
 from preference.data.selectors.selection import Selection
+from preference.data.selectors.study import StudySelection
 
 CODE = Path(__file__).resolve().parents[3]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 CHUNK = 256 * 1024  # bytes that are written and hashed together
 At = Callable[[int], None]
-Source = Selection | FrozenDialogues
+Source = Selection | FrozenDialogues | StudySelection
 Data = bytes  # HashingWriter counts under that name
 
 
@@ -105,18 +106,18 @@ class HashingWriter:
 
 @dataclass(slots=True)
 class _JsonLinesWriter:
-    """JSON Lines, or one array."""
+    """JSON Lines; or, inside a frame, one JSON value. frame: the text before the first and after the last row."""
 
     out: HashingWriter
-    is_array: bool = False
+    frame: tuple[bytes, bytes] | None = None
     rows: int = 0
     waiting: list[bytes] = field(default_factory=list)
     waiting_bytes: int = 0
 
     def write(self, row: Row) -> None:
         line = encode(row)
-        if self.is_array:
-            line = (b",\n" if self.rows else b"[\n") + line[:-1]
+        if self.frame:
+            line = (b",\n" if self.rows else self.frame[0] + b"\n") + line[:-1]
         self.waiting.append(line)
         self.rows += 1
         self.waiting_bytes += len(line)
@@ -129,8 +130,9 @@ class _JsonLinesWriter:
         self.waiting_bytes = 0
 
     def end(self) -> None:
-        if self.is_array:
-            self.waiting.append(b"\n]\n" if self.rows else b"[]\n")
+        if self.frame:
+            opening, closing = self.frame
+            self.waiting.append((b"\n" if self.rows else opening) + closing)
         self._put()
 
 
@@ -148,16 +150,17 @@ def export(
     at: called after every page with the number of dialogues written.
     """
     file, dialogues = HashingWriter(out), 0
-    writer, draw_context = _writer(format, file, file_type), _draw_context(format, source, draws)
+    writer, draw_context = _writer(format, file, file_type, source), _draw_context(format, source, draws)
     source.left_out.clear()
     with manual_garbage_collection():
         for page in source.pages():
             for row in _rows(format, source, page, draw_context):
                 writer.write(row)
-            dialogues += len(page)
+            dialogues += source.dialogue_count(page)
             at(dialogues)
             gc.collect(1)
     writer.end()
+    draws_replies = format.draws and not isinstance(source, StudySelection)
     return Manifest(
         format=format.name,
         file_type=str(file_type),
@@ -171,25 +174,31 @@ def export(
         rows=writer.rows,
         bytes=file.bytes,
         sha256=file.digest.hexdigest(),
-        seed=draw_context.draws.seed if format.draws else None,
-        epoch=draw_context.draws.epoch if format.draws else None,
+        seed=draw_context.draws.seed if draws_replies else None,
+        epoch=draw_context.draws.epoch if draws_replies else None,
         code_version=code_version(),
         created_at=timezone.now().isoformat(),
     )
 
 
-def _writer(format: ExportFormat, file: HashingWriter, file_type: str) -> RowWriter:
+def _writer(format: ExportFormat, file: HashingWriter, file_type: str, source: Source) -> RowWriter:
     if file_type != FileType.PARQUET:
-        return _JsonLinesWriter(file, format.is_array)
+        return _JsonLinesWriter(file, _frame(format, source))
     # Imported here because web processes and most exports never need Arrow.
     from preference.data.formats.parquet import ParquetRows
 
     return ParquetRows(file, format.name)
 
 
+def _frame(format: ExportFormat, source: Source) -> tuple[bytes, bytes] | None:
+    if format.opening and isinstance(source, StudySelection):
+        return b'{"metadata": ' + encode(format.opening(source))[:-1] + b',\n"data": [', b"]}\n"
+    return (b"[", b"]\n") if format.is_array else None
+
+
 def _draw_context(format: ExportFormat, source: Source, draws: DrawSettings | None) -> DrawContext:
     draws = draws or DrawSettings()
-    if not format.draws:
+    if not format.draws or isinstance(source, StudySelection):
         return DrawContext(draws)
     if isinstance(source, FrozenDialogues):
         return DrawContext(draws, reply_pool_of_rows(source.rows(), source.filters.splits, draws))
@@ -199,6 +208,8 @@ def _draw_context(format: ExportFormat, source: Source, draws: DrawSettings | No
 def _rows(format: ExportFormat, source: Source, page: list[Any], draw_context: DrawContext) -> Iterator[Row]:
     if isinstance(source, FrozenDialogues):
         return format.frozen_rows(page, draw_context)
+    if isinstance(source, StudySelection):
+        return format.rows_of_study(source, page)
     return format.live_rows(source, page, draw_context)
 
 

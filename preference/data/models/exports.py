@@ -23,6 +23,7 @@ class FormatName(models.TextChoices):
     JUDGEMENTS = "judgements", _("Judgements")
     DIALEVAL = "dialeval", _("Helpdesk dialogues with annotations")
     DIQAD = "diqad", _("Quality labels")
+    ASSESSMENT = "assessment", _("Ratings of a run")
 
 
 class FileType(models.TextChoices):

@@ -5,17 +5,17 @@ from annotation.labelling.selectors.schemas import current_schema, load_schema
 from preference.data.models.exports import FormatName
 from projects.models import Project, Protocol
 
-BOTH = (Protocol.AUTHORING, Protocol.LABELLING)
 PROTOCOLS: dict[FormatName, tuple[Protocol, ...]] = {
+    FormatName.ASSESSMENT: (Protocol.ASSESSMENT,),
     FormatName.DIAMANTE: (Protocol.AUTHORING,),
     FormatName.QUADRUPLES: (Protocol.AUTHORING,),
-    FormatName.SFT: (Protocol.AUTHORING,),
-    FormatName.PREFERENCE: (Protocol.AUTHORING,),
+    FormatName.SFT: (Protocol.AUTHORING, Protocol.ASSESSMENT),
+    FormatName.PREFERENCE: (Protocol.AUTHORING, Protocol.ASSESSMENT),
     FormatName.REWARD: (Protocol.AUTHORING,),
     FormatName.KTO: (Protocol.AUTHORING,),
     FormatName.DIALEVAL: (Protocol.LABELLING,),
     FormatName.DIQAD: (Protocol.LABELLING,),
-    FormatName.JUDGEMENTS: BOTH,
+    FormatName.JUDGEMENTS: (Protocol.AUTHORING, Protocol.LABELLING, Protocol.ASSESSMENT),
 }
 # Formats that a snapshot can make too; the others need data that only the project has.
 FROZEN = (

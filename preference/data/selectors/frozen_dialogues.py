@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -45,6 +45,9 @@ class FrozenDialogues:
 
     def count(self) -> int:
         return self.total
+
+    def dialogue_count(self, page: Sequence[Any]) -> int:
+        return len(page)
 
     def rows(self) -> Iterator[Row]:
         """One at a time, in the format `diamante`."""

@@ -40,12 +40,15 @@ class UtteranceText(NamedTuple):
 class Filters:
     """The filters of an export. By default only dialogues that experts passed leave; vetoed ones never do.
 
-    include_withheld: in the format diqad, also dialogues whose final label is in WITHHELD.
+    include_withheld: in the format diqad, also dialogues whose final label is in WITHHELD. run: of a study, only this
+    one. least_score: of a study, the mean score from which on a conversation is used for training; None: the default.
     """
 
     splits: tuple[str, ...] = tuple(Split.values)
     include_unreviewed: bool = False
     include_withheld: bool = False
+    run: int | None = None
+    least_score: float | None = None
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Filters":
@@ -53,7 +56,9 @@ class Filters:
         return cls(**{**stored, "splits": tuple(stored["splits"])})
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "splits": list(self.splits)}
+        """Without `run` and `least_score` where they are not chosen."""
+        chosen = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**chosen, "splits": list(self.splits)}
 
     def review_states(self) -> list[str]:
         return [ReviewState.PASSED, *([ReviewState.UNREVIEWED] if self.include_unreviewed else [])]
@@ -88,6 +93,9 @@ class Selection:
 
     def count(self) -> int:
         return self.dialogues().count()
+
+    def dialogue_count(self, page: Sequence[Any]) -> int:
+        return len(page)
 
     def pages(self) -> Iterator[list[Dialogue]]:
         """READ_AT_ONCE dialogues at a time, fewer if they are long."""

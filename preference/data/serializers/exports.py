@@ -8,8 +8,10 @@ from rest_framework import serializers
 from common.rest.serializers import StrictSerializer
 from dialogues.models import Split
 from jobs.models import JobState
+from measures.rated_dialogues import MAXIMUM
 from preference.data.models.exports import Export, FileType, FormatName
 from preference.data.selectors.selection import Preview
+from preference.data.selectors.study import WELL_RATED
 from preference.data.services.exports import LARGEST
 
 
@@ -36,6 +38,26 @@ def withheld_field() -> serializers.BooleanField:
     )
 
 
+def run_field() -> serializers.IntegerField:
+    return serializers.IntegerField(
+        min_value=1,
+        allow_null=True,
+        default=None,
+        help_text="Of a study, only the run with this number; `assessment` needs it if there are several.",
+    )
+
+
+def least_score_field() -> serializers.FloatField:
+    return serializers.FloatField(
+        min_value=0,
+        max_value=MAXIMUM,
+        allow_null=True,
+        default=None,
+        help_text="Of a study, the mean score from which on a conversation is in `sft` and `preference`. "
+        f"null: {WELL_RATED:g}.",
+    )
+
+
 def number_field(help_text: str) -> serializers.IntegerField:
     return serializers.IntegerField(min_value=0, max_value=LARGEST, default=0, help_text=help_text)
 
@@ -47,6 +69,8 @@ class ExportInput(StrictSerializer):
     splits = splits_field()
     include_unreviewed = unreviewed_field()
     include_withheld = withheld_field()
+    run = run_field()
+    least_score = least_score_field()
     snapshot = serializers.UUIDField(
         allow_null=True,
         default=None,
@@ -65,6 +89,8 @@ class PreviewQuery(serializers.Serializer[Any]):
     splits = splits_field()
     include_unreviewed = unreviewed_field()
     include_withheld = withheld_field()
+    run = run_field()
+    least_score = least_score_field()
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):
@@ -76,7 +102,9 @@ class PreviewSerializer(serializers.Serializer[Preview]):
     vetoed = serializers.IntegerField(help_text="Never exported.")
     unreviewed = serializers.IntegerField(help_text="Left out unless include_unreviewed.")
     other_split = serializers.IntegerField()
-    withheld = serializers.IntegerField(help_text="Left out of `diqad` unless include_withheld.")
+    withheld = serializers.IntegerField(
+        help_text="Left out of `diqad` unless include_withheld; of a study, not rated well enough to train on."
+    )
     total = serializers.IntegerField()
 
 
@@ -86,6 +114,8 @@ FiltersSerializer = inline_serializer(
         "splits": serializers.ListField(child=serializers.ChoiceField(choices=Split.choices)),
         "include_unreviewed": serializers.BooleanField(),
         "include_withheld": serializers.BooleanField(default=False),
+        "run": serializers.IntegerField(required=False),
+        "least_score": serializers.FloatField(required=False),
     },
 )
 

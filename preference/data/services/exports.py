@@ -8,10 +8,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from assessment.sessions.models.runs import Run
 from common.refusals import Invalid, Refusal
 from dialogues.models import Split
 from jobs.models import LIVE_STATES
 from jobs.services import start_job
+from measures.rated_dialogues import MAXIMUM
 from preference.data.models.exports import Export, FileType, FormatName
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.formats import FROZEN, formats_for
@@ -46,8 +48,20 @@ def check_format(project: Project, name: str, *, of_snapshot: bool = False) -> F
     )
 
 
-def build_filters(splits: Sequence[str], include_unreviewed: bool, include_withheld: bool = False) -> Filters:
-    """Filters with these splits, or all if none is named. Raises Invalid for a split that does not exist."""
+def build_filters(
+    splits: Sequence[str],
+    include_unreviewed: bool,
+    include_withheld: bool = False,
+    *,
+    run: int | None = None,
+    least_score: float | None = None,
+) -> Filters:
+    """Filters with these splits, or all if none is named. run, least_score: see Filters.
+
+    Raises Invalid for a split that does not exist and for a score outside 0-100.
+    """
+    if least_score is not None and not 0 <= least_score <= MAXIMUM:
+        raise Invalid(_("The least score must be a number from 0 to 100."), field="least_score")
     if unknown := set(splits) - set(Split.values):
         raise Invalid(
             _("There is no split “%(split)s”.") % {"split": min(unknown)[:40]},
@@ -55,7 +69,23 @@ def build_filters(splits: Sequence[str], include_unreviewed: bool, include_withh
             field="splits",
         )
     chosen = tuple(split for split in Split.values if split in splits) or tuple(Split.values)
-    return Filters(chosen, include_unreviewed, include_withheld)
+    return Filters(chosen, include_unreviewed, include_withheld, run, least_score)
+
+
+def check_run(project: Project, format: str, run: int | None) -> None:
+    """Raises Invalid for a run that the project does not have, and if a file of one run is wanted of several."""
+    numbers = list(Run.objects.filter(project=project).order_by("number").values_list("number", flat=True))
+    if run is None and (format != FormatName.ASSESSMENT or len(numbers) < 2):
+        return
+    if run in numbers:
+        return
+    message = (
+        _("This project has no run %(number)d.") % {"number": run}
+        if run is not None
+        else _("A file of the format “assessment” holds one run.")
+    )
+    remedy = _("Choose one of: %(names)s.") % {"names": ", ".join(map(str, numbers))} if numbers else ""
+    raise Invalid(message, remedy, field="run")
 
 
 def check_file_type(name: str) -> FileType:
@@ -115,15 +145,18 @@ def start_export(
     seed: int = 0,
     epoch: int = 0,
     random: bool = True,
+    run: int | None = None,
+    least_score: float | None = None,
 ) -> Export:
     """Export in the background. The same export_id again returns the first export.
 
-    snapshot: export that frozen data set instead of the project as it is. seed, epoch, random: see DrawSettings. Raises
-    Invalid (format, splits, file_type, seed, epoch, snapshot), Refusal id_in_use if the id belongs to another request,
-    not_ready or file_gone for the snapshot.
+    snapshot: export that frozen data set instead of the project as it is. seed, epoch, random: see DrawSettings. run,
+    least_score: see Filters. Raises Invalid (format, splits, file_type, seed, epoch, snapshot, run, least_score),
+    Refusal id_in_use if the id belongs to another request, not_ready or file_gone for the snapshot.
     """
     format_name = check_format(project, format, of_snapshot=snapshot is not None)
-    filters = build_filters(splits, include_unreviewed, include_withheld)
+    check_run(project, format_name, run)
+    filters = build_filters(splits, include_unreviewed, include_withheld, run=run, least_score=least_score)
     if snapshot is not None:
         filters = snapshot_filters(snapshot, project, splits)
     parameters = {

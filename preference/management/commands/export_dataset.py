@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from common.refusals import Refusal
 from dialogues.models import Split
@@ -20,13 +20,16 @@ from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest, Source, export, manifest_path, write_export_file
 from preference.data.models.exports import FileType
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, frozen_dialogues, verify_snapshot
-from preference.data.selectors.selection import Preview, Selection, preview, select
+from preference.data.selectors.selection import Preview
 from preference.data.selectors.snapshots import snapshot_named
+from preference.data.selectors.sources import preview_source, select_source
+from preference.data.selectors.study import WELL_RATED
 from preference.data.services.exports import (
     build_draw_settings,
     build_filters,
     check_file_type,
     check_format,
+    check_run,
     snapshot_filters,
 )
 from projects.models import Project, Protocol
@@ -48,7 +51,8 @@ Which dialogues leave: in authoring (diamante, sft, judgements) finished ones th
 --include-unreviewed adds those that no expert has judged yet. Vetoed dialogues never leave. In labelling (dialeval,
 diqad, judgements) those that have a final label; --include-unreviewed adds the others. A dialogue's split was assigned
 once, by a hash of its id. diqad leaves out dialogues labelled -1, -2 (private data) or phone (abandoned) and counts
-them in the manifest; --include-withheld adds them.
+them in the manifest; --include-withheld adds them. Of a study (assessment, judgements, sft, preference) the
+conversations of assignments that ended paid leave; a file of the format assessment holds one run (--run).
 
 quadruples, preference, reward and kto draw replies of other dialogues of the same split; quadruples also draws one of
 the candidates that are least similar to what was sent. The same --seed and --epoch give the same draws; another
@@ -63,6 +67,27 @@ Example:
   manage.py export_dataset chit-chat --format sft --split train --output train.jsonl
   manage.py export_dataset chit-chat --format preference --file-type parquet --output pairs.parquet
 """
+
+
+_PRIVATE = gettext_lazy("Not exported: %(n)d labelled as private or abandoned (--include-withheld).")
+# By protocol: why dialogues count as unreviewed, and as withheld.
+_REASONS = {
+    Protocol.AUTHORING: (
+        gettext_lazy("Not exported: %(n)d that no expert has judged (--include-unreviewed)."),
+        _PRIVATE,
+    ),
+    Protocol.LABELLING: (
+        gettext_lazy("Not exported: %(n)d without a final label that may leave (--include-unreviewed)."),
+        _PRIVATE,
+    ),
+    Protocol.ASSESSMENT: (
+        "",
+        gettext_lazy(
+            "Not exported: %(n)d that were not rated well enough, without texts, with the degraded system, or by "
+            "participants who failed the reliability test (--least-score)."
+        ),
+    ),
+}
 
 
 class Command(BaseCommand):
@@ -95,6 +120,14 @@ class Command(BaseCommand):
             action="store_true",
             help="in diqad, include dialogues labelled -1, -2 (private data) or phone (abandoned)",
         )
+        parser.add_argument("--run", type=int, metavar="N", help="of a study, only the run with this number")
+        parser.add_argument(
+            "--least-score",
+            type=float,
+            metavar="SCORE",
+            help=f"of a study, the mean score (0-100) from which a conversation is in sft and preference"
+            f" (default: {WELL_RATED:g})",
+        )
         parser.add_argument(
             "--file-type", default=FileType.JSONL.value, choices=FileType.values, help="default: jsonl"
         )
@@ -126,9 +159,9 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         left_out = Preview()
-        if isinstance(source, Selection):
-            left_out = preview(project, source.filters, options["format"])
-        self._report(manifest, left_out, options["output"], labels=project.protocol == Protocol.LABELLING)
+        if not isinstance(source, FrozenDialogues):
+            left_out = preview_source(project, source.filters, options["format"])
+        self._report(manifest, left_out, options["output"], project.protocol)
 
     def _write(self, format: str, source: Source, output: str, write: dict[str, Any]) -> Manifest:
         total, shape = source.count(), FORMATS[format]
@@ -173,7 +206,7 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write("\r" + " " * 60 + "\r", ending="")
 
-    def _report(self, manifest: Manifest, left_out: Preview, output: str, *, labels: bool) -> None:
+    def _report(self, manifest: Manifest, left_out: Preview, output: str, protocol: str) -> None:
         if output == STDOUT:
             self.stderr.write(json.dumps(manifest.as_json(), ensure_ascii=False))
         else:
@@ -181,21 +214,26 @@ class Command(BaseCommand):
             dialogues = ngettext("%(n)d dialogue", "%(n)d dialogues", manifest.dialogues)
             counts = f"{rows}, {dialogues % {'n': manifest.dialogues}}"
             self.stderr.write(f"{counts}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
-        for line in [*_skipped_lines(manifest), *_left_out_lines(left_out, labels=labels)]:
+        for line in [*_skipped_lines(manifest), *_left_out_lines(left_out, protocol)]:
             self.stderr.write(line)
 
 
-def _source(project: Project, options: dict[str, Any]) -> Selection | FrozenDialogues:
+def _source(project: Project, options: dict[str, Any]) -> Source:
     """The dialogues to export. Raises Refusal."""
     check_format(project, options["format"], of_snapshot=bool(options["snapshot"]))
     if options["snapshot"]:
         snapshot = snapshot_named(project, options["snapshot"])
         verify_snapshot(snapshot)
         return frozen_dialogues(snapshot, snapshot_filters(snapshot, project, options["split"]).splits)
-    return select(
-        project,
-        build_filters(options["split"], options["include_unreviewed"], options["include_withheld"]),
+    check_run(project, options["format"], options["run"])
+    filters = build_filters(
+        options["split"],
+        options["include_unreviewed"],
+        options["include_withheld"],
+        run=options["run"],
+        least_score=options["least_score"],
     )
+    return select_source(project, filters)
 
 
 def _skipped_lines(manifest: Manifest) -> list[str]:
@@ -226,19 +264,12 @@ def _check_regular_file(path: Path) -> Path:
     return path
 
 
-def _left_out_lines(left_out: Preview, *, labels: bool) -> list[str]:
+def _left_out_lines(left_out: Preview, protocol: str) -> list[str]:
     """Lines about dialogues that were left out, except those of other splits, which were not requested."""
-    lines = []
-    if left_out.unreviewed:
-        template = _("Not exported: %(n)d that no expert has judged (--include-unreviewed).")
-        if labels:
-            template = _("Not exported: %(n)d without a final label that may leave (--include-unreviewed).")
-        lines.append(template % {"n": left_out.unreviewed})
-    if left_out.withheld:
-        lines.append(
-            _("Not exported: %(n)d labelled as private or abandoned (--include-withheld).")
-            % {"n": left_out.withheld}
-        )
-    if left_out.vetoed:
-        lines.append(_("Not exported: %(n)d that an expert vetoed.") % {"n": left_out.vetoed})
-    return lines
+    unreviewed, withheld = _REASONS[Protocol(protocol)]
+    templates = [
+        (left_out.unreviewed, unreviewed),
+        (left_out.withheld, withheld),
+        (left_out.vetoed, gettext_lazy("Not exported: %(n)d that an expert vetoed.")),
+    ]
+    return [str(template) % {"n": n} for n, template in templates if n]
