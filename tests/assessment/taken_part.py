@@ -46,7 +46,7 @@ def create_opened_run(project: Project, places: int) -> Run:
 def take_part(project: Project, name: str, *, careless: bool = False, sessions: int = 6) -> Assignment:
     """Somebody consents and rates this many conversations; after all six they are done.
 
-    careless: their ratings have nothing to do with the systems. Both are drawn from their name.
+    careless: they do not see what is wrong with the degraded system. Ratings are drawn from the name.
     """
     rng = random.Random(name)
     assignment = begin(project, name)
@@ -63,7 +63,9 @@ def _converse(assignment: Assignment, rng: random.Random, careless: bool) -> Non
     for message, reply in TALK:
         answer(send(session, message), reply)
     chat.finish_chat(participant=assignment.participant, session_id=session.pk)
-    quality = rng.uniform(20, 80) if careless else QUALITY[session.system.name]
+    quality: float = QUALITY[session.system.name]
+    if careless:
+        quality = rng.uniform(50, 90) if session.system.is_degraded else rng.uniform(20, 80)
     values = {name: min(100.0, max(0.0, rng.gauss(quality, 14))) for name in STATEMENTS}
     values = {name: round(100 - value if name in REVERSED else value) for name, value in values.items()}
     rate(session, values, bot_opinion=opinion)

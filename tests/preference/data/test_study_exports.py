@@ -169,7 +169,7 @@ def test_two_systems_that_answer_the_same_words_make_a_pair(copy: Project) -> No
 def test_training_takes_the_chosen_splits_only(study: Project) -> None:
     Dialogue.objects.filter(project=study).update(split=Split.TRAIN)
     one = Session.objects.filter(system__name="aster", dialogue__isnull=False).order_by("id")[0]
-    Dialogue.objects.filter(pk=one.dialogue_id).update(split=Split.TEST)
+    Dialogue.objects.filter(assessment_session=one).update(split=Split.TEST)
     assert len(lines(study, "sft", splits=("test",), least_score=0)) == 3
     assert preview_source(study, Filters(splits=("test",))).leaving == 1
 
