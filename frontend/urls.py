@@ -3,6 +3,7 @@
 from frontend.pages import message_catalog, service_worker
 from frontend.pages.account import api_tokens, preferences, profile
 from frontend.pages.assessment import (
+    collections,
     join,
     participants,
     report,
@@ -59,6 +60,7 @@ urlpatterns = [
     *systems.urlpatterns,
     *system_trial.urlpatterns,
     *runs.urlpatterns,
+    *collections.urlpatterns,
     *participants.urlpatterns,
     *taking_part.urlpatterns,
     *study_settings.urlpatterns,

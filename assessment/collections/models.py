@@ -55,7 +55,7 @@ class CollectedState(models.TextChoices):
 class CollectedDialogue(models.Model):
     """One dialogue of a collection: what a system (None: the human reply) made of a context.
 
-    number: of the context or opening; the same number is the same context for every system. context: list of
+    number: of the context or opening, from 1; the same number is the same context for every system. context: list of
     [speaker, text]. draft: the system's own copy of the conversation, in the assessment project, with the speakers
     "A" and "B". dialogue: the copy that raters see, in the target project. error: why it is missing.
     """

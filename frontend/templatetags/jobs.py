@@ -27,6 +27,8 @@ def job_title(job: Job) -> str:
         return _("Push to %(repo)s") % {"repo": job.parameters.get("repo_id", "")}
     if job.kind == "training":
         return _("Training on “%(name)s”") % {"name": job.parameters.get("snapshot", "")}
+    if job.kind == "collection":
+        return _("Collection of dialogues")
     if job.kind == "evaluation":
         return _("Evaluation of %(name)s") % {"name": Path(job.parameters.get("model", "")).name}
     return job.kind

@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from tests import chromium
+from tests.browser.collection_shots import COLLECTION_SHOTS, fill_collections
 from tests.browser.shots import README_SHOTS, SHOTS, Shot, World
 from tests.browser.study_shots import STUDY_SHOTS, fill_study
 
@@ -83,6 +84,7 @@ def fill() -> World:
         for name in ("ann", "lina")
     ]
     fill_study(people["mara"])
+    fill_collections(people["mara"])
     labelling, to_label, to_confirm = _labelled(people)
     disputed, decided = _disputed(people)
     asked, gold, attempt = _trained(people)
@@ -360,8 +362,16 @@ def rounds(readme: bool) -> Iterator[tuple[str, str, int]]:
 
 def shots_of(language: str, theme: str, width: int, *, readme: bool, only: Sequence[str]) -> list[Shot]:
     if readme:
-        return [shot for shot in (*SHOTS, *STUDY_SHOTS) if (shot.stem, language, theme) in README_SHOTS]
-    wanted = [shot for shot in (*SHOTS, *STUDY_SHOTS) if not only or shot.stem in only or shot.name in only]
+        return [
+            shot
+            for shot in (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
+            if (shot.stem, language, theme) in README_SHOTS
+        ]
+    wanted = [
+        shot
+        for shot in (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
+        if not only or shot.stem in only or shot.name in only
+    ]
     return [shot for shot in wanted if width == WIDTH or shot.main]
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.browser.collection_shots import COLLECTION_NO_PAGES, COLLECTION_SHOTS
 from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
 from tests.browser.study_shots import STUDY_NO_PAGES, STUDY_SHOTS
 
-ALL_SHOTS = (*SHOTS, *STUDY_SHOTS)
+ALL_SHOTS = (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST = 300_000  # bytes
 
@@ -25,7 +26,7 @@ def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
 
 
 def test_every_page_has_a_picture() -> None:
-    known = {shot.name for shot in ALL_SHOTS} | NO_PAGES | STUDY_NO_PAGES | IN_BETWEEN
+    known = {shot.name for shot in ALL_SHOTS} | NO_PAGES | STUDY_NO_PAGES | COLLECTION_NO_PAGES | IN_BETWEEN
     missing = set(names(get_resolver().url_patterns)) - known
     assert not missing, "give these a Shot in tests/browser/shots.py, or say there that they are no pages"
 

@@ -70,6 +70,12 @@ def progress_of(collections: Sequence[Collection]) -> dict[UUID, CollectionProgr
     return found
 
 
+def count_contexts(collection: Collection) -> int:
+    """Contexts or openings that the systems were given; fewer than were wanted if the source has no more."""
+    rows = CollectedDialogue.objects.filter(collection=collection)
+    return len(set(rows.values_list("number", flat=True)))
+
+
 def systems_by_name(project: Project, names: Sequence[str]) -> tuple[System, ...]:
     """The systems of the project with these names. Raises NotFound for an unknown name."""
     found = {system.name: system for system in System.objects.filter(project=project, name__in=names)}

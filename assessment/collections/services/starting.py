@@ -90,7 +90,7 @@ def start_collection(
         kind=KIND,
         project=project,
         actor=actor,
-        parameters=plan.parameters(),
+        parameters={**plan.parameters(), "collection": str(collection_id)},  # its page is found by it
         enqueue=enqueue,
     )
     collection = Collection.objects.create(
@@ -157,7 +157,7 @@ def _rows(collection: Collection, plan: CollectionPlan) -> list[CollectedDialogu
     pairs = draw_contexts(plan.source, plan.number_of_contexts, collection.seed)
     human = [
         CollectedDialogue(collection=collection, number=number, context=[*context, ["", reply]])
-        for number, (context, reply) in enumerate(pairs)
+        for number, (context, reply) in enumerate(pairs, start=1)
     ]
     rows = _system_rows(collection, plan.systems, [context for context, _reply in pairs])
     return [*rows, *human] if plan.with_human else rows
@@ -168,7 +168,7 @@ def _system_rows(
 ) -> list[CollectedDialogue]:
     return [
         CollectedDialogue(collection=collection, number=number, system=system, context=context)
-        for number, context in enumerate(contexts)
+        for number, context in enumerate(contexts, start=1)
         for system in dict.fromkeys(systems)
     ]
 
@@ -184,6 +184,6 @@ def _human_bot_rows(collection: Collection) -> list[CollectedDialogue]:
             collection=collection, number=number, system_id=system, draft_id=dialogue, context=[]
         )
         for number, (system, dialogue) in enumerate(
-            rated.values_list("system_id", "dialogue_id")[: MAX_DIALOGUES + 1]
+            rated.values_list("system_id", "dialogue_id")[: MAX_DIALOGUES + 1], start=1
         )
     ]

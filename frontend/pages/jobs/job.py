@@ -55,6 +55,15 @@ LABELS: Final = {
     "split": gettext_lazy("Split"),
     "loss": gettext_lazy("loss"),
     "turns": gettext_lazy("turns"),
+    "kind": gettext_lazy("Kind"),
+    "target": gettext_lazy("Raters"),
+    "source": gettext_lazy("Source"),
+    "count": gettext_lazy("Contexts"),
+    "rounds": gettext_lazy("Rounds"),
+    "with_human": gettext_lazy("Rate the human reply, too"),
+    "missing": gettext_lazy("Missing"),
+    "planned": gettext_lazy("Planned"),
+    "collection": gettext_lazy("Collection"),
 }
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
@@ -132,6 +141,8 @@ def result_url(job: Job) -> str:
         return reverse("statistics", args=[job.project.slug])
     if job.kind == "push":
         return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
+    if job.kind == "collection":
+        return reverse("collection", args=[job.project.slug, job.parameters["collection"]])
     page = RESULT_PAGES.get(job.kind)  # None: a kind of another release
     return reverse(page, args=[job.project.slug, job.pk]) if page else ""
 

@@ -59,7 +59,7 @@ def test_the_better_system_is_named_with_its_numbers(
     p = {(test.better, test.worse): test.p for test in engagingness.pairwise}
     assert p["a", "b"] == pytest.approx(1 / 256)  # eight of eight contexts
     assert p["b", HUMAN] is None  # no difference at all
-    assert [(each.number, each.system) for each in report.beaten] == [(n, "a") for n in range(8)]
+    assert [(each.number, each.system) for each in report.beaten] == [(n, "a") for n in range(1, 9)]
     assert {each.criterion for each in report.beaten} == {"engagingness"}
     said = verdict_sentences(report)
     assert "Coherence: “a” is better than “b” (2.00 against 1.00, p = 0.016)." in said
@@ -95,7 +95,7 @@ def test_an_unclear_difference_says_how_many_contexts_would_show_it(
 ) -> None:
     """b is better in 4 contexts and a in 2."""
     rows = {row.dialogue_id: row for row in CollectedDialogue.objects.filter(collection=eight)}
-    better = {number: "b" if number < 4 else "a" for number in range(6)}
+    better = {number: "b" if number <= 4 else "a" for number in range(1, 7)}
 
     def opinion(number: int, system: str) -> int:
         return 2 if better.get(number) == system else 1
@@ -140,7 +140,7 @@ def test_a_failed_system_is_named_and_its_dialogues_are_listed(
     fakes.answers["b"] = fail
     report = collection_report(made(collects("static", count=3)))
     assert [(each.number, each.system, each.error) for each in report.missing] == [
-        (n, "b", "It is down. Start it.") for n in range(3)
+        (n, "b", "It is down. Start it.") for n in (1, 2, 3)
     ]
     assert "“b” failed in 3 dialogues, which are missing." in verdict_sentences(report)
     rate_everything(rating, raters, always(a=(2, 2), human=(1, 1)))
