@@ -1,7 +1,7 @@
 """The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -28,6 +28,8 @@ from annotation.labelling.selectors.dialogue_labels import (
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.onboarding.models import Thread
+from assessment.report.selectors.conversations_of_dialogues import filter_by_mean, rated_conversations
+from assessment.systems.models import System
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
     SEARCH_WINDOW,
@@ -83,6 +85,26 @@ LABELLING_FILTERS = [
     *(filter_ for filter_ in FILTERS if filter_.name in ("origin", "split")),
 ]
 
+# Well-rated conversations are those that can be trained on by default.
+LEAST_MEANS = (80, 60, 40)
+
+
+def filters_for(project: Project, *, sees_systems: bool) -> list[Filter]:
+    """The select boxes above the list. sees_systems: whether the reader may know the system of a conversation."""
+    if project.protocol == Protocol.LABELLING:
+        return LABELLING_FILTERS
+    if project.protocol != Protocol.ASSESSMENT:
+        return FILTERS
+    filters = [filter_ for filter_ in FILTERS if filter_.name in ("state", "split")]
+    if sees_systems:
+        names = System.objects.filter(project=project).values_list("name", flat=True)
+        means = [(str(least), _("%(n)d and more") % {"n": least}) for least in LEAST_MEANS]
+        filters += [
+            Filter("system", _("System"), _("Every system"), [(name, name) for name in names]),
+            Filter("rated", _("Mean rating"), _("Every rating"), means),
+        ]
+    return filters
+
 
 @login_required
 @require_safe
@@ -90,14 +112,15 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.READ_DIALOGUES)
     labels = project.protocol == Protocol.LABELLING
-    filters = LABELLING_FILTERS if labels else FILTERS
+    may = capabilities_of(user, project)
+    sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in may
+    filters = filters_for(project, sees_systems=sees_systems)
     chosen = _chosen_filters(request, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
-    rows = dialogues_of(project, **{name: value for name, value in chosen.items() if name != "label"}, **more)
-    if "label" in chosen:
-        rows = filter_by_label_state(rows, chosen["label"])
+    stored = {name: value for name, value in chosen.items() if name not in ("label", "system", "rated")}
+    rows = _filter_rows(dialogues_of(project, **stored, **more), project, chosen)
     page, searched_to = _page(rows, words, request.GET.get("before"))
     counts = {} if labels else count_actions(page.rows)
     context = {
@@ -106,6 +129,8 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": [(dialogue, counts.get(dialogue.pk, {})) for dialogue in page.rows],
         "label_states": label_states(page.rows) if labels else None,
+        "conversations": rated_conversations(project, page.rows) if sees_systems else {},
+        "sees_systems": sees_systems,
         "filters": [(one, chosen.get(one.name, "")) for one in filters],
         "is_filtered": bool(chosen or words or imported),
         "is_opened": bool(chosen),
@@ -115,7 +140,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "searched_at_once": SEARCH_WINDOW,
         "total": rows[: MAX_COUNTED + 1].count() if not words else None,
         "counted": MAX_COUNTED,
-        "may": {one.value for one in capabilities_of(user, project)},
+        "may": {one.value for one in may},
         "dialogue_lang": content_language(project),
     }
     return render(request, "data/dialogues/list.html", context)
@@ -125,6 +150,17 @@ def _chosen_filters(request: HttpRequest, filters: Sequence[Filter]) -> dict[str
     """The filters in the query string. Ignores unknown values."""
     values = ((filter_, request.GET.get(filter_.name, "")) for filter_ in filters)
     return {filter_.name: value for filter_, value in values if value in dict(filter_.choices)}
+
+
+def _filter_rows(rows: QuerySet[Dialogue], project: Project, chosen: Mapping[str, str]) -> QuerySet[Dialogue]:
+    """Filters that are no columns of a dialogue."""
+    if "label" in chosen:
+        rows = filter_by_label_state(rows, chosen["label"])
+    if "system" in chosen:
+        rows = rows.filter(assessment_session__system__name=chosen["system"])
+    if "rated" in chosen:
+        rows = filter_by_mean(rows, project, float(chosen["rated"]))
+    return rows
 
 
 def _chosen_import(request: HttpRequest, project: Project) -> Job | None:
@@ -178,6 +214,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     end = begin + UTTERANCES_SHOWN
     history = history_of(user, dialogue)
     labels = dialogue_labels(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
+    sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in granted
     context = {
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
@@ -187,6 +224,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
         "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
+        "conversation": rated_conversations(project, [dialogue]).get(dialogue.pk) if sees_systems else None,
         "reads_all": reads_all,
         "may": {one.value for one in granted},
         "history": [(event, describe_event(event)) for event in history.events] if reads_all else [],

@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from assessment.report.selectors.model_assessments import assessments_of
 from common.refusals import NotFound, Refusal
 from frontend.charts.evaluation import (
     build_matrix,
@@ -207,6 +208,7 @@ def _render_model(
         "notes": evaluation.report.get("notes", []) if evaluation else [],
         "card": json.dumps(model.config, ensure_ascii=False, indent=2) if model.config else "",
         "snapshot_url": snapshot_url(project.slug, model.snapshot_id),
+        "assessments": assessments_of(user, model.generator) if model.generator else [],
         "evaluation_form": EvaluationForm(user, project, model=model.slug),
         "worker_alive": live_workers(QUEUE).exists(),
         "refusal": refusal,

@@ -13,6 +13,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
+from assessment.systems.models import Connector, System
 from frontend.charts.evaluation import draw_group
 from jobs.models import JobState
 from preference.data.models.snapshots import Snapshot
@@ -20,7 +21,8 @@ from preference.evaluation.models import Evaluation
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.trained_models import current_model
 from preference.registry.services.promotion import promote_model
-from projects.models import Project, Role
+from projects.models import Membership, Project, Role
+from tests.assessment.rating_files import careful, import_ratings, rating_file
 from tests.conftest import Joins
 from tests.frontend.data_pages import erics_browser, files_root, html
 from tests.frontend.trained import evaluated
@@ -325,3 +327,20 @@ def test_the_list_costs_the_same_however_many_models(
         expected = generator_of(model).slug
     with django_assert_max_num_queries(26):
         assert "P@1" in html(erics_browser.get(MODELS))
+
+
+def test_a_model_shows_what_people_think_of_it(
+    erics_browser: Client, first: RegisteredModel, mara: User, eric: User
+) -> None:
+    study = create_project(actor=mara, slug="ratings", title="Which is best?", preset="live-assessment")
+    System.objects.create(
+        project=study, name="good", connector=Connector.GENERATOR, generator=generator_of(first)
+    )
+    import_ratings(study, rating_file(careful("a", "w1"), careful("b", "w2", shift=3)))
+    page = f"{MODELS}{first.slug}/"
+    assert "What people think of it" not in text_of(erics_browser.get(page)), "eric may not read the report"
+    Membership.objects.create(project=study, user=eric, roles=[Role.MANAGER])
+    text = text_of(erics_browser.get(page))
+    assert "Which is best? · Run 1 place 1 of 2" in text
+    assert "n = 14" in text
+    assert "/p/ratings/report/?run=1" in html(erics_browser.get(page))

@@ -1,0 +1,72 @@
+"""The conversations of a study, read as dialogues."""
+
+import re
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from assessment.sessions.models.conversations import Rating, Session
+from dialogues.models import Dialogue
+from projects.models import Membership, Project, Role
+from tests.assessment.taken_part import create_study, fill_run
+
+
+@pytest.fixture
+def study(mara: User, client: Client) -> Project:
+    """Ratings of three people; mara, who manages the study, is signed in."""
+    client.force_login(mara)
+    project = create_study(mara)
+    fill_run(project, "spring", careful=2, careless=1)
+    return project
+
+
+def words(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    main = answer.content.decode().split("<main")[1]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", main))
+
+
+def test_the_list_names_system_run_and_rating(client: Client, study: Project) -> None:
+    page = words(client, "/p/study/dialogues/?system=aster&rated=60")
+    assert "Do you like hiking?" in page
+    assert "aster" in page
+    assert "Sel · rev · rew" not in page
+    rated = Session.objects.filter(system__name="aster", state="rated")
+    Rating.objects.filter(session__in=rated).update(value=50)
+    assert "No dialogue is like that" in words(client, "/p/study/dialogues/?system=aster&rated=60")
+    assert "aster" in words(client, "/p/study/dialogues/?system=aster&rated=40")
+
+
+def test_a_dialogue_shows_what_its_participant_thinks(client: Client, study: Project) -> None:
+    session = Session.objects.filter(system__name="fern", state="rated")[0]
+    Rating.objects.filter(session=session).update(value=25)
+    page = words(client, f"/p/study/dialogues/{session.dialogue_id}/")
+    assert "In the study" in page
+    assert "fern" in page
+    assert session.topic in page
+    assert "repetitive 25" in page
+    assert "Mean rating 39.3" in page, "robotic and repetitive count 100 - x"
+
+
+def test_who_cannot_read_the_report_does_not_learn_the_system(
+    client: Client, study: Project, carlos: User
+) -> None:
+    Membership.objects.create(project=study, user=carlos, roles=[Role.CONTROLLER])
+    client.force_login(carlos)
+    dialogue = Dialogue.objects.filter(project=study).latest("id")
+    for path in ("/p/study/dialogues/", f"/p/study/dialogues/{dialogue.pk}/"):
+        answer = client.get(path)
+        if answer.status_code == 200:
+            assert "aster" not in answer.content.decode()
+            assert "In the study" not in answer.content.decode()
+
+
+def test_the_list_costs_the_same_for_many(
+    client: Client, study: Project, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.get("/p/study/dialogues/")
+    with django_assert_max_num_queries(14):
+        client.get("/p/study/dialogues/")
