@@ -112,7 +112,7 @@ TABS: Final = (
     _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS, protocols=ANNOTATION),
     _tab("assessment_report", gettext_lazy("Report"), "chart", C.READ_STATISTICS, protocols=ASSESSMENT),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
-    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",), protocols=ANNOTATION),
+    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
     _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocols=AUTHORING),
     _tab(
         "trainings",

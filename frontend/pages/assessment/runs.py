@@ -20,6 +20,7 @@ from assessment.sessions.services.links import link_query, panel_query
 from assessment.sessions.services.runs import MAX_PLACES, change_places, close_run, create_run, open_run
 from assessment.setup.models import TopicMode
 from assessment.setup.selectors import assessment_project
+from frontend.pages.assessment.study_settings import OUTCOMES
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Project
@@ -119,6 +120,8 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
         "signed_only": settings.signed_links,
         "panel_address": _address(request, run, panel_query(settings, run.number)),
         "links": links,
+        "codes": [(outcome.label, settings.completion_codes.get(outcome, "")) for outcome in OUTCOMES],
+        "return_url": settings.return_url,
         "places_form": PlacesForm(initial={"places": run.places}),
         "links_form": LinksForm(),
         "configures": _configures(request, run.project),

@@ -76,7 +76,10 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
         }
         help_texts = {
             "consent_en": gettext_lazy("Markdown. What is recorded is listed below it by itself."),
-            "return_url": gettext_lazy("{code} is replaced by the completion code."),
+            "return_url": gettext_lazy(
+                "{code} is replaced by the completion code. "
+                "For Prolific: https://app.prolific.com/submissions/complete?cc={code}"
+            ),
             "signed_links": gettext_lazy("Off: the panel fills in the parameters of one link for everybody."),
         }
 

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from assessment.sessions.selectors.runs import runs_of
-from common.refusals import NotFound
 from dialogues.models import Split
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.partials import render_job_page
@@ -132,10 +131,6 @@ def export_list(request: HttpRequest, slug: str) -> HttpResponse:
     """With `?part=preview` only what the choices in the query string would export."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.EXPORT)
-    if not formats_for(project):
-        raise NotFound(
-            _("Nothing of such a project is exported here."), _("Its report has the numbers as files.")
-        )
     if request.method == "POST":
         return _start(request, project)
     if request.GET.get("part") == "preview":
