@@ -89,10 +89,10 @@ def _criterion_sentences(verdict: CriterionVerdict, kind: CollectionKind) -> Ite
     leader = display_name(verdict.leader)
     named = {"criterion": criterion_name(verdict.text), "leader": leader}
     if verdict.ahead:
-        others = _joined(f"{display_name(each.worse)} ({_numbers(each)})" for each in verdict.ahead)
+        others = _joined(_with_numbers(each.worse, each) for each in verdict.ahead)
         yield _("%(criterion)s: %(leader)s is better than %(others)s.") % {**named, "others": others}
     if verdict.behind:
-        others = _joined(f"{display_name(each.better)} ({_numbers(each)})" for each in verdict.behind)
+        others = _joined(_with_numbers(each.better, each) for each in verdict.behind)
         yield _("%(criterion)s: even the best system, %(leader)s, is worse than %(others)s.") % {
             **named,
             "others": others,
@@ -169,11 +169,20 @@ def display_name(system: str) -> str:
     return _("“%(name)s”") % {"name": system} if system != HUMAN else _("the human reply")
 
 
+def _with_numbers(system: str, comparison: SystemComparison) -> str:
+    return _("%(system)s (%(numbers)s)") % {
+        "system": display_name(system),
+        "numbers": _numbers(comparison),
+    }
+
+
 def _numbers(comparison: SystemComparison) -> str:
     """Both means, and p."""
     high, low = comparison.means
     means = _("%(high)s against %(low)s") % {"high": f"{high:.2f}", "low": f"{low:.2f}"}
-    return means if comparison.p is None else f"{means}, {format_p(comparison.p)}"
+    if comparison.p is None:
+        return means
+    return _("%(means)s, %(p)s") % {"means": means, "p": format_p(comparison.p)}
 
 
 def format_p(p: float) -> str:

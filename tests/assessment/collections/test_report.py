@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 from pytest_django import DjangoAssertNumQueries
+from scipy.stats import mannwhitneyu
 
 from accounts.models import User
 from assessment.collections.models import CollectedDialogue, Collection
@@ -22,6 +23,7 @@ from measures.estimate import Estimate
 from projects.models import Project
 from tests.assessment.collections.conftest import Collects, FakeSystems, add_dialogue
 from tests.assessment.collections.raters import Opinion, rate, rate_everything
+from tests.assessment.steps import begin, complete, opened_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -195,3 +197,26 @@ def test_the_command_writes_json_and_a_table(eight: Collection, rating: Project,
     assert "2.000 [2.00, 2.00]" in table
     with pytest.raises(CommandError, match="no collection"):
         command_output(str(uuid4()))
+
+
+def test_conversations_of_participants_are_compared_as_independent_samples(
+    collects: Collects, study: Project, rating: Project, raters: list[User]
+) -> None:
+    """Participants chose their own topics, so no two conversations have the same context."""
+    run = opened_run(study)
+    for name in ("ann", "bob", "cleo", "dora"):
+        complete(begin(study, name))
+    collection = made(collects("human_bot", source=None, systems=(), run=run))
+    rate_everything(rating, raters, lambda rater, system: (2, 2) if system == "a" else (1, 1))
+    report = collection_report(collection)
+    assert [row.made for row in report.systems] == [4] * 5
+    assert report.beaten == ()
+    engagingness = {(each.better, each.worse): each for each in report.criteria[-1].comparisons}
+    won = engagingness["a", "b"]
+    alone = mannwhitneyu([2.0] * 4, [1.0] * 4, method="asymptotic").pvalue
+    assert (won.n, won.p) == (4, pytest.approx(4 * alone))  # of four pairs in which anything differs
+    assert engagingness["b", "c"].p is None
+    said = verdict_sentences(report)
+    assert any(sentence.startswith("Engagingness: “a” is better than “b”") for sentence in said) == (
+        4 * alone < 0.05
+    )
