@@ -25,6 +25,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests import chromium
 from tests.browser.collection_shots import COLLECTION_SHOTS, fill_collections
+from tests.browser.report_shots import REPORT_SHOTS, fill_report
 from tests.browser.shots import README_SHOTS, SHOTS, Shot, World
 from tests.browser.study_shots import STUDY_SHOTS, fill_study
 
@@ -84,11 +85,11 @@ def fill() -> World:
         for name in ("ann", "lina")
     ]
     fill_study(people["mara"])
+    fill_report(people["mara"])
     fill_collections(people["mara"])
     labelling, to_label, to_confirm = _labelled(people)
     disputed, decided = _disputed(people)
     asked, gold, attempt = _trained(people)
-    _assessed(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -151,22 +152,6 @@ def _disputed(people: dict[str, Any]) -> tuple[Any, Any]:
         trainer=people["carlos"], task_id=second.pk, decision_id=uuid4(), answers=helpdesk(1), reason=reason
     )
     return first, second
-
-
-def _assessed(people: dict[str, Any]) -> None:
-    """A study with a closed run and one that is open, and a study without a run."""
-    from annotation.project_setup.services import create_project
-    from assessment.sessions.models.runs import Run
-    from assessment.sessions.services.runs import close_run
-    from tests.assessment.taken_part import create_study, fill_run
-
-    study = create_study(people["mara"])
-    fill_run(study, "may", careful=6, careless=2)
-    close_run(run=Run.objects.get(project=study), actor=people["mara"])
-    fill_run(study, "june", careful=5, careless=2)
-    create_project(
-        slug="empty-study", preset="live-assessment", actor=people["mara"], title="New study 新评测"
-    )
 
 
 def _sampled(people: dict[str, Any]) -> str:
@@ -364,12 +349,12 @@ def shots_of(language: str, theme: str, width: int, *, readme: bool, only: Seque
     if readme:
         return [
             shot
-            for shot in (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
+            for shot in (*SHOTS, *STUDY_SHOTS, *REPORT_SHOTS, *COLLECTION_SHOTS)
             if (shot.stem, language, theme) in README_SHOTS
         ]
     wanted = [
         shot
-        for shot in (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
+        for shot in (*SHOTS, *STUDY_SHOTS, *REPORT_SHOTS, *COLLECTION_SHOTS)
         if not only or shot.stem in only or shot.name in only
     ]
     return [shot for shot in wanted if width == WIDTH or shot.main]

@@ -227,9 +227,6 @@ SHOTS: Final = [
     Shot("models", who="mara", args=lambda world: ("empty",), file="models-empty"),
     Shot("model", who="eric", args=lambda w: (w.slug, w.model), main=True),
     Shot("evaluation", who="eric", args=lambda w: (w.slug, w.evaluation)),
-    Shot("assessment_report", who="mara", args=lambda w: ("study",), main=True),
-    Shot("assessment_report", who="mara", args=lambda w: ("study",), act=open_tables, file="assessment-report-tables"),
-    Shot("assessment_report", who="mara", args=lambda w: ("empty-study",), file="assessment-report-empty"),
     Shot("profile"),
     Shot("api_tokens", who="eric"),
     Shot("account_login", who="", main=True),
@@ -253,6 +250,7 @@ SHOTS: Final = [
 README_SHOTS: Final = {
     ("workbench", "en", "light"), ("workbench-lina", "zh-hans", "dark"),
     ("statistics", "en", "light"), ("review-dialogue", "en", "light"),
+    ("assessment-report-systems", "en", "light"),
 }  # fmt: skip
 # Addresses that are no page of their own: what buttons send to, files, answers for machines.
 NO_PAGES: Final = {
@@ -308,7 +306,6 @@ NO_PAGES: Final = {
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
     *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
-    *("assessment_report_json", "assessment_report_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }
 # Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.

@@ -7,10 +7,11 @@ from pathlib import Path
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.browser.collection_shots import COLLECTION_NO_PAGES, COLLECTION_SHOTS
+from tests.browser.report_shots import REPORT_SHOTS
 from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
 from tests.browser.study_shots import STUDY_NO_PAGES, STUDY_SHOTS
 
-ALL_SHOTS = (*SHOTS, *STUDY_SHOTS, *COLLECTION_SHOTS)
+ALL_SHOTS = (*SHOTS, *STUDY_SHOTS, *REPORT_SHOTS, *COLLECTION_SHOTS)
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST = 300_000  # bytes
 

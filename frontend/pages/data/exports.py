@@ -39,7 +39,7 @@ from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters
 from preference.data.selectors.snapshots import usable_snapshots
 from preference.data.selectors.sources import preview_source
-from preference.data.selectors.study import WELL_RATED
+from preference.data.selectors.study import TRAINING, WELL_RATED
 from preference.data.services.exports import LARGEST, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -99,7 +99,7 @@ class ExportForm(SelectionForm):
         label=gettext_lazy("Rated well from"),
         min_value=0,
         max_value=MAXIMUM,
-        initial=WELL_RATED,
+        initial=int(WELL_RATED),
         required=False,
         help_text=gettext_lazy(
             "The mean of the statements (0-100) from which on a conversation is in sft and preference."
@@ -231,7 +231,8 @@ def command_for(slug: str, export: ExportOptions) -> str:
             else []
         )
     options += [["--run", str(filters.run)]] if filters.run else []
-    options += [["--least-score", f"{filters.least_score:g}"]] if filters.least_score is not None else []
+    if file_format.name in TRAINING and filters.least_score not in (None, WELL_RATED):
+        options += [["--least-score", f"{filters.least_score:g}"]]
     options += _draw_options(export.draws) if file_format.draws else []
     options += [["--output", f"{slug}-{file_format.name}.{file_format.extension(export.file_type)}"]]
     return format_command("export_dataset", slug, options)
