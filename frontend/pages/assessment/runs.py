@@ -21,8 +21,10 @@ from assessment.sessions.services.runs import MAX_PLACES, change_places, close_r
 from assessment.setup.models import TopicMode
 from assessment.setup.selectors import assessment_project
 from frontend.pages.assessment.study_settings import OUTCOMES
+from frontend.pages.projects.study_steps import CHAT, no_chat_worker
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page
+from jobs.selectors import live_workers
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -120,6 +122,7 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
         "signed_only": settings.signed_links,
         "panel_address": _address(request, run, panel_query(settings, run.number)),
         "links": links,
+        "warning": no_chat_worker() if run.state == RunState.OPEN and not live_workers(CHAT).exists() else "",
         "codes": [(outcome.label, settings.completion_codes.get(outcome, "")) for outcome in OUTCOMES],
         "return_url": settings.return_url,
         "places_form": PlacesForm(initial={"places": run.places}),

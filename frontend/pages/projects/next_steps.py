@@ -12,8 +12,10 @@ from accounts.models import User
 from annotation.overview.selectors import NEEDS, Overview, Step, overviews, steps_for
 from frontend.pages.projects.steps import MissingSetup, NextStep
 from frontend.pages.projects.study_steps import (
+    CHAT,
     NOTHING,
     StudyOverview,
+    no_chat_worker,
     study_overviews,
     study_steps,
 )
@@ -245,6 +247,8 @@ def missing_steps(
         found += _missing_in_authoring(settings, reverse("members", args=[project.slug]), granted, seen)
     elif project.protocol == Protocol.LABELLING:
         found += _missing_in_labelling(project, granted, seen)
+    elif not live_workers(CHAT).exists():
+        found.append(MissingSetup(no_chat_worker(), "", ""))
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
 
 

@@ -39,6 +39,7 @@ class StudyOverview:
 
 
 NOTHING: Final = StudyOverview()
+CHAT: Final = "chat"  # the queue of the workers that ask chatbots
 
 
 def study_overviews(projects: Sequence[Project]) -> dict[int, StudyOverview]:
@@ -68,6 +69,10 @@ def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
     for row in rows:
         counts[row["project"]] |= {name: value for name, value in row.items() if name != "project"}
     return {project: StudyOverview(**values) for project, values in counts.items()}
+
+
+def no_chat_worker() -> str:
+    return _("No worker for chats is running, so no chatbot replies. Whoever runs this server starts one.")
 
 
 def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOverview) -> list[NextStep]:

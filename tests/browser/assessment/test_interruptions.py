@@ -140,6 +140,17 @@ def test_the_topic_changes_with_the_next_message(study: Project, server: str, si
     assert changed[-1] == ("dogs", "ambivalent")
 
 
+def test_a_topic_survives_a_reload(study: Project, server: str, signs_in: SignedIn) -> None:
+    prepare(study, server, "good")
+    ann = Visitor.come(signs_in)
+    ann.agree()
+    expect(ann.page.locator("#topic")).to_be_focused()
+    ann.page.keyboard.type("A long walk in the rain")
+    ann.page.wait_for_load_state("load")
+    ann.page.reload()
+    expect(ann.page.locator("#topic")).to_have_value("A long walk in the rain")
+
+
 def test_sliders_and_answers_survive_a_reload(study: Project, server: str, signs_in: SignedIn) -> None:
     ann = in_the_chat(study, server, signs_in)
     ann.chat()
