@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from accounts.models import User
+from annotation.project_setup.services import create_project
 from projects.models import Project
 
 DATA = Path(os.environ.get("LAPIDARY_SHARED_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -96,6 +98,22 @@ def test_a_run_compared_with_itself_agrees_in_everything(published: dict[str, An
     for scores in pair["scores"].values():
         assert scores == {name: pytest.approx(1) for name in ("pearson", "spearman", "kendall")}
     assert pair["same_conclusions"] == {"0.05": 1, "0.1": 1}
+
+
+def test_the_exported_run_gives_the_same_numbers(
+    study: Project, published: dict[str, Any], mara: User, tmp_path: Path
+) -> None:
+    file = tmp_path / "again.json"
+    call_command(
+        "export_dataset", "study", "--format", "assessment", "--output", str(file), stderr=io.StringIO()
+    )
+    create_project(actor=mara, slug="copy", title="Copy", preset="live-assessment")
+    call_command("import_dialogues", "copy", str(file), "--format", "assessment", stdout=io.StringIO())
+    out = io.StringIO()
+    call_command("assessment_report", "copy", "--json", stdout=out)
+    (before,), (after,) = published["runs"], json.loads(out.getvalue())["runs"]
+    for name in ("participants", "dialogues", "minutes_per_dialogue", "systems", "pairwise", "agreement"):
+        assert after[name] == before[name]
 
 
 def _printed(table: str) -> list[list[str]]:

@@ -98,9 +98,10 @@ def test_two_runs_are_compared(client: Client, ratings: Project) -> None:
     assert "Runs 1 and 2, same pairwise conclusions at p &lt; 0.05:" in page
 
 
-def test_without_a_run_it_offers_an_import(client: Client, ratings: Project) -> None:
+def test_without_a_run_it_offers_to_open_or_import_one(client: Client, ratings: Project) -> None:
     page = html(client)
     assert "There is no run yet" in page
+    assert '/p/ratings/runs/"' in page
     assert "/p/ratings/imports/" in page
 
 
