@@ -250,6 +250,7 @@ SHOTS: Final = [
 README_SHOTS: Final = {
     ("workbench", "en", "light"), ("workbench-lina", "zh-hans", "dark"),
     ("statistics", "en", "light"), ("review-dialogue", "en", "light"),
+    ("join-chat", "en", "light"), ("run", "en", "light"),
     ("assessment-report-systems", "en", "light"),
 }  # fmt: skip
 # Addresses that are no page of their own: what buttons send to, files, answers for machines.

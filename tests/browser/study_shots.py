@@ -96,10 +96,17 @@ STUDY_NO_PAGES: Final = {
 
 def fill_study(mara: Any) -> None:
     """A run with participants who are everywhere, an ice-breaker run, and a project without either."""
+    from datetime import timedelta
+
+    from django.utils import timezone
+
     from annotation.project_setup.services import create_project
     from assessment.setup.models import TopicMode
+    from jobs.models import Worker
     from tests.assessment import steps
 
+    seen_at = timezone.now() + timedelta(days=1)  # while the pictures are taken
+    Worker.objects.update_or_create(name="chat", defaults={"queues": ["chat"], "seen_at": seen_at})
     create_project(slug="new-study", preset="live-assessment", actor=mara, title="New study 新研究")
     project = create_project(
         slug=SLUG, preset="live-assessment", actor=mara, title="How good are our chatbots?"
