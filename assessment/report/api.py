@@ -1,5 +1,6 @@
 """REST API of the report of an assessment project."""
 
+from math import isfinite
 from typing import Any
 
 from django.urls import path
@@ -26,6 +27,11 @@ class ReportQuery(serializers.Serializer[Any]):
         max_value=1,
         help_text="Participants pass the reliability test if p is below it. Default: the project's.",
     )
+
+    def validate_threshold(self, value: float) -> float:
+        if not isfinite(value):  # "nan" is neither too small nor too large
+            self.fields["threshold"].fail("invalid")
+        return value
 
 
 class ParticipantCountsSerializer(serializers.Serializer[Any]):

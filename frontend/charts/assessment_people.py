@@ -171,7 +171,20 @@ def draw_progress(
         "the system; the last column counts everybody who must take part for that, at the present pass rate.",
         len(report.passed),
     ) % {"n": len(report.passed)}
+    note += _describe_need([row[-1] for row in rows])
     return Chart("progress", title, note, head, rows, svg, names)
+
+
+def _describe_need(more: Sequence[Cell]) -> str:
+    """How many more participants would halve the interval of every system; empty if nobody knows."""
+    needed = max((each for each in more if isinstance(each, int)), default=None)
+    if needed is None:
+        return ""
+    return " " + ngettext(
+        "About %(n)d more participant would halve every interval.",
+        "About %(n)d more participants would halve every interval.",
+        needed,
+    ) % {"n": needed}
 
 
 def _precision(report: RunReport, system: str, ordinary_systems: int) -> list[Cell]:

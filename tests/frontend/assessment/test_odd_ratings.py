@@ -195,3 +195,26 @@ def test_statements_that_were_changed_after_the_run_are_said_to_lack_ratings(
     settings.save()
     check_report(client)
     assert "There are no ratings" in words_of(client)
+
+
+@pytest.mark.parametrize(
+    "query", ["threshold=nan", "threshold=inf", "threshold=0", "threshold=2", "run=0", "run=x"]
+)
+def test_odd_queries_are_refused_by_the_api_and_ignored_by_the_page(
+    client: Client, ratings: Project, query: str
+) -> None:
+    import_ratings(ratings, rating_file(careful("a", "ann")))
+    assert client.get(f"/api/v1/projects/ratings/assessment-report/?{query}").status_code == 400
+    assert "1 of 1 participants passed" in words_of(client, f"?{query}")
+    for name in ("report.json", "scores.csv"):
+        assert client.get(f"/p/ratings/report/{name}?{query}").status_code == 200
+
+
+def test_a_huge_run_number_is_a_run_that_is_not_there(client: Client, ratings: Project) -> None:
+    import_ratings(ratings, rating_file(careful("a", "ann")))
+    number = 10**30
+    assert client.get(f"/p/ratings/report/?run={number}").status_code == 404
+    assert client.get(f"/api/v1/projects/ratings/assessment-report/?run={number}").json()["runs"] == []
+    preview = client.get(f"/api/v1/projects/ratings/exports/preview/?format=assessment&run={number}")
+    assert preview.json()["leaving"] == 0
+    assert client.get("/api/v1/projects/ratings/exports/preview/?least_score=nan").status_code == 400

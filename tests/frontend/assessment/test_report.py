@@ -51,6 +51,7 @@ def test_the_first_line_gives_the_answer(client: Client, ratings: Project) -> No
     page = html(client)
     assert "Run 1: 3 of 4 participants passed the reliability test." in page
     assert "good is rated best, and significantly better" in page
+    assert "About 12 more participants would halve every interval." in page
     assert "nan" not in page.lower().replace("finance", "")
 
 
