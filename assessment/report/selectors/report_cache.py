@@ -15,7 +15,7 @@ from assessment.setup.models import AssessmentSettings
 from assessment.systems.models import System
 from projects.models import Project
 
-KEPT: Final = 8
+KEPT: Final = 24  # reports; the arrays of one with 5,000 participants take some 10 MB
 
 Result = TypeVar("Result")
 _kept: OrderedDict[Hashable, Any] = OrderedDict()

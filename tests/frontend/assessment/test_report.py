@@ -106,6 +106,13 @@ def test_without_a_run_it_offers_to_open_or_import_one(client: Client, ratings: 
     assert "/p/ratings/imports/" in page
 
 
+def test_an_import_leads_to_the_report_of_its_run(client: Client, ratings: Project) -> None:
+    job = import_ratings(ratings, rating_file(careful("a", "ann")), run=4)
+    page = client.get(f"/p/ratings/imports/{job.pk}/").content.decode()
+    assert "/p/ratings/report/?run=4" in page
+    assert "Report of run 4" in page
+
+
 def test_it_says_why_there_are_no_scores(client: Client, ratings: Project) -> None:
     only_good = assignment("a", "ann", result("good", 80), result("fair", 50))
     import_ratings(ratings, rating_file(only_good), run=1)
