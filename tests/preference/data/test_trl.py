@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from accounts.models import User
+from annotation.project_setup.services import create_project
 from jobs.models import Job
 from preference.data.formats.catalogue import FORMATS
-from preference.data.formats.writing import write_export_file
+from preference.data.formats.writing import Source, write_export_file
 from preference.data.models.exports import FileType
-from preference.data.selectors.selection import select
+from preference.data.selectors.selection import Filters, select
+from preference.data.selectors.sources import select_source
 from projects.models import Project
+from tests.assessment.rating_files import assignment, import_ratings, rating_file, result
 from tests.preference.conftest import EVERYTHING, diamante_file
 
 Imports = Callable[..., Job]
@@ -54,25 +58,41 @@ def model() -> Any:
 
 
 @pytest.fixture
+def study(mara: User) -> Project:
+    """Nine rated conversations that begin with the same words, of three systems; half of them are good."""
+    project = create_project(actor=mara, slug="study", title="Study", preset="live-assessment")
+    talks = [
+        result(
+            system,
+            score,
+            dialogue=[{"user": f"Do you like tea, {place // 3}?", "bot": f"{system} says {place}."}],
+        )
+        for place, (system, score) in enumerate(
+            zip("abcabcabc", (80, 62, 20, 70, 64, 10, 90, 61, 5), strict=True)
+        )
+    ]
+    import_ratings(project, rating_file(assignment("a", "w", *talks, result("qc", 2), result("qc", 1))))
+    return project
+
+
+@pytest.fixture
 def loaded(imports: Imports, project: Project, offline: Path) -> Callable[[str, str], Any]:
     """loaded("sft", "parquet") is our export of three dialogues, as `datasets` reads it."""
+    imports(diamante_file(3))
+    return lambda format, file_type: load_rows(select(project, EVERYTHING), offline, format, file_type)
+
+
+def load_rows(source: Source, folder: Path, format: str, file_type: str) -> Any:
     import datasets
 
     datasets.disable_progress_bars()
-    imports(diamante_file(3))
-
-    def loaded(format: str, file_type: str) -> Any:
-        shape = FORMATS[format]
-        path = offline / f"rows.{shape.extension(file_type)}"
-        manifest = write_export_file(path, shape, select(project, EVERYTHING), file_type=file_type)
-        kind = "parquet" if file_type == FileType.PARQUET else "json"
-        rows = datasets.load_dataset(
-            kind, data_files=str(path), split="train", cache_dir=str(offline / "cache")
-        )
-        assert len(rows) == manifest.rows > 8
-        return rows
-
-    return loaded
+    shape = FORMATS[format]
+    path = folder / f"rows.{shape.extension(file_type)}"
+    manifest = write_export_file(path, shape, source, file_type=file_type)
+    kind = "parquet" if file_type == FileType.PARQUET else "json"
+    rows = datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=str(folder / "cache"))
+    assert len(rows) == manifest.rows > 2
+    return rows
 
 
 def causal(config: Any, folder: Path) -> Any:
@@ -107,6 +127,19 @@ def test_trl_trains_on_our_file_as_it_is(
 ) -> None:
     rows = loaded(format, FileType.JSONL)
     assert rows.to_list() == loaded(format, FileType.PARQUET).to_list()
+    train_one_step(rows, model, offline, format)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["sft", "preference"])
+def test_trl_trains_on_replies_of_a_study(study: Project, model: Any, offline: Path, format: str) -> None:
+    source = select_source(study, Filters())
+    rows = load_rows(source, offline, format, FileType.JSONL)
+    assert rows.to_list() == load_rows(source, offline, format, FileType.PARQUET).to_list()
+    train_one_step(rows, model, offline, format)
+
+
+def train_one_step(rows: Any, model: Any, offline: Path, format: str) -> None:
     (config, tokenizer), (trainer_class, config_class, made) = model, trainer_of(format)
     trainer = trainer_class(
         model=made(config, offline / "model"),
