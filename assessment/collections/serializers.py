@@ -51,6 +51,10 @@ class CollectionInput(StrictSerializer):
         help_text="Contexts or openings; null: 100 for static, 50 for self_chat.",
     )
     rounds = serializers.IntegerField(default=ROUNDS, min_value=1, max_value=MAX_ROUNDS)
+    any_split = serializers.BooleanField(
+        default=False,
+        help_text="Also contexts outside of the test split, which models may have been trained on.",
+    )
     with_human = serializers.BooleanField(default=True, help_text="Rate the human reply, too (static).")
     seed = serializers.IntegerField(
         default=None,

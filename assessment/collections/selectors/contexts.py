@@ -17,40 +17,41 @@ LONGEST: Final = 40  # utterances of a context
 BATCH: Final = 200
 
 
-def source_dialogues(source: Project) -> QuerySet[Dialogue]:
+def source_dialogues(source: Project, *, any_split: bool = False) -> QuerySet[Dialogue]:
     """Finished dialogues of people with a reply; those of the test split if there are any, as in Diamante §4.2.1.
 
-    Experts' vetoes count. Chats of participants are shown to nobody else.
+    any_split: also those that models may have been trained on. Experts' vetoes count. Chats of participants are shown
+    to nobody else.
     """
     rows = corpus_dialogues(source.pk).filter(utterance_count__gte=2).exclude(review_state=ReviewState.VETOED)
     held_out = rows.filter(split=Split.TEST)
-    return held_out if held_out.exists() else rows
+    return held_out if not any_split and held_out.exists() else rows
 
 
-def draw_contexts(source: Project, count: int, seed: int) -> list[tuple[Context, str]]:
-    """Contexts and the human reply to each, of different dialogues. Fewer than `count` if the source has fewer."""
+def draw_contexts(dialogues: QuerySet[Dialogue], count: int, seed: int) -> list[tuple[Context, str]]:
+    """Contexts and the human reply to each, of different dialogues. Fewer than `count` if there are fewer."""
     rng = Random(seed)
     drawn: list[tuple[Context, str]] = []
-    for utterances in islice(_shuffled_dialogues(source, rng), count):
+    for utterances in islice(_shuffled_dialogues(dialogues, rng), count):
         place = rng.randrange(1, len(utterances))
         context = utterances[max(0, place - LONGEST) : place]
         drawn.append(([[speaker, text] for speaker, text in context], utterances[place][1]))
     return drawn
 
 
-def draw_openings(source: Project, count: int, seed: int) -> list[Context]:
-    """First utterances of different dialogues, no text twice. Fewer than `count` if the source has fewer."""
+def draw_openings(dialogues: QuerySet[Dialogue], count: int, seed: int) -> list[Context]:
+    """First utterances of different dialogues, no text twice. Fewer than `count` if there are fewer."""
     drawn: dict[str, Context] = {}
-    for (speaker, text), *_rest in _shuffled_dialogues(source, Random(seed)):
+    for (speaker, text), *_rest in _shuffled_dialogues(dialogues, Random(seed)):
         if len(drawn) == count:
             break
         drawn.setdefault(text, [[speaker, text]])
     return list(drawn.values())
 
 
-def _shuffled_dialogues(source: Project, rng: Random) -> Iterator[list[tuple[str, str]]]:
+def _shuffled_dialogues(dialogues: QuerySet[Dialogue], rng: Random) -> Iterator[list[tuple[str, str]]]:
     """Utterances of random dialogues, as (speaker, text); blank ones are left out."""
-    keys = list(source_dialogues(source).order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT])
+    keys = list(dialogues.order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT])
     rng.shuffle(keys)
     for start in range(0, len(keys), BATCH):
         batch = keys[start : start + BATCH]

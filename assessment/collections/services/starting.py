@@ -11,7 +11,12 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
-from assessment.collections.selectors.contexts import Context, draw_contexts, draw_openings
+from assessment.collections.selectors.contexts import (
+    Context,
+    draw_contexts,
+    draw_openings,
+    source_dialogues,
+)
 from assessment.collections.services.checks import MAX_DIALOGUES, check_plan
 from assessment.sessions.models.conversations import Session, SessionState
 from assessment.sessions.models.runs import Run
@@ -33,8 +38,9 @@ class CollectionPlan:
     """What is collected.
 
     target: the raters' labelling project. source, systems, count: of static and self-chat; count: contexts or openings,
-    None for the paper's number. with_human: whether the human reply is rated, too (static). rounds: of a self-chat.
-    run: whose rated conversations are collected (human-bot). seed: of the choice of contexts; None: drawn here.
+    None for the paper's number. any_split: contexts may come from dialogues outside of the test split. with_human:
+    whether the human reply is rated, too (static). rounds: of a self-chat. run: whose rated conversations are collected
+    (human-bot). seed: of the choice of contexts; None: drawn here.
     """
 
     kind: str
@@ -44,6 +50,7 @@ class CollectionPlan:
     run: Run | None = None
     count: int | None = None
     rounds: int = ROUNDS
+    any_split: bool = False
     with_human: bool = True
     seed: int | None = None
 
@@ -61,6 +68,7 @@ class CollectionPlan:
             "run": self.run.number if self.run else None,
             "count": self.count,
             "rounds": self.rounds,
+            "any_split": self.any_split,
             "with_human": self.with_human,
             "seed": self.seed,
         }
@@ -151,10 +159,11 @@ def _checked(rows: list[CollectedDialogue], kind: str) -> list[CollectedDialogue
 def _rows(collection: Collection, plan: CollectionPlan) -> list[CollectedDialogue]:
     if plan.source is None:
         return _human_bot_rows(collection)
+    dialogues = source_dialogues(plan.source, any_split=plan.any_split)
     if collection.kind == CollectionKind.SELF_CHAT:
-        openings = draw_openings(plan.source, plan.number_of_contexts, collection.seed)
+        openings = draw_openings(dialogues, plan.number_of_contexts, collection.seed)
         return _system_rows(collection, plan.systems, openings)
-    pairs = draw_contexts(plan.source, plan.number_of_contexts, collection.seed)
+    pairs = draw_contexts(dialogues, plan.number_of_contexts, collection.seed)
     human = [
         CollectedDialogue(collection=collection, number=number, context=[*context, ["", reply]])
         for number, (context, reply) in enumerate(pairs, start=1)

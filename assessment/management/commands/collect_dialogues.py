@@ -32,6 +32,9 @@ class Command(BaseCommand):
         counts = ", ".join(f"{kind}: {count}" for kind, count in DEFAULT_COUNT.items())
         parser.add_argument("--count", type=int, help=f"contexts or openings (default: {counts})")
         parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of a self-chat (default: {ROUNDS})")
+        parser.add_argument(
+            "--any-split", action="store_true", help="also contexts outside of the test split of the source"
+        )
         parser.add_argument("--without-human", action="store_true", help="leave the human reply out (static)")
         parser.add_argument("--seed", type=int, help="of the choice of contexts (default: drawn)")
         parser.add_argument(
@@ -56,6 +59,7 @@ class Command(BaseCommand):
             run=self._run_of(project, options["run"]) if options["run"] is not None else None,
             count=options["count"],
             rounds=options["rounds"],
+            any_split=options["any_split"],
             with_human=not options["without_human"],
             seed=options["seed"],
         )

@@ -19,8 +19,26 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of, projects_for
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    CollectionKind.STATIC: ("collection_id", "systems", "source", "count", "with_human", "target", "seed"),
-    CollectionKind.SELF_CHAT: ("collection_id", "systems", "source", "count", "rounds", "target", "seed"),
+    CollectionKind.STATIC: (
+        "collection_id",
+        "systems",
+        "source",
+        "any_split",
+        "count",
+        "with_human",
+        "target",
+        "seed",
+    ),
+    CollectionKind.SELF_CHAT: (
+        "collection_id",
+        "systems",
+        "source",
+        "any_split",
+        "count",
+        "rounds",
+        "target",
+        "seed",
+    ),
     CollectionKind.HUMAN_BOT: ("collection_id", "run", "target"),
 }
 # By kind: its name, and what it is for.
@@ -75,6 +93,11 @@ class CollectionForm(forms.Form):
         help_text=gettext_lazy(
             "Its finished dialogues of people give the contexts; those of the test split if there are any."
         ),
+    )
+    any_split = forms.BooleanField(
+        label=gettext_lazy("Also dialogues outside of the test split"),
+        required=False,
+        help_text=gettext_lazy("Only if none of the systems was trained on them."),
     )
     count = forms.IntegerField(label=gettext_lazy("Contexts"), min_value=1, max_value=MAX_DIALOGUES)
     rounds = forms.IntegerField(

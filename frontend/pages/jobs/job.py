@@ -60,6 +60,7 @@ LABELS: Final = {
     "source": gettext_lazy("Source"),
     "count": gettext_lazy("Contexts"),
     "rounds": gettext_lazy("Rounds"),
+    "any_split": gettext_lazy("Also dialogues outside of the test split"),
     "with_human": gettext_lazy("Rate the human reply, too"),
     "missing": gettext_lazy("Missing"),
     "planned": gettext_lazy("Planned"),

@@ -70,6 +70,7 @@ def test_blank_and_lonely_utterances_do_not_cost_a_context(collects: Collects, s
 def test_contexts_come_from_the_test_split_if_there_is_one(collects: Collects, source: Project) -> None:
     add_dialogue(source, "held out", "yes", split=Split.TEST)
     assert {row[0][1] for row in contexts(collects("self_chat"))} == {"held out"}
+    assert len({row[0][1] for row in contexts(collects("self_chat", count=50, any_split=True))}) == 7
 
 
 @pytest.mark.parametrize("origin", [Origin.CHATTED, Origin.COLLECTED])
