@@ -25,6 +25,7 @@ from config.supervisor import GivenUp, Service, Supervisor, environment, print_l
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
+FIRST_BOTS_PORT: Final = 8600
 # WhiteNoise serves the sources while nothing is collected; root may run the demo.
 UNHELPFUL: Final = ("ignore:No directory at", "ignore:You're running the worker with superuser privileges")
 
@@ -132,17 +133,33 @@ def bind_address() -> str:
     return os.environ.get("LAPIDARY_BIND", "127.0.0.1")
 
 
-def prepare() -> str:
+def prepare(port: int, bots_port: int) -> str:
     """Migrate and seed; returns what the seeding printed (the logins)."""
-    print_line("preparing the database and the demo project")
+    print_line("preparing the database and the demo projects")
     command = [sys.executable, "-m", "config.demo_data"]
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    settings = environment(PUBLIC_URL=public_url(port), DEMO_BOTS=f"http://127.0.0.1:{bots_port}")
+    return subprocess.run(
+        command, cwd=ROOT, env=settings, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
-def services(port: int, var: Path) -> list[Service]:
-    url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
+def public_url(port: int) -> str:
+    return os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
+
+
+def free_bots_port(taken: int) -> int:
+    """Of the two chatbots that the demo's study tests, beside the web server's."""
+    for port in range(FIRST_BOTS_PORT, FIRST_BOTS_PORT + 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if port != taken and probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise SystemExit(another_port(f"{FIRST_BOTS_PORT} to {FIRST_BOTS_PORT + 99}"))
+
+
+def services(port: int, bots_port: int, var: Path) -> list[Service]:
     settings = environment(
-        PUBLIC_URL=url,
+        PUBLIC_URL=public_url(port),
         LAPIDARY_VAR=var,
         LOG_LEVEL=os.environ.get("LOG_LEVEL", "WARNING"),
         PYTHONWARNINGS=",".join(UNHELPFUL),
@@ -160,6 +177,7 @@ def services(port: int, var: Path) -> list[Service]:
         # Systems under test are waited for: threads, because they cost next to nothing while they do.
         "chat": [*celery, "-Q", "chat", "-n", "chat@%h", "--pool", "threads", "--concurrency", "64"],
         "training": [*celery, "-Q", "training", "-n", "training@%h", "--pool", "solo"],
+        "bots": [sys.executable, "-m", "assessment.demo.bots", str(bots_port)],
     }
     remedy = partial(remedy_for, port=port)
     return [Service(name, command, settings, remedy=remedy) for name, command in commands.items()]
@@ -167,10 +185,11 @@ def services(port: int, var: Path) -> list[Service]:
 
 def run(port: int, var: Path, begun: float) -> int:
     try:
-        logins = prepare()
+        bots_port = free_bots_port(port)
+        logins = prepare(port, bots_port)
         ready = Readiness(f"http://localhost:{port}", logins, begun)
-        print_line("starting the web server and four workers")
-        Supervisor(services(port, var)).run(ready.look)
+        print_line("starting the web server, four workers and two chatbots")
+        Supervisor(services(port, bots_port, var)).run(ready.look)
     except KeyboardInterrupt:
         pass
     except subprocess.CalledProcessError as error:

@@ -13,6 +13,7 @@ def main() -> None:
     django.setup()
     call_command("migrate", interactive=False, verbosity=0)
     call_command("seed_demo")
+    call_command("seed_demo_study", bots=os.environ["DEMO_BOTS"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""The demo study: what `make demo` creates, and the chatbots that it starts."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.test import Client, override_settings
+from pytest_django import DjangoDbBlocker
+
+from accounts.models import User
+from assessment.demo.participants import CARELESS, PEOPLE
+from assessment.report.selectors.run_report import run_report
+from assessment.sessions.models.conversations import Rating, Session, SessionState, Turn
+from assessment.sessions.models.participants import Assignment, Participant
+from assessment.sessions.models.runs import Run, RunState
+from assessment.systems.models import Connector, System
+from assessment.systems.selectors.identity import identity_words_in
+from projects.models import Project
+from tests.processes import free_port
+
+BOTS = "http://127.0.0.1:8601"
+
+
+@pytest.fixture(scope="module")
+def _seeded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Seed once for the module, in a transaction around its tests that is rolled back after the last."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        call_command("seed_demo", verbosity=0)
+        call_command("seed_demo_study", bots=BOTS, verbosity=0)
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def study(_seeded: None, db: None) -> Project:
+    return Project.objects.get(slug="live-assessment")
+
+
+def test_five_systems_and_a_degraded_one_of_every_connector(study: Project) -> None:
+    systems = System.objects.filter(project=study)
+    assert {system.connector for system in systems} == set(Connector.values) - {Connector.IMPORTED}
+    assert sum(not system.is_degraded for system in systems) == 5
+
+
+def test_the_scripts_are_marked_and_most_of_them_pass(study: Project) -> None:
+    first, second = Run.objects.filter(project=study).order_by("number")
+    assert (first.state, second.state) == (RunState.CLOSED, RunState.OPEN)
+    assert set(first.assignments.values_list("is_scripted", flat=True)) == {True}
+    assert set(Session.objects.filter(assignment__run=first).values_list("state", flat=True)) == {
+        SessionState.RATED
+    }
+    assert Rating.objects.filter(session__assignment__run=first).count() == PEOPLE * 6 * 7
+    report = run_report(first, study.assessment)
+    assert PEOPLE - CARELESS - 1 <= len(report.passed) <= PEOPLE - CARELESS + 1
+
+
+def test_degraded_replies_tell_where_they_are_from(study: Project) -> None:
+    turns = Turn.objects.filter(session__system__connector=Connector.DEGRADED)
+    assert turns.count() == PEOPLE * 4
+    assert all("source_text" in turn.trace for turn in turns)
+
+
+def test_a_second_run_changes_only_the_address_of_the_bots(study: Project) -> None:
+    before = [model.objects.count() for model in (Participant, Assignment, Turn, Run, System)]
+    call_command("seed_demo_study", bots="http://127.0.0.1:8777", verbosity=0)
+    assert [model.objects.count() for model in (Participant, Assignment, Turn, Run, System)] == before
+    assert System.objects.get(name="Rule bot").options["base_url"] == "http://127.0.0.1:8777/v1"
+    assert System.objects.get(name="Script bot").options["address"] == "http://127.0.0.1:8777/chat"
+
+
+def test_the_printed_link_opens(study: Project, capsys: pytest.CaptureFixture[str], client: Client) -> None:
+    call_command("seed_demo_study", bots=BOTS, server="http://testserver")
+    address = capsys.readouterr().out.split()[-1]
+    page = client.get(address, follow=True)
+    assert page.status_code == 200
+    assert "Before you begin" in page.content.decode()
+
+
+def test_members_of_the_demo_open_the_report(study: Project, client: Client) -> None:
+    client.force_login(User.objects.get(username="eric"))
+    html = client.get("/p/live-assessment/report/?run=1").content.decode()
+    assert "participants passed the reliability test" in html
+
+
+@override_settings(PRODUCTION=True)
+def test_production_refuses_scripted_participants(study: Project) -> None:
+    with pytest.raises(CommandError, match="refused"):
+        call_command("seed_demo_study")
+
+
+@pytest.fixture
+def bots() -> Iterator[str]:
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-m", "assessment.demo.bots", str(port)]) as process:
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(100):
+            try:
+                httpx.post(f"{address}/chat/end", json={})
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield address
+        process.terminate()
+
+
+def test_the_bots_answer_in_the_language_of_the_message(bots: str) -> None:
+    def ask(text: str) -> str:
+        messages = [{"role": "user", "content": text}]
+        answer = httpx.post(f"{bots}/v1/chat/completions", json={"model": "rules", "messages": messages})
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    assert ask("I have two cats.") == "I would love a pet. What is yours like?"
+    assert ask("我家有猫") == "我也想养宠物。你家的是什么样的？"
+    opened = httpx.post(f"{bots}/chat/init", json={"conversation": "1", "persona": []}).json()
+    said = {"session_id": opened["session_id"], "text": "Hello", "turn": 1, "seed": 1}
+    assert httpx.post(f"{bots}/chat/next", json=said).json() == {
+        "text": "Nice to meet you. I like rainy days."
+    }
+    assert httpx.post(f"{bots}/chat/next", json={"turn": 1}).status_code == 400
+    assert httpx.post(f"{bots}/chat/other", json={}).status_code == 400
+    assert not identity_words_in(System(name="Rule bot"), ask("Who are you?"))
