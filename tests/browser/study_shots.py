@@ -31,6 +31,12 @@ def in_run(_world: object) -> tuple[str, int]:
     return SLUG, 1
 
 
+def in_system(_world: object) -> tuple[str, int]:
+    from assessment.systems.models import System
+
+    return SLUG, System.objects.get(project__slug=SLUG, name="a").pk
+
+
 def answer_some(page: Page) -> None:
     """Two questions and three sliders, then Submit: the first slider without a value is marked."""
     page.locator("label[for=bot_opinion-like]").click()
@@ -74,6 +80,12 @@ STUDY_SHOTS: Final = [
     join_as("declined"),
     join_as("left"),
     Shot("join", who="", address="/join/study/?run=7", file="join-refused"),
+    Shot("systems", who="mara", args=in_study, main=True),
+    Shot("systems", who="mara", args=lambda _world: ("new-study",), file="systems-empty"),
+    Shot("system_new", who="mara", args=lambda _world: (SLUG, "openai")),
+    Shot("system_new", who="mara", args=lambda _world: (SLUG, "degraded"), file="system-new-degraded"),
+    Shot("system_edit", who="mara", args=in_system),
+    Shot("system_try", who="mara", args=in_system, main=True),
     Shot("runs", who="mara", args=in_study, main=True),
     Shot("runs", who="mara", args=lambda _world: ("new-study",), file="runs-empty"),
     Shot("run", who="mara", args=in_run, main=True),
@@ -90,6 +102,7 @@ STUDY_NO_PAGES: Final = {
     *("join_ratings", "join_feedback", "join_chat", "join_turns", "join_turn", "join_topic"),
     *("join_instructions",),  # in the middle of something
     *("assessment_report_json", "assessment_report_download"),
+    *("system_retire", "system_restore", "system_try_send", "system_try_again"),
     *("run_create", "run_open", "run_close", "run_places", "run_links", "run_take_part", "study_statements"),
 }
 
