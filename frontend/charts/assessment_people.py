@@ -149,17 +149,7 @@ def draw_progress(
         )
     ]
     svg = plots.draw_rows(labels, series, x=_("conversations"), description=title) if progress else ""
-    rows: list[list[Cell]] = [
-        [
-            each.system.name,
-            each.rated,
-            each.open,
-            each.voided,
-            revealing.get(each.system.pk, 0),
-            *_precision(report, each.system.name, ordinary_systems),
-        ]
-        for each in progress
-    ]
+    rows = [_progress_row(report, each, revealing, ordinary_systems) for each in progress]
     head = [
         _("system"), *names, _("replies that may identify it"), _("width of the interval"),
         _("more participants to halve it"),
@@ -173,6 +163,19 @@ def draw_progress(
     ) % {"n": len(report.passed)}
     note += _describe_need([row[-1] for row in rows])
     return Chart("progress", title, note, head, rows, svg, names)
+
+
+def _progress_row(
+    report: RunReport, each: SystemProgress, revealing: Mapping[int, int], ordinary_systems: int
+) -> list[Cell]:
+    return [
+        each.system.name,
+        each.rated,
+        each.open,
+        each.voided,
+        revealing.get(each.system.pk, 0),
+        *_precision(report, each.system.name, ordinary_systems),
+    ]
 
 
 def _describe_need(more: Sequence[Cell]) -> str:

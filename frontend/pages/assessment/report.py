@@ -32,6 +32,7 @@ from frontend.charts.files import chart_file, json_file
 from frontend.pages.requests import signed_in
 from projects.models import Project
 from projects.roles import Capability
+from projects.selectors import capabilities_of
 
 PARTICIPANTS_SHOWN: Final = 100  # the download has all of them
 
@@ -139,6 +140,7 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
     *others, people = (draw(page) for draw in PEOPLE.values())
     context |= {
         "page": page,
+        "reads_dialogues": Capability.READ_DIALOGUES in capabilities_of(signed_in(request), page.project),
         "report": report,
         "runs": [each.run for each in page.reports],
         "verdict": _verdict(report),

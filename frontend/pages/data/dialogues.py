@@ -29,6 +29,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.onboarding.models import Thread
 from assessment.report.selectors.conversations_of_dialogues import filter_by_mean, rated_conversations
+from assessment.sessions.selectors.runs import runs_of
 from assessment.systems.models import System
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
@@ -79,6 +80,7 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
+STORED_FILTERS = {filter_.name for filter_ in FILTERS}  # columns of a dialogue
 # Dialogues to label are finished from the start; people look for the state of their labels.
 LABELLING_FILTERS = [
     Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
@@ -98,8 +100,10 @@ def filters_for(project: Project, *, sees_systems: bool) -> list[Filter]:
     filters = [filter_ for filter_ in FILTERS if filter_.name in ("state", "split")]
     if sees_systems:
         names = System.objects.filter(project=project).values_list("name", flat=True)
+        runs = [(str(run.number), _("Run %(n)d") % {"n": run.number}) for run in runs_of(project)]
         means = [(str(least), _("%(n)d and more") % {"n": least}) for least in LEAST_MEANS]
         filters += [
+            Filter("run", _("Run"), _("Every run"), runs),
             Filter("system", _("System"), _("Every system"), [(name, name) for name in names]),
             Filter("rated", _("Mean rating"), _("Every rating"), means),
         ]
@@ -119,7 +123,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
-    stored = {name: value for name, value in chosen.items() if name not in ("label", "system", "rated")}
+    stored = {name: value for name, value in chosen.items() if name in STORED_FILTERS}
     rows = _filter_rows(dialogues_of(project, **stored, **more), project, chosen)
     page, searched_to = _page(rows, words, request.GET.get("before"))
     counts = {} if labels else count_actions(page.rows)
@@ -156,6 +160,8 @@ def _filter_rows(rows: QuerySet[Dialogue], project: Project, chosen: Mapping[str
     """Filters that are no columns of a dialogue."""
     if "label" in chosen:
         rows = filter_by_label_state(rows, chosen["label"])
+    if "run" in chosen:
+        rows = rows.filter(assessment_session__assignment__run__number=int(chosen["run"]))
     if "system" in chosen:
         rows = rows.filter(assessment_session__system__name=chosen["system"])
     if "rated" in chosen:

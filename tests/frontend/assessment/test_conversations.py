@@ -8,6 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from assessment.sessions.models.conversations import Rating, Session
+from assessment.sessions.models.runs import Run
+from assessment.sessions.services.runs import close_run
 from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
 from tests.assessment.taken_part import create_study, fill_run
@@ -38,6 +40,18 @@ def test_the_list_names_system_run_and_rating(client: Client, study: Project) ->
     Rating.objects.filter(session__in=rated).update(value=50)
     assert "No dialogue is like that" in words(client, "/p/study/dialogues/?system=aster&rated=60")
     assert "aster" in words(client, "/p/study/dialogues/?system=aster&rated=40")
+
+
+def test_the_report_leads_to_the_conversations_of_its_run(client: Client, study: Project) -> None:
+    assert "/p/study/dialogues/?run=1" in client.get("/p/study/report/").content.decode()
+    assert "aster" in words(client, "/p/study/dialogues/?run=1")
+    close_run(run=Run.objects.get(project=study), actor=None)
+    fill_run(study, "autumn", careful=1, careless=0)
+    page = client.get("/p/study/dialogues/?run=2&system=aster").content.decode()
+    assert (
+        page.count("Do you like hiking?")
+        == Session.objects.filter(assignment__run__number=2, system__name="aster", state="rated").count()
+    )
 
 
 def test_a_dialogue_shows_what_its_participant_thinks(client: Client, study: Project) -> None:
