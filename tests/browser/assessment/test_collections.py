@@ -42,6 +42,8 @@ def test_systems_are_compared_on_the_same_contexts(
     study: Project, rating: Project, raters: list[User], mara: User, signs_in: SignedIn, server: str
 ) -> None:
     import_dialogues(study)
+    study.assessment.reply_retries = 1
+    study.assessment.save()
     openai_system(study, server, "good")
     openai_system(study, server, "dies")
     page = signs_in(mara)
