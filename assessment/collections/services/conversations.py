@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -9,7 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from assessment.collections.models import CollectedDialogue
+from assessment.collections.models import CollectedDialogue, CollectedState
 from assessment.setup.models import AssessmentSettings
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.models import Connector, System
@@ -81,6 +82,15 @@ def continue_conversation(
         for handle in filter(None, conversation.handles.values()):
             close_conversation(system, handle)
     _finish_draft(draft.pk)
+
+
+def store_conversation(row: CollectedDialogue, replies: Sequence[SystemReply]) -> None:
+    """Store replies that are known already, as if the system had been asked for them."""
+    draft = _draft_of(row)
+    for reply in replies:
+        _store_reply(draft, reply)
+    _finish_draft(draft.pk)
+    CollectedDialogue.objects.filter(pk=row.pk).update(state=CollectedState.DONE, error="")
 
 
 @transaction.atomic

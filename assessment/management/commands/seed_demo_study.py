@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from accounts.models import User
+from assessment.demo.collection import create_demo_collection
 from assessment.demo.study import create_demo_study, join_address
 from projects.models import Membership, Project
 
@@ -32,9 +33,11 @@ class Command(BaseCommand):
         if corpus is None or manager is None:
             raise CommandError("The demo project is missing. Run `manage.py seed_demo` first.")
         study = create_demo_study(manager, corpus, bots)
-        for member in corpus.memberships.exclude(user__imported=True):
-            Membership.objects.get_or_create(
-                project=study, user=member.user, defaults={"roles": member.roles}
-            )
+        rating = create_demo_collection(study, corpus, manager)
+        for project in (study, rating):
+            for member in corpus.memberships.exclude(user__imported=True):
+                Membership.objects.get_or_create(
+                    project=project, user=member.user, defaults={"roles": member.roles}
+                )
         address = join_address(study, server or settings.PUBLIC_URL, "you")
         self.stdout.write(f"\nRate chatbots as a participant, in about two minutes:\n{address}")
