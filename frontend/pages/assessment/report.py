@@ -25,6 +25,7 @@ from assessment.sessions.selectors.runs import RunProgress, run_progress
 from assessment.setup.models import AssessmentSettings
 from assessment.setup.selectors import assessment_project
 from common.refusals import NotFound
+from dialogues.models import Dialogue
 from frontend.charts import assessment, assessment_people
 from frontend.charts import assessment_conversations as conversation_charts
 from frontend.charts.chart import Chart
@@ -140,7 +141,8 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
     *others, people = (draw(page) for draw in PEOPLE.values())
     context |= {
         "page": page,
-        "reads_dialogues": Capability.READ_DIALOGUES in capabilities_of(signed_in(request), page.project),
+        "reads_dialogues": Capability.READ_DIALOGUES in capabilities_of(signed_in(request), page.project)
+        and Dialogue.objects.filter(assessment_session__assignment__run=page.run).exists(),
         "report": report,
         "runs": [each.run for each in page.reports],
         "verdict": _verdict(report),

@@ -106,6 +106,13 @@ def test_without_a_run_it_offers_to_open_or_import_one(client: Client, ratings: 
     assert "/p/ratings/imports/" in page
 
 
+def test_ratings_without_texts_lead_to_no_conversations(client: Client, ratings: Project) -> None:
+    import_ratings(ratings, rating_file(careful("a", "ann")), run=1)
+    assert "/p/ratings/dialogues/?run=1" not in html(client)
+    import_ratings(ratings, rating_file(with_texts(careful("a", "ann"))), run=2)
+    assert "/p/ratings/dialogues/?run=2" in html(client)
+
+
 def test_an_import_leads_to_the_report_of_its_run(client: Client, ratings: Project) -> None:
     job = import_ratings(ratings, rating_file(careful("a", "ann")), run=4)
     page = client.get(f"/p/ratings/imports/{job.pk}/").content.decode()
