@@ -31,7 +31,7 @@ DESCRIPTION: Final = (
     "在不知道是谁写的情况下给回复评分；“现场评测”的“收集”页会比较各个系统。\n\n"
     "Demo data: the raters so far are scripts. 演示数据：目前的评分者都是脚本。"
 )
-CONTEXTS: Final = 8
+CONTEXTS: Final = 14
 RATERS: Final = ("demo-robot-ada", "demo-robot-cleo", "demo-robot-xiaohe")
 LEFT_FOR_PEOPLE: Final = 3  # dialogues that the last script does not rate
 # How often scripts give a point, of two, to a reply and to the whole dialogue; "" is the human reply.
