@@ -31,10 +31,10 @@ def in_run(_world: object) -> tuple[str, int]:
     return SLUG, 1
 
 
-def in_system(_world: object) -> tuple[str, int]:
+def system_named(name: str) -> tuple[str, int]:
     from assessment.systems.models import System
 
-    return SLUG, System.objects.get(project__slug=SLUG, name="a").pk
+    return SLUG, System.objects.get(project__slug=SLUG, name=name).pk
 
 
 def answer_some(page: Page) -> None:
@@ -82,10 +82,11 @@ STUDY_SHOTS: Final = [
     Shot("join", who="", address="/join/study/?run=7", file="join-refused"),
     Shot("systems", who="mara", args=in_study, main=True),
     Shot("systems", who="mara", args=lambda _world: ("new-study",), file="systems-empty"),
-    Shot("system_new", who="mara", args=lambda _world: (SLUG, "openai")),
+    Shot("system_new", who="mara", args=lambda _world: (SLUG, "openai"), main=True),
     Shot("system_new", who="mara", args=lambda _world: (SLUG, "degraded"), file="system-new-degraded"),
-    Shot("system_edit", who="mara", args=in_system),
-    Shot("system_try", who="mara", args=in_system, main=True),
+    Shot("system_edit", who="mara", args=lambda _world: system_named("a")),
+    Shot("system_try", who="mara", args=lambda _world: system_named("a"), main=True),
+    Shot("system_try", who="mara", args=lambda _world: system_named("degraded"), file="system-degraded"),
     Shot("runs", who="mara", args=in_study, main=True),
     Shot("runs", who="mara", args=lambda _world: ("new-study",), file="runs-empty"),
     Shot("run", who="mara", args=in_run, main=True),
@@ -143,8 +144,34 @@ def fill_study(mara: Any) -> None:
         _have_talk(steps.begin(project, name), name)
     _replace(steps.begin(project, "replaced"))
     _complete_some(project)
+    _try_out(project, mara)
     steps.opened_run(project, places=5, topic_mode=TopicMode.ICE_BREAKER)
     steps.begin(project, "ice-breaker", run="2")
+
+
+def _try_out(project: Any, mara: Any) -> None:
+    """A system that answered and failed, and a degraded reply with its source."""
+    from uuid import uuid4
+
+    from assessment.systems.connectors.protocol import SystemReply
+    from assessment.systems.models import System
+    from assessment.systems.services.trials import (
+        answer_trial,
+        fail_trial,
+        send_trial_input,
+        store_trial_reply,
+    )
+    from generation.protocol import BackendError
+    from tests.assessment.talk import import_dialogues
+
+    import_dialogues(project)
+    system = System.objects.get(project=project, name="a")
+    first = send_trial_input(system=system, user=mara, turn_id=uuid4(), text="Do you cook?")
+    store_trial_reply(first, SystemReply("Every evening. I like soup.", {"model": "mega/bot-7b"}))
+    second = send_trial_input(system=system, user=mara, turn_id=uuid4(), text="Which one?")
+    fail_trial(second, BackendError("The system did not answer in time.", "Check whether it is overloaded."))
+    degraded = System.objects.get(project=project, name="degraded")
+    answer_trial(send_trial_input(system=degraded, user=mara, turn_id=uuid4(), text="Do you cook?").pk)
 
 
 def _end_early(project: Any) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from assessment.sessions.models.conversations import Turn
 from assessment.sessions.selectors.assignments import Step, current_position
 from assessment.sessions.selectors.turns import messages_of, turn_status
-from assessment.sessions.services import chat
+from assessment.sessions.services import chat, recovery
 from common.refusals import Invalid
 from frontend.pages.assessment.participant import assignment_of, participant_page, token_of
 
@@ -45,6 +45,8 @@ def _describe(turn: Turn) -> dict[str, Any]:
 def reply(request: HttpRequest, slug: str, turn_id: UUID) -> HttpResponse:
     """{"state", "reply"} or {"state", "retry_after_ms"}."""
     status = turn_status(slug=slug, token=token_of(request), turn_id=turn_id)
+    if status.is_lost:
+        recovery.recover(turn_id)
     return JsonResponse(status.as_json())
 
 
