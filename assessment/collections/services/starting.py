@@ -84,10 +84,7 @@ def start_collection(
     human_bot: the rated conversations of a run.
     Raises Invalid with the field, NotAllowed, Refusal id_in_use, too_large.
     """
-    found = Collection.objects.select_related("job").filter(pk=collection_id).first()
-    if found is not None:
-        check_repeat(found, project_id=project.pk)
-        check_repeat(found.job.parameters, **plan.parameters())
+    if found := _repeated(collection_id, project, plan):
         return found
     check_plan(
         project, actor, kind=plan.kind, target=plan.target, systems=plan.systems, source=plan.source,
@@ -101,6 +98,9 @@ def start_collection(
         parameters={**plan.parameters(), "collection": str(collection_id)},  # its page is found by it
         enqueue=enqueue,
     )
+    # The same request, sent twice at once, has waited for the job of the first one.
+    if found := _repeated(collection_id, project, plan):
+        return found
     collection = Collection.objects.create(
         id=collection_id,
         project=project,
@@ -114,6 +114,15 @@ def start_collection(
     )
     CollectedDialogue.objects.bulk_create(_checked(_rows(collection, plan), plan.kind), batch_size=500)
     return collection
+
+
+def _repeated(collection_id: UUID, project: Project, plan: CollectionPlan) -> Collection | None:
+    """The collection that an earlier request with this id has started. Raises Refusal id_in_use if it differs."""
+    found = Collection.objects.select_related("job").filter(pk=collection_id).first()
+    if found is not None:
+        check_repeat(found, project_id=project.pk)
+        check_repeat(found.job.parameters, **plan.parameters())
+    return found
 
 
 @transaction.atomic

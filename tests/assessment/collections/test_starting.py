@@ -1,9 +1,12 @@
 """Starting a collection: once per id, from dialogues of people only, and only what can be collected."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from accounts.models import User
@@ -169,3 +172,19 @@ def test_a_run_of_another_project_is_refused(
     run = opened_run(other)
     with pytest.raises(Invalid, match="run of this project"):
         collects("human_bot", source=None, systems=(), run=run)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_collection_sent_twice_at_once_is_one(collects: Collects) -> None:
+    key, start = uuid4(), Barrier(4, timeout=30)
+
+    def send(_n: int) -> Collection:
+        try:
+            start.wait()
+            return collects(collection_id=key)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {collection.pk for collection in pool.map(send, range(4))} == {key}
+    assert (Collection.objects.count(), Job.objects.count(), CollectedDialogue.objects.count()) == (1, 1, 6)
