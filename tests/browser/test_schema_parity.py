@@ -79,14 +79,14 @@ def test_the_browser_settles_answers_as_the_server_does(blank: Page) -> None:
     cases = [case(seed) for seed in range(CASES)]
     source = f"data:text/javascript;base64,{base64.b64encode(MODULE.read_bytes()).decode()}"
     results = blank.evaluate(RUN, [source, json.loads(json.dumps(cases))])
-    for seed, (case, result) in enumerate(zip(cases, results, strict=True)):
-        expected = on_the_server(**case)
+    for seed, (inputs, result) in enumerate(zip(cases, results, strict=True)):
+        expected = on_the_server(**inputs)
         assert result == expected, f"seed {seed}"
         assert [list(row) for row in _rows(result)] == [list(row) for row in _rows(expected)], (
             f"order, seed {seed}"
         )
-    assert sum(bool(case["missing"]) for case in results) > CASES / 10
-    assert sum(bool(case["settled"]["utterances"]) for case in results) > CASES / 10
+    assert sum(bool(result["missing"]) for result in results) > CASES / 10
+    assert sum(bool(result["settled"]["utterances"]) for result in results) > CASES / 10
 
 
 def _rows(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -63,9 +63,10 @@ def test_lines_for_people_say_the_remedy() -> None:
 @pytest.mark.django_db
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
     record_heartbeat(name="w1", queues=["default"], details={})
-    served, candidates, training = doctor.workers()
-    assert [finding.state for finding in (served, candidates, training)] == ["ok", "problem", "problem"]
+    served, candidates, chats, training = doctor.workers()
+    assert [finding.state for finding in (served, candidates, chats, training)] == ["ok"] + ["problem"] * 3
     assert "-Q gpu" in candidates.remedy
+    assert "-Q chat" in chats.remedy
     assert "-Q training" in training.remedy
 
 

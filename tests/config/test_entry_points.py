@@ -45,7 +45,10 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     """Commands and pages too, not only the workers that Celery has import their tasks."""
     code = "import django, sys; django.setup(); from jobs import registry; "
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
-    assert known.splitlines() == ["agreement evaluation export import push snapshot training", "set()"]
+    assert known.splitlines() == [
+        "agreement collection evaluation export import push snapshot training",
+        "set()",
+    ]
     output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
-    assert len(output.split()) == 7
+    assert len(output.split()) == 8
     assert all(re.fullmatch(r"run_[a-z]+_job", name) for name in output.split())

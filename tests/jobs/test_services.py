@@ -240,5 +240,5 @@ def test_a_job_of_a_newer_release_fails_with_what_to_do(monkeypatch: pytest.Monk
     monkeypatch.delitem(registry._KINDS, KIND)
     run_job(job_id=one.pk)
     assert state_of(one) == JobState.FAILED
-    assert "knows no jobs of the kind “test”" in one.error
+    assert "does not know jobs of the kind “test”" in one.error
     assert "same release" in one.remedy

@@ -111,10 +111,10 @@ def _finish_draft(key: int) -> None:
 @transaction.atomic
 def _draft_of(row: CollectedDialogue) -> Dialogue:
     """The system's copy of the context, with the speakers that generation knows; created once."""
-    locked = CollectedDialogue.objects.select_for_update(of=("self",)).select_related("draft__project")
-    stored = locked.get(pk=row.pk).draft
-    if stored is not None:
-        return stored
+    # The draft is read by itself: joined, it would be as old as the wait for the lock.
+    stored_key = CollectedDialogue.objects.select_for_update().get(pk=row.pk).draft_id
+    if stored_key is not None:
+        return Dialogue.objects.select_related("project").get(pk=stored_key)
     external_id = new_external_id()
     draft = Dialogue.objects.create(
         project=row.collection.project,

@@ -107,7 +107,7 @@ def evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> Htt
         "worker_alive": live_workers(QUEUE).exists(),
     }
     return render_job_page(
-        request, context, template="learning/evaluations/evaluation.html", folder="learning/models"
+        request, context, template="learning/evaluations/evaluation.html", folder="learning/evaluations"
     )
 
 

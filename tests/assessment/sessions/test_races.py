@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any
 from uuid import uuid4
@@ -91,8 +92,9 @@ def test_a_link_opened_on_two_devices_at_once_is_one_participant(study: Project)
 def test_an_input_sent_twice_at_once_is_stored_once(study: Project) -> None:
     opened_run(study)
     session = start(begin(study, "ann"))
-    sent = {"participant": session.assignment.participant, "session_id": session.pk, "turn_id": uuid4()}
-    answers = at_once(*(lambda: chat.send_input(**sent, text="Hi", writing={}).number for _ in range(CROWD)))
+    send = partial(chat.send_input, participant=session.assignment.participant, session_id=session.pk)
+    turn_id = uuid4()
+    answers = at_once(*(lambda: send(turn_id=turn_id, text="Hi", writing={}).number for _ in range(CROWD)))
     assert answers == [1] * CROWD
     assert Turn.objects.count() == 1
 
@@ -100,10 +102,8 @@ def test_an_input_sent_twice_at_once_is_stored_once(study: Project) -> None:
 def test_two_devices_do_not_write_two_inputs_at_once(study: Project) -> None:
     opened_run(study)
     session = start(begin(study, "ann"))
-    own = {"participant": session.assignment.participant, "session_id": session.pk}
-    answers = at_once(
-        *(lambda: chat.send_input(**own, turn_id=uuid4(), text="Hi", writing={}).number for _ in range(4))
-    )
+    send = partial(chat.send_input, participant=session.assignment.participant, session_id=session.pk)
+    answers = at_once(*(lambda: send(turn_id=uuid4(), text="Hi", writing={}).number for _ in range(4)))
     assert sorted(map(str, answers)) == ["1"] + ["reply_pending"] * 3
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
-from assessment.sessions.services.dispatch import QUEUE
+from assessment.systems.services.asking import QUEUE
 from jobs.selectors import live_workers
 from projects.models import Project
 from tests.assessment.conftest import server

@@ -134,7 +134,7 @@ def no_end(folder: Path) -> None:
     [
         (no_config, "no config.json"),
         (shutil.rmtree, "does not exist"),
-        (other_head, "reads 5 numbers, and the model gives 32"),
+        (other_head, "takes 5 numbers, but the model gives 32"),
         (broken_head, "cannot be read"),
         (larger_tokenizer, "knows 329 tokens, the model only 320"),
         (no_end, "no eos_token"),
