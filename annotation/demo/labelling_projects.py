@@ -24,6 +24,7 @@ from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.services.imports import start_import
 from generation.demo_model.corpus import write_corpus
+from jobs.models import JobState
 from jobs.services import run_job
 from projects.models import Project
 
@@ -108,7 +109,9 @@ def _import(project: Project, engineer: User, file: bytes, name: str, format: st
         submission_id=uuid5(NAMESPACE, f"{project.slug} import"),
         enqueue=False,
     )
-    run_job(job_id=job.pk)
+    job = run_job(job_id=job.pk)
+    if job.state != JobState.DONE:
+        raise RuntimeError(f"The import of {name} ended as {job.state}. {job.error} {job.remedy}")
 
 
 def label_quality_project(project: Project, ann: User, robots: Sequence[User]) -> None:

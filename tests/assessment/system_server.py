@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         name, _, amount = mode.partition("-")
         if name == "slow":
             time.sleep(float(amount))
-        elif name == "hangs":
+        elif name == "hangs" or (name == "wakes" and count == 1):
             time.sleep(3600)
         elif name == "breaks" or (name == "recovers" and count <= int(amount)):
             self.send_json({"error": "out of memory"}, status=503)

@@ -50,7 +50,7 @@ def visit_all(page: Page) -> Iterator[str]:
         yield path
         for link in links(page):
             name = resolve(link).view_name
-            if name not in visited and not link.endswith((".csv", ".svg")):
+            if name not in visited and not link.endswith((".csv", ".svg", ".json")):
                 visited.add(name)
                 waiting.append(link)
 

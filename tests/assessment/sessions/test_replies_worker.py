@@ -41,8 +41,8 @@ def test_a_killed_workers_turn_is_answered_once_by_the_next_one(
     talks: Project, server: str, stack: Stack
 ) -> None:
     worker = start_worker(stack, "chat-1")
-    turn = ask(talks, server, "slow-2")
-    wait_for(turn, TurnState.CALLING)
+    turn = ask(talks, server, "wakes")
+    wait_until(lambda: bool(calls_of(server, "wakes")), 20, "the call of the worker")
     worker.kill()
     worker.start()  # on the same machine: the dead worker's lease is given up at once
     turn = wait_for(turn, TurnState.REPLIED, 30)

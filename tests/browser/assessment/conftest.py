@@ -21,6 +21,7 @@ def chat_worker(stack: Stack, django_db_blocker: pytest.Item) -> Iterator[None]:
         worker = stack.worker(QUEUE, "chat", "--pool", "threads", "--concurrency", "8")
         wait_until(lambda: live_workers(QUEUE).exists(), 30, f"the worker of the chats ({worker.log})")
         yield
+        worker.stop()
 
 
 @pytest.fixture
