@@ -7,6 +7,7 @@ import { call, uuid } from "../shared/api.js";
 import { Drafts, setAside, textsSetAside } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
 import { gettext, showNotice } from "../shared/page.js";
+import { toast } from "../shared/toast.js";
 import { hideNotices, pendingTurn, showError, showSignedOut, storedTurn, waysOut } from "./dialogue.js";
 
 /**
@@ -218,7 +219,7 @@ export class Sender {
     composer.field.focus();
     composer.field.setSelectionRange(last.text.length, last.text.length);
     keeper.keep();
-    void bench.toast(gettext("Turn undone; its words are in the input."));
+    toast(gettext("Turn undone; its words are in the input."));
     if (last.isPending && (await outbox.withdraw(last.turn_id))) return;
     const { position, text, turn_id } = last;
     await this.#enqueue({ id: uuid(), kind: "undo", position, text, sent: { turn_id } });

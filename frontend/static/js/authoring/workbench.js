@@ -9,6 +9,7 @@ import { Activity } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
 import { confirmedSince, isVolatile } from "../shared/outbox_store.js";
 import { byId, closePopover, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { toast } from "../shared/toast.js";
 import { Candidates, wireDigits } from "./candidates.js";
 import { Composer } from "./composer.js";
 import {
@@ -109,11 +110,6 @@ export class Workbench {
     byId("today").textContent = format(gettext("{n} of {goal} today"), { n: finished, goal });
   }
 
-  /** @param {string} text */
-  async toast(text) {
-    (await import("../shared/toast.js")).toast(text);
-  }
-
   /** Report turns that have waited for a while. */
   showWaiting() {
     if (!navigator.onLine) {
@@ -180,7 +176,7 @@ export class Workbench {
   async reload({ quiet = false } = {}) {
     try {
       this.adopt(await call("GET", `/assignments/${this.state.id}/`));
-      if (!quiet) void this.toast(syncedMessage());
+      if (!quiet) toast(syncedMessage());
     } catch (error) {
       if (!isPassing(error) && !isSignedOut(error)) showError(error);
     }

@@ -8,8 +8,9 @@ import { Drafts, LABELS } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
 import { isVolatile } from "../shared/outbox_store.js";
 import { byId, gettext } from "../shared/page.js";
+import { toast } from "../shared/toast.js";
 import { isOpen, loadingReason } from "./queue.js";
-import { showToast, showUnsentCount } from "./view.js";
+import { showUnsentCount } from "./view.js";
 
 /**
  * @typedef {import("./queue.js").Answers} Answers
@@ -207,7 +208,7 @@ export class Sender {
     const { state, bench } = this;
     const labels = bench.editor.read();
     if (isUnchanged(task, labels)) {
-      void showToast(gettext("Nothing was changed, so nothing was sent."));
+      toast(gettext("Nothing was changed, so nothing was sent."));
       bench.skipCurrent();
       return;
     }
@@ -297,7 +298,7 @@ export class Sender {
     const message = isUnsent
       ? gettext("The last submission was taken back before it was sent.")
       : gettext("The last submission is open again; submit it as a correction.");
-    void showToast(message);
+    toast(message);
   }
 }
 

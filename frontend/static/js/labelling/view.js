@@ -306,8 +306,3 @@ export class Notices {
     });
   }
 }
-
-/** @param {string} text */
-export async function showToast(text) {
-  (await import("../shared/toast.js")).toast(text);
-}
