@@ -125,7 +125,7 @@ def run_import(slug: str, file: Path) -> dict[str, Any]:
 
 
 def run_export(format: str, slug: str, file: Path) -> dict[str, Any]:
-    from preference.data.formats.catalogue import FORMATS as SHAPES
+    from preference.data.formats.catalogue import FORMATS as EXPORT_FORMATS
     from preference.data.formats.writing import export
     from preference.data.selectors.selection import Filters, select
     from projects.models import Project
@@ -133,7 +133,7 @@ def run_export(format: str, slug: str, file: Path) -> dict[str, Any]:
     project, started = Project.objects.get(slug=slug), time.perf_counter()
     with file.open("wb") as out:
         stream = TimedStream(out)
-        export(SHAPES[format], select(project, Filters()), stream)  # type: ignore[arg-type]
+        export(EXPORT_FORMATS[format], select(project, Filters()), stream)  # type: ignore[arg-type]
     first = stream.first_write - started
     return {"seconds": round(time.perf_counter() - started, 2), "first_byte": round(first, 3)}
 
