@@ -15,6 +15,11 @@ def redis_database() -> int:
     return 2 + int(worker.removeprefix("gw")) if worker else 1
 
 
+def files_root(var: Path) -> Path:
+    """A folder for each process: imports with the same id, such as the demo's, would delete each other's files."""
+    return var / "test-files" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
 def with_database(url: str, number: int) -> str:
     if url.startswith("unix://"):
         return f"{url.partition('?')[0]}?db={number}"
@@ -27,6 +32,7 @@ def prepare() -> None:
     os.environ["REDIS_URL"] = with_database(
         os.environ.get("REDIS_URL") or embedded.redis_url(var), redis_database()
     )
+    os.environ["FILES_ROOT"] = str(files_root(var))
 
 
 if "pytest" in sys.modules:
