@@ -20,6 +20,7 @@ BLOCK_CELLS = 4_000_000  # weights in memory at a time: 32 MB
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
 """From weights, shape (resamples, patterns), to one value per resample, shape (resamples,); NaN if undefined."""
 
@@ -79,6 +80,45 @@ def bootstrap_estimate(
     return Estimate(value, low, high, n, left_out)
 
 
+def number_clusters(clusters: Sequence[Hashable]) -> Ints:
+    """The number of each item's cluster, shape (items,), counted from 0 in the order in which they occur."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], np.int64)
+
+
+def clustered_estimate(
+    statistic: Statistic,
+    clusters: Sequence[Hashable],
+    *,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    left_out: int = 0,
+) -> Estimate:
+    """A statistic of weights over items, with an interval that resamples whole clusters. n counts items.
+
+    clusters: the cluster of each item. No interval for fewer than two clusters.
+    """
+    places = number_clusters(clusters)
+    estimate = bootstrap_estimate(
+        lambda weights: statistic(weights[:, places]),
+        np.ones(places.max(initial=-1) + 1, np.int64),
+        replicates=replicates,
+        seed=seed,
+    )
+    return replace(estimate, n=places.size, left_out=left_out)
+
+
+def clustered_standard_error(influence: Floats, clusters: Sequence[Hashable]) -> float:
+    """The standard error of a statistic from each item's influence on it, shape (items,), with mean 0.
+
+    Items of one cluster are not independent, so their influences are added up first. NaN for fewer than two clusters.
+    """
+    sums = np.bincount(number_clusters(clusters), influence)
+    if sums.size < 2:
+        return float("nan")
+    return float(np.sqrt(sums.size / (sums.size - 1) * (sums**2).sum())) / influence.size
+
+
 def percentile_interval(resampled: Floats) -> tuple[float, float] | tuple[None, None]:
     """The middle 95 % of the resampled values; None if the statistic is undefined in most resamples."""
     defined = resampled[np.isfinite(resampled)]
@@ -113,16 +153,15 @@ def clustered_ratio(
     Raises ValueError for unequal lengths. Source: Davison & Hinkley, Bootstrap Methods and their Application (1997),
     section 3.8.
     """
-    numbers: dict[Hashable, int] = {}
-    places = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], np.int64)
+    places = number_clusters(clusters)
     if not places.shape == numerators.shape == denominators.shape:
         raise ValueError("Every item needs a cluster.")
     numerator_sums, denominator_sums = (
-        np.bincount(places, weights=values, minlength=len(numbers)) for values in (numerators, denominators)
+        np.bincount(places, weights=values) for values in (numerators, denominators)
     )
     estimate = bootstrap_estimate(
         lambda weights: (weights @ numerator_sums) / (weights @ denominator_sums),
-        np.ones(len(numbers), np.int64),
+        np.ones(numerator_sums.size, np.int64),
         seed=seed,
     )
     return replace(estimate, n=numerators.size, left_out=left_out)
