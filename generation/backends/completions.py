@@ -20,7 +20,9 @@ from generation.protocol import BackendError
 logger = logging.getLogger(__name__)
 
 # Fields that can be left out if a server refuses them, in the order in which they are suspected.
-DISPENSABLE = ("top_k", "seed", "n")
+DISPENSABLE = ("top_k", "seed", "n", "response_format")
+# Suspected if the server refuses a request without naming a field.
+LIKELY_REFUSED = ("n", "response_format")
 LONGEST_PAUSE = 10.0  # seconds between two tries, whatever Retry-After says
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
@@ -44,11 +46,15 @@ class _ServerBusy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """texts: one per choice, None for a choice without text. tokens: of all choices together, 0 if unknown."""
+    """texts: one per choice, None for a choice without text.
+
+    tokens: of all choices together; prompt_tokens: of the request; 0 if unknown.
+    """
 
     texts: tuple[str | None, ...]
     tokens: int
     model: str
+    prompt_tokens: int = 0
 
 
 class Completions:
@@ -184,13 +190,14 @@ class Completions:
             answer = json.loads(received)
             choices, usage = answer["choices"], answer.get("usage")
             texts = tuple(_choice_text(choice) for choice in choices)
-            tokens = usage.get("completion_tokens") if isinstance(usage, dict) else 0
+            counts = usage if isinstance(usage, dict) else {}
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise BackendError(
                 f"The model server's answer is not a chat completion{self._excerpt(received)}",
                 "Check that base_url points to an OpenAI-compatible server.",
             ) from error
-        return Completion(texts, tokens if isinstance(tokens, int) else 0, str(answer.get("model") or ""))
+        tokens, prompt_tokens = (_count(counts.get(f"{part}_tokens")) for part in ("completion", "prompt"))
+        return Completion(texts, tokens, str(answer.get("model") or ""), prompt_tokens)
 
 
 def _drop_denied(body: Mapping[str, Any], denied: frozenset[str]) -> dict[str, Any]:
@@ -202,12 +209,16 @@ def _drop_denied(body: Mapping[str, Any], denied: frozenset[str]) -> dict[str, A
 
 
 def _refused_field(message: str, fields: Mapping[str, Any]) -> str | None:
-    """The dispensable field that the server's refusal names; `n` if it names none and n was sent."""
+    """The dispensable field that the server's refusal names, or the likeliest that was sent if it names none."""
     if "max_tokens" in fields and "max_completion_tokens" in message:
         return "max_tokens"
     mentioned = (field for field in DISPENSABLE if re.search(rf"(?<![\w.\\]){field}(?!\w)", message))
     suspect = next((field for field in mentioned if field in fields), None)
-    return suspect or ("n" if "n" in fields else None)
+    return suspect or next((field for field in LIKELY_REFUSED if field in fields), None)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _choice_text(choice: Any) -> str | None:

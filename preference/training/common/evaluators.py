@@ -66,7 +66,8 @@ class Evaluator(Protocol):
     name: short, unique among the evaluators of one comparison; it is a column of the report.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def score(self, replies: Sequence[ReplyToScore]) -> list[ReplyScore]:
         """One score for each reply, in their order. Raises TrainingError if nothing can be scored at all."""
@@ -77,22 +78,36 @@ class Evaluator(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyRow:
+    """A reply with its row, for whoever needs further columns. place: in words, for messages."""
+
+    reply: ReplyToScore
+    row: Row
+    place: str
+
+
 def read_replies(file: Path) -> list[ReplyToScore]:
     """The replies of a JSONL file. Raises TrainingError with the line for what is wrong, and for an id used twice."""
-    replies: dict[str, ReplyToScore] = {}
+    return [each.reply for each in read_reply_rows(file)]
+
+
+def read_reply_rows(file: Path) -> list[ReplyRow]:
+    """As read_replies, with all columns."""
+    rows: dict[str, ReplyRow] = {}
     for place, row in read_rows(file):
         reply = _parse_reply(row, place)
-        if reply.id in replies:
+        if reply.id in rows:
             raise TrainingError(
                 _("In %(place)s: the id %(id)s is used twice.") % {"place": place, "id": reply.id},
                 _("Give every row an id of its own."),
             )
-        replies[reply.id] = reply
-    if not replies:
+        rows[reply.id] = ReplyRow(reply, row, place)
+    if not rows:
         raise TrainingError(
             _("%(file)s holds no row.") % {"file": file}, _("Name a JSONL file with replies.")
         )
-    return list(replies.values())
+    return list(rows.values())
 
 
 def _parse_reply(row: Any, place: str) -> ReplyToScore:

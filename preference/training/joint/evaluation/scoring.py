@@ -11,9 +11,10 @@ that the probabilities of its tokens are returned: nothing is updated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
@@ -32,7 +33,8 @@ from preference.training.joint.quadruples import draw_quadruples
 
 HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
 ReplyName = tuple[int, int]  # place of the turn among all turns; number of the reply
-Scores = dict[ReplyName, tuple[float, float, int]]  # preference, log-probability in nats, tokens
+Name = TypeVar("Name", bound=Hashable)
+Scores = dict[Name, tuple[float, float, int]]  # preference, log-probability in nats, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,14 @@ def score_turns(
     rows = list(
         _tree_rows(dialogues, turns, encoder) if share_contexts else _plain_rows(dialogues, turns, encoder)
     )
-    scores: Scores = {}
+    scores: Scores[ReplyName] = {}
     was_training, done = model.training, 0
     model.eval()
     try:
         for groups in group_by_budget([RowGroup([row]) for row in rows], token_budget):
-            batch = _score_rows(model, [row for group in groups for row in group.rows], encoder.pad)
+            batch: Scores[ReplyName] = score_rows(
+                model, [row for group in groups for row in group.rows], encoder.pad
+            )
             scores |= batch
             done += sum(number == HUMAN for _, number in batch)
             progress(done, len(turns))
@@ -232,8 +236,8 @@ class _Tree:
 
 
 @torch.inference_mode()
-def _score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores:
-    """Scores of every named reply of these rows, in one forward pass.
+def score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores[Any]:
+    """Scores of every reply of these rows by its name, in one forward pass; they may be NaN if the model is broken.
 
     The model returns the loss of every target, (N,); summed by the reply that each belongs to they are -log p(r | c).
     In fp64, because replies of a hundred tokens add up a hundred rounded numbers.
@@ -249,10 +253,10 @@ def _score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores:
     sums.index_add_(0, owners, -output.token_nll.double().cpu())
     tokens = torch.bincount(owners, minlength=len(place))
     values = zip(output.scores.tolist(), sums.tolist(), tokens.tolist(), strict=True)
-    return dict(zip(collated.replies, values, strict=True))  # type: ignore[arg-type]
+    return dict(zip(collated.replies, values, strict=True))
 
 
-def _turn_scores(turn: _TurnToScore, all_scores: Scores) -> TurnScores:
+def _turn_scores(turn: _TurnToScore, all_scores: Scores[ReplyName]) -> TurnScores:
     """The scores of one turn's replies, put back in their order."""
     scores = {
         number: _reply_score(text, all_scores[turn.place, number]) for number, text in turn.replies.items()
