@@ -1,0 +1,174 @@
+"""All evaluators by name, and how each is built from its specification.
+
+What an evaluator needs is imported when it is built: models take seconds to load PyTorch, and a judge needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from preference.training.common.errors import TrainingError
+from preference.training.common.evaluators import Evaluator
+from preference.training.common.messages import gettext as _
+from preference.training.evaluators.specification import Specification, parse_specification
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An evaluator that can be built. usage: its specification, for the help text. settings: that it takes."""
+
+    build: Callable[[Specification], Evaluator]
+    usage: str
+    help: str
+    settings: tuple[str, ...] = ()
+
+
+def _build_length(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.controls import Length
+
+    unit = specification.value_choice(("characters", "words"))
+    return Length(specification.name, "words" if unit == "words" else "characters")
+
+
+def _build_distinct(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.controls import Distinct
+
+    return Distinct(specification.name, specification.value_number(2))
+
+
+def _build_random(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.controls import Random
+
+    return Random(specification.name, specification.value_number(1, low=0))
+
+
+def _build_bleu(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.reference import Bleu
+
+    return Bleu(specification.name, specification.value_number(4))
+
+
+def _build_chrf(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.reference import ChrF
+
+    return ChrF(specification.name)
+
+
+def _build_rouge_l(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.reference import RougeL
+
+    return RougeL(specification.name)
+
+
+def _build_likelihood(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.ranker import Ranker
+
+    return Ranker(
+        specification.name,
+        specification.required(_("a model folder or hub id")),
+        "likelihood",
+        context=specification.number("context", 384),
+        reply=specification.number("reply", 128, low=2),
+        device=specification.choice("device", DEVICES),
+    )
+
+
+def _build_preference(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.ranker import Ranker
+
+    return Ranker(
+        specification.name,
+        specification.required(_("a folder that joint training wrote")),
+        "preference",
+        context=specification.number("context", 384),
+        reply=specification.number("reply", 128, low=2),
+        device=specification.choice("device", DEVICES),
+    )
+
+
+def _build_judge(specification: Specification) -> Evaluator:
+    from preference.training.common.judging.questions import DEFAULT_QUESTION, LANGUAGES, read_questions
+    from preference.training.common.judging.server import JudgeServer
+    from preference.training.evaluators.judge import Judge
+
+    address = specification.required(_("the address of an OpenAI-compatible server"))
+    model = specification.text_setting("model")
+    if not model:
+        raise TrainingError(
+            _("%(specification)s: the judge needs a model.") % {"specification": specification.text},
+            _("Add model=NAME, as the server calls it."),
+        )
+    language = specification.choice("language", LANGUAGES)
+    file = specification.text_setting("questions")
+    keys = [key for key in specification.text_setting("only").split("+") if key]
+    questions = read_questions(Path(file), language, keys) if file else [DEFAULT_QUESTION[language]]
+    server = JudgeServer(
+        address,
+        model,
+        key_name=specification.text_setting("key_env", "OPENAI_API_KEY"),
+        parallel=specification.number("parallel", 8),
+        timeout=specification.number("timeout", 60),
+        retries=specification.number("retries", 2, low=0),
+        max_tokens=specification.number("max_tokens", 0, low=0),
+    )
+    return Judge(
+        specification.name,
+        server,
+        questions,
+        in_steps=specification.choice("steps", ("no", "yes")) == "yes",
+    )
+
+
+DEVICES = ("auto", "cpu", "cuda")
+MODEL_SETTINGS = ("context", "reply", "device")
+JUDGE_SETTINGS = (
+    "model", "questions", "only", "language", "steps", "key_env", "parallel", "timeout", "retries", "max_tokens",
+)  # fmt: skip
+KINDS: Mapping[str, Kind] = {
+    "likelihood": Kind(_build_likelihood, "likelihood=FOLDER", "nats per token of the reply", MODEL_SETTINGS),
+    "preference": Kind(
+        _build_preference, "preference=FOLDER", "score of a joint model's head", MODEL_SETTINGS
+    ),
+    "judge": Kind(
+        _build_judge, "judge=URL,model=NAME", "an OpenAI-compatible server is asked", JUDGE_SETTINGS
+    ),
+    "bleu": Kind(_build_bleu, "bleu[=ORDER]", "overlap with the reference (sacrebleu)"),
+    "chrf": Kind(_build_chrf, "chrf", "overlap with the reference in characters (sacrebleu)"),
+    "rouge_l": Kind(_build_rouge_l, "rouge_l", "overlap with the reference (rouge-score)"),
+    "length": Kind(_build_length, "length[=words]", "control: characters or words"),
+    "distinct": Kind(_build_distinct, "distinct[=N]", "control: share of different n-grams"),
+    "random": Kind(_build_random, "random[=SEED]", "control: a random number"),
+}
+
+
+def build_evaluator(text: str) -> Evaluator:
+    """The evaluator that a specification describes. Raises TrainingError."""
+    specification = parse_specification(text)
+    kind = KINDS.get(specification.evaluator)
+    if kind is None:
+        raise TrainingError(
+            _("There is no evaluator %(name)s.") % {"name": specification.evaluator},
+            _("Use one of %(names)s.") % {"names": ", ".join(KINDS)},
+        )
+    specification.check_settings(kind.settings)
+    return kind.build(specification)
+
+
+def build_evaluators(texts: Sequence[str]) -> list[Evaluator]:
+    """Several evaluators with different names. Raises TrainingError before any model is loaded if names are equal."""
+    names = [parse_specification(text).name for text in texts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise TrainingError(
+            _("Two evaluators are called %(name)s.") % {"name": twice},
+            _("Add name=… to one of them."),
+        )
+    return [build_evaluator(text) for text in texts]
+
+
+def usage() -> str:
+    """The table for a help text."""
+    rows = [f"  {kind.usage:28}{kind.help}" for kind in KINDS.values()]
+    return "\n".join([*rows, "  Settings follow after commas: NAME=VALUE,context=512,name=column"])
