@@ -48,12 +48,12 @@ from transformers import (
 from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer  # type: ignore[attr-defined]
 
 from benchmarks.timing import Case, Timing, time_in_turn
-from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout
+from preference.training.joint.layouts.collate import MicroBatch
 from preference.training.joint.layouts.micro_batches import Layout
-from preference.training.joint.layouts.rows import MicroBatch
 from preference.training.joint.quadruples import Quadruple, draw_quadruples
 
 UTTERANCES = 14

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from preference.data.formats.replies import Candidate, DrawContext, Reply, replies_of
-from preference.training.joint.data import Turn
+from preference.training.common.dialogues import Turn
 from preference.training.joint.quadruples import least_similar
 
 VERSION = "1"

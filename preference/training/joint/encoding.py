@@ -14,8 +14,8 @@ from typing import Any
 from generation.backends.hf.rendering import LONGEST_TOKEN, TextEncoder
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
+from preference.training.common.shared_context.rows import Tokens
 
-Tokens = tuple[int, ...]
 # Every epoch encodes the same utterances and candidates again; this many encodings are kept.
 CACHED_TEXTS = 1 << 15
 SHORTEST_CONTEXT = 8  # tokens

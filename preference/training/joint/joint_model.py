@@ -32,7 +32,14 @@ from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.joint.attention import additive_mask, attend_in_blocks
+from preference.training.common.shared_context.attention import attend_in_blocks
+from preference.training.common.shared_context.forward import (
+    disable_dropout,
+    hidden_and_logits,
+    logits_are_linear_in_hidden,
+    longest_sequence,
+    model_inputs,
+)
 from preference.training.joint.loss import generation_loss, preference_loss, token_losses
 
 EXPLANATION_FILE = "training.json"
@@ -69,9 +76,9 @@ class JointModel(nn.Module):
         self.backbone = backbone
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
-        self.notes = _disable_dropout(backbone)
+        self.notes = disable_dropout(backbone)
         attend_in_blocks(backbone)
-        self._logits_from_hidden = _logits_are_linear_in_hidden(backbone)
+        self._logits_are_linear = logits_are_linear_in_hidden(backbone)
 
     @classmethod
     def from_pretrained(cls, source: str | Path, *, seed: int = 0, dtype: str = "float32") -> JointModel:
@@ -91,8 +98,7 @@ class JointModel(nn.Module):
     @property
     def positions(self) -> int | None:
         """The longest sequence that the model takes, in tokens; None if its configuration does not say."""
-        limit = getattr(self.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        return limit or None
+        return longest_sequence(self.config)
 
     @property
     def config(self) -> Any:
@@ -115,7 +121,7 @@ class JointModel(nn.Module):
         position_ids: Tensor | None = None,
         attention: Tensor | None = None,
     ) -> JointOutput:
-        """Losses of one micro-batch, as `layouts.rows.collate` makes it.
+        """Losses of one micro-batch, as `layouts.collate.collate` makes it.
 
         B rows of L tokens hold K replies, N target tokens and P ranked pairs; all indices are int64.
 
@@ -126,26 +132,15 @@ class JointModel(nn.Module):
         pairs: (P, 2), indices into the replies: the better, the worse.
         tokens_in_step, pairs_in_step: scalars, totals of the optimiser step over all micro-batches and processes.
         """
-        positions = {} if position_ids is None else {"position_ids": position_ids}
-        mask = {} if attention is None else {"attention_mask": additive_mask(attention, self.backbone.dtype)}
-        hidden, logits = self._run(predict_at, input_ids=input_ids, use_cache=False, **positions, **mask)
+        inputs = model_inputs(self.backbone, input_ids, position_ids, attention)
+        hidden, logits = hidden_and_logits(
+            self.backbone, predict_at, logits_are_linear=self._logits_are_linear, use_cache=False, **inputs
+        )
         token_nll = token_losses(logits, targets)
         scores = self._score(hidden[score_at[:, 0], score_at[:, 1]])
         nll = generation_loss(token_nll, tokens_in_step)
         ranking = preference_loss(scores, pairs, pairs_in_step)
         return JointOutput(nll + ranking, nll, ranking, scores, token_nll)
-
-    def _run(self, predict_at: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
-        """Hidden states (B, L, hidden) and logits (N, vocabulary), the latter only where a target is predicted.
-
-        Logits at all positions would be the largest tensor of the step: B · L · vocabulary.
-        """
-        rows, columns = predict_at.unbind(1)
-        if self._logits_from_hidden:
-            hidden: Tensor = self.backbone.base_model(**inputs).last_hidden_state
-            return hidden, self.backbone.get_output_embeddings()(hidden[rows, columns])
-        output = self.backbone(**inputs, output_hidden_states=True)
-        return output.hidden_states[-1], output.logits[rows, columns]
 
     def _score(self, hidden: Tensor) -> Tensor:
         """Scores (K,) of hidden states (K, hidden), in fp32: half precision would round away small differences."""
@@ -211,46 +206,3 @@ def _linear(saved: PreferenceHead) -> nn.Linear:
     head = nn.Linear(saved.weight.shape[1], 1)
     head.load_state_dict({"weight": saved.weight, "bias": saved.bias})
     return head
-
-
-def _disable_dropout(backbone: Any) -> list[str]:
-    """Set every dropout to 0, in place; a note if there was any.
-
-    Replies that share an encoded context share its dropout mask as well. Encoded apart they would each have their own,
-    so that the layouts would have different gradients.
-    """
-    changed = []
-    for module in [backbone.config, *backbone.modules()]:
-        for name, value in list(vars(module).items()):
-            if isinstance(value, float) and value > 0 and _is_dropout(module, name):
-                setattr(module, name, 0.0)
-                changed.append(name)
-    if not changed:
-        return []
-    return [_("Dropout is set to 0, because replies that share a context cannot each have their own.")]
-
-
-def _is_dropout(module: Any, name: str) -> bool:
-    """`attention_dropout`, `resid_pdrop`, `layerdrop` … and the probability of a dropout module."""
-    return "drop" in name or (name == "p" and isinstance(module, nn.modules.dropout._DropoutNd))
-
-
-@torch.no_grad()
-def _logits_are_linear_in_hidden(backbone: Any) -> bool:
-    """Whether the output layer alone turns last hidden states into logits; found by running both on 8 tokens.
-
-    False for models that scale or cap their logits afterwards, or that do not expose the two parts.
-    """
-    vocabulary = backbone.get_input_embeddings().weight.shape[0]
-    tokens = torch.tensor([[7 * i % vocabulary for i in range(1, 9)]], device=backbone.device)
-    was_training = backbone.training
-    backbone.eval()
-    try:
-        hidden = backbone.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-        from_hidden = backbone.get_output_embeddings()(hidden)
-        logits = backbone(input_ids=tokens, use_cache=False).logits
-        return bool(torch.allclose(from_hidden.float(), logits.float(), rtol=1e-3, atol=1e-5))
-    except (AttributeError, TypeError):  # a structure unlike most models'
-        return False
-    finally:
-        backbone.train(was_training)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.joint.data import TrainingDialogue, Turn
 
 ATTEMPTS = 20  # random draws before all replies are searched; nearly always the first one will do
 

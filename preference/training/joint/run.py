@@ -21,6 +21,7 @@ from preference.training.common import checkpoints
 from preference.training.common.arguments import training_arguments
 from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
+from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
 from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.memory import is_out_of_memory, report_out_of_memory
@@ -35,7 +36,6 @@ from preference.training.common.output import (
 )
 from preference.training.common.progress import Progress
 from preference.training.common.stopping import Stopped
-from preference.training.joint.data import TrainingDialogue, read_dialogues
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout

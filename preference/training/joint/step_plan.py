@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from preference.training.common.dialogues import TrainingDialogue
 from preference.training.common.schedule import divide_among_processes
-from preference.training.joint.data import TrainingDialogue
 from preference.training.joint.quadruples import Quadruple, QuadrupleSampler, split_into_steps
 from preference.training.joint.recipe import JointRecipe
 

@@ -32,8 +32,8 @@ from preference.training.common.messages import join_sentences
 from preference.training.common.output import Explanation
 from preference.training.common.progress import Step
 from preference.training.joint.joint_model import JointModel
+from preference.training.joint.layouts.collate import MicroBatch
 from preference.training.joint.layouts.micro_batches import Layout
-from preference.training.joint.layouts.rows import MicroBatch
 from preference.training.joint.recipe import JointRecipe
 from preference.training.joint.step_plan import StepPlan
 

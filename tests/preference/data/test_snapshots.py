@@ -28,7 +28,7 @@ from preference.data.services.exports import start_export
 from preference.data.services.snapshots import remove_snapshot_files, take_snapshot
 from preference.data.storage import snapshots_root
 from preference.runs.models import TrainingRun
-from preference.training.joint.data import read_dialogues
+from preference.training.common.dialogues import read_dialogues
 from projects.models import Event, Project
 from tests.preference.conftest import PASS, VETO, Rows, Written, diamante_file, refused
 

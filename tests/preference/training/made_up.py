@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.joint.joint_model import JointModel
+from preference.training.joint.layouts.collate import MicroBatch
 from preference.training.joint.layouts.micro_batches import Layout
-from preference.training.joint.layouts.rows import MicroBatch
 from tests.generation.conftest import build_tokenizer, config_of
 
 torch.set_num_threads(1)

@@ -23,11 +23,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
 from preference.training.common.output import sha256_of
-from preference.training.joint.data import TrainingDialogue, read_dialogues
 
 ALL = "all"
 

@@ -26,7 +26,7 @@ from measures.ranking import (
     rank_difference,
     rank_humans,
 )
-from preference.training.joint.data import TrainingDialogue
+from preference.training.common.dialogues import TrainingDialogue
 from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores
 
 Figures = dict[str, Any]

@@ -1,7 +1,7 @@
 """Scoring the human reply and every displayed candidate of a turn, by preference and by generation probability.
 
 A dialogue is encoded once: the utterances that people chose are a trunk, and at every turn the candidates and a random
-reply hang on it as leaves (see `layouts.rows`). Scores equal those of encoding every reply with its own context.
+reply hang on it as leaves (see `shared_context.rows`). Scores equal those of encoding every reply with its own context.
 
 Training hangs two leaves at a turn, one candidate and one random reply; here all seven or so candidates hang there, and
 every reply is both learned and scored, because both rankings are computed from one forward pass. "Learned" means only
@@ -20,15 +20,15 @@ import torch
 
 from generation.backends.hf import loading
 from generation.backends.hf.scoring import HEAD_FILE
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.common.shared_context.filling import ROW_TOKENS, RowGroup, group_by_budget
+from preference.training.common.shared_context.probe import why_not_shared
+from preference.training.common.shared_context.rows import ROOT, Row
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts.arrange import RowGroup
-from preference.training.joint.layouts.choice import why_not_shared
-from preference.training.joint.layouts.micro_batches import ROW_TOKENS, group_by_budget
-from preference.training.joint.layouts.rows import ROOT, Row, collate
+from preference.training.joint.layouts.collate import collate
 from preference.training.joint.quadruples import draw_quadruples
 
 HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
@@ -120,7 +120,7 @@ def score_turns(
     """
     turns = _turns_to_score(dialogues, seed)
     if share_contexts is None:
-        share_contexts = not why_not_shared(model, encoder.context_limit + encoder.reply_limit)
+        share_contexts = not why_not_shared(model.backbone, encoder.context_limit + encoder.reply_limit)
     rows = list(
         _tree_rows(dialogues, turns, encoder) if share_contexts else _plain_rows(dialogues, turns, encoder)
     )
@@ -169,7 +169,7 @@ def _plain_rows(
         context = encoder.context(dialogues[turn.dialogue].utterances[: turn.turn.position])
         for number, text in turn.replies.items():
             row = Row()
-            row.add(encoder.reply(text), row.add(context), reply=(turn.place, number), learned=True)
+            row.add(encoder.reply(text), row.add(context), name=(turn.place, number), learned=True)
             yield row
 
 
@@ -203,7 +203,7 @@ def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder)
     row = Row()
     context = row.add(encoder.context(utterances[: turn.turn.position]))
     for number, text in turn.replies.items():
-        row.add(encoder.reply(text), context, reply=(turn.place, number), learned=True)
+        row.add(encoder.reply(text), context, name=(turn.place, number), learned=True)
     return row
 
 
@@ -223,7 +223,7 @@ class _Tree:
         self._add_utterance(reply=(turn.place, HUMAN))
         for number, text in turn.replies.items():
             if number != HUMAN:
-                self.row.add(self._encoder.reply(text), context, reply=(turn.place, number), learned=True)
+                self.row.add(self._encoder.reply(text), context, name=(turn.place, number), learned=True)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:
         """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""
@@ -232,7 +232,7 @@ class _Tree:
         if self._top == ROOT:
             tokens = self._encoder.start + tokens
         if tokens:
-            self._top = self.row.add(tokens, self._top, reply=reply, learned=reply is not None)
+            self._top = self.row.add(tokens, self._top, name=reply, learned=reply is not None)
 
 
 @torch.inference_mode()

@@ -33,11 +33,12 @@ rendered exactly as replies are (see `encoding`); a separate score token would h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from preference.training.joint.data import TrainingDialogue
-from preference.training.joint.encoding import Encoder, Tokens
-from preference.training.joint.layouts.rows import ROOT, Row
+from preference.training.common.dialogues import TrainingDialogue
+from preference.training.common.shared_context.filling import RowGroup
+from preference.training.common.shared_context.rows import ROOT, Row, Tokens
+from preference.training.joint.encoding import Encoder
 from preference.training.joint.loss import HUMAN, MODEL, RANDOM, RANKED_PAIRS
 from preference.training.joint.quadruples import Quadruple
 
@@ -52,24 +53,11 @@ class NumberedQuadruple:
     quadruple: Quadruple
 
 
-@dataclass(slots=True)
-class RowGroup:
-    """Rows that must be in one micro-batch, because pairs rank replies across them. numbers: of their quadruples."""
-
-    rows: list[Row] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest row."""
-        return max(row.tokens for row in self.rows)
-
-    @property
-    def pairs(self) -> Iterator[tuple[ReplyName, ReplyName]]:
-        """Names of the better and the worse reply, three pairs per quadruple."""
-        for number in self.numbers:
-            for better, worse in RANKED_PAIRS:
-                yield (number, better), (number, worse)
+def ranked_replies(group: RowGroup) -> Iterator[tuple[ReplyName, ReplyName]]:
+    """Names of the better and the worse reply, three pairs for each of the group's quadruples."""
+    for number in group.numbers:
+        for better, worse in RANKED_PAIRS:
+            yield (number, better), (number, worse)
 
 
 def _encode(
@@ -87,7 +75,7 @@ def naive(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Enco
     group = RowGroup(numbers=[numbered.number])
     for kind, reply in enumerate(replies):
         row = Row()
-        row.add(reply, row.add(context), reply=(numbered.number, kind), learned=kind == HUMAN)
+        row.add(reply, row.add(context), name=(numbered.number, kind), learned=kind == HUMAN)
         group.rows.append(row)
     return group
 
@@ -98,7 +86,7 @@ def packed(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Enc
     row = Row()
     shared = row.add(context)
     for kind, reply in enumerate(replies):
-        row.add(reply, shared, reply=(numbered.number, kind), learned=kind == HUMAN)
+        row.add(reply, shared, name=(numbered.number, kind), learned=kind == HUMAN)
     return RowGroup([row], [numbered.number])
 
 
@@ -151,7 +139,7 @@ class _Tree:
         context = self._top
         self._add_utterance(reply=(numbered.number, HUMAN))
         for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
-            self.row.add(self.encoder.reply(text), context, reply=(numbered.number, kind))
+            self.row.add(self.encoder.reply(text), context, name=(numbered.number, kind))
         self.group.numbers.append(numbered.number)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:
@@ -161,4 +149,4 @@ class _Tree:
         if self._top == ROOT:
             tokens = self.encoder.start + tokens
         if tokens:
-            self._top = self.row.add(tokens, self._top, reply=reply, learned=reply is not None)
+            self._top = self.row.add(tokens, self._top, name=reply, learned=reply is not None)

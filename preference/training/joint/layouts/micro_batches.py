@@ -13,14 +13,24 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from preference.training.joint.data import TrainingDialogue
+from preference.training.common.dialogues import TrainingDialogue
+from preference.training.common.shared_context.filling import (
+    ROW_TOKENS,
+    RowGroup,
+    fill_rows,
+    group_by_budget,
+)
 from preference.training.joint.encoding import Encoder
-from preference.training.joint.layouts.arrange import NumberedQuadruple, RowGroup, naive, packed, trees
-from preference.training.joint.layouts.rows import MicroBatch, Row, collate
+from preference.training.joint.layouts.arrange import (
+    NumberedQuadruple,
+    naive,
+    packed,
+    ranked_replies,
+    trees,
+)
+from preference.training.joint.layouts.collate import MicroBatch, collate
 from preference.training.joint.quadruples import Quadruple
 
-# Tokens up to which rows are filled. Joining trees saves padding; beyond this the dense mask costs more than it saves.
-ROW_TOKENS = 1024
 # Tokens at which a tree ends and a new one starts from the opening: masks grow with the square of a row's length.
 TREE_TOKENS = 2048
 LAYOUTS = ("naive", "packed", "trees")
@@ -79,41 +89,5 @@ class Layout:
 
     def _collate(self, groups: Sequence[RowGroup]) -> MicroBatch:
         rows = [row for group in groups for row in group.rows]
-        pairs = (pair for group in groups for pair in group.pairs)
+        pairs = (pair for group in groups for pair in ranked_replies(group))
         return collate(rows, self._encoder.pad, pairs).tensors
-
-
-def fill_rows(groups: Sequence[RowGroup], row_tokens: int) -> list[RowGroup]:
-    """Join groups of one row each into rows of at most `row_tokens`: first fit, the longest first.
-
-    First-fit decreasing uses at most about 11/9 of the fewest possible rows (Johnson, 1973). A row that is longer than
-    row_tokens stays alone. Joined trees do not see each other.
-    """
-    filled: list[RowGroup] = []
-    for group in sorted(groups, key=lambda group: -group.longest):
-        target = next((other for other in filled if other.longest + group.longest <= row_tokens), None)
-        if target is None:
-            target = RowGroup([Row()])
-            filled.append(target)
-        target.rows[0].join(group.rows[0])
-        target.numbers += group.numbers
-    return filled
-
-
-def group_by_budget(groups: Sequence[RowGroup], budget: int) -> Iterator[list[RowGroup]]:
-    """Groups of about the same length, as many as fit into `budget` tokens when padded to the longest of them.
-
-    The longest come first, so that a run that lacks memory fails in its first forward pass, not after an hour. A group
-    that exceeds the budget is yielded alone.
-    """
-    batch: list[RowGroup] = []
-    rows = longest = 0
-    for group in sorted(groups, key=lambda group: -group.longest):
-        if batch and (rows + len(group.rows)) * longest > budget:
-            yield batch
-            batch, rows = [], 0
-        longest = longest if batch else group.longest
-        rows += len(group.rows)
-        batch.append(group)
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid
 
-from preference.training.joint.data import TrainingDialogue
+from preference.training.common.dialogues import TrainingDialogue
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout

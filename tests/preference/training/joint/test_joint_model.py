@@ -16,9 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from generation.backends.hf import HFBackend
 from generation.backends.hf.scoring import HEAD_FILE
 from preference.training.common.errors import TrainingError
+from preference.training.common.shared_context.probe import why_not_shared
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts.choice import why_not_shared
 from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.quadruples import draw_quadruples
 from tests.generation.conftest import CHAT_TEMPLATE, build_tokenizer
@@ -157,7 +157,7 @@ def test_dropout_is_set_to_nought_and_said() -> None:
     ]
     made = batch(model)
     assert torch.equal(model(**made[0]).token_nll, model(**made[0]).token_nll)
-    assert why_not_shared(model, 64) == ""
+    assert why_not_shared(model.backbone, 64) == ""
     assert joint_model("llama").notes == []
     assert joint_model("llama", attention_dropout=0.5).notes
 
@@ -197,7 +197,7 @@ def test_logits_that_are_scaled_after_the_last_product_are_kept_so() -> None:
     logits = model.backbone(input_ids=tokens).logits[0, 1:3]
     expected = torch.nn.functional.cross_entropy(logits, tokens[0, 2:], reduction="none")
     torch.testing.assert_close(found.token_nll, expected)
-    assert why_not_shared(model, 64) == ""
+    assert why_not_shared(model.backbone, 64) == ""
 
 
 def test_a_micro_batch_without_pairs_or_targets_has_loss_nought() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from preference.training.common.shared_context.probe import why_not_shared
+from preference.training.common.shared_context.rows import Row
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.layouts.arrange import NumberedQuadruple, trees
-from preference.training.joint.layouts.choice import choose_layout, why_not_shared
+from preference.training.joint.layouts.choice import choose_layout
+from preference.training.joint.layouts.collate import collate
 from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout
-from preference.training.joint.layouts.rows import Row, collate
 from preference.training.joint.quadruples import Quadruple, draw_quadruples
 from tests.generation.conftest import build_tokenizer
 from tests.preference.training.made_up import dialogue, fed, joint_model, learned, ragged
@@ -23,9 +25,9 @@ def encoder() -> Encoder:
 def test_a_tree_row_says_what_stands_where() -> None:
     row = Row()
     root = row.add([1, 2])
-    shared = row.add([3, 4], root, reply="h", learned=True)
-    row.add([5], root, reply="m")
-    row.add([6, 7], shared, reply="r")
+    shared = row.add([3, 4], root, name="h", learned=True)
+    row.add([5], root, name="m")
+    row.add([6, 7], shared, name="r")
     made = collate([row], pad=9, pairs=[("h", "m"), ("m", "r")])
     tensors = made.tensors
     assert tensors["input_ids"].tolist() == [[1, 2, 3, 4, 5, 6, 7]]
@@ -62,7 +64,7 @@ def test_padding_sees_something_and_is_seen_by_nothing() -> None:
 def test_plain_text_needs_no_mask() -> None:
     rows = [Row(), Row()]
     for row, words in zip(rows, ([1, 2, 3], [1]), strict=True):
-        row.add([4, 5], row.add(words), reply="x", learned=True)
+        row.add([4, 5], row.add(words), name="x", learned=True)
     assert not {"attention", "position_ids"} & collate(rows, pad=0).tensors.keys()
 
 
@@ -219,7 +221,7 @@ def test_a_window_that_holds_every_context_is_no_hindrance() -> None:
     model = joint_model("sliding", sliding_window=64)
     dialogues = ragged(2)
     encoder = Encoder(model.tokenizer, context=48, reply=16)
-    assert why_not_shared(model, 64) == ""
+    assert why_not_shared(model.backbone, 64) == ""
     step = draw_quadruples(dialogues, seed=1, epoch=0)
     found = [learned(model, Layout(n, dialogues, encoder).micro_batches(step))[0]["loss"] for n in LAYOUTS]
     assert found == pytest.approx([found[0]] * 3, abs=1e-5)
@@ -231,7 +233,7 @@ def test_a_model_that_makes_its_own_positions_is_found_by_trying(monkeypatch: py
     monkeypatch.setattr(
         model.backbone.transformer, "forward", lambda position_ids=None, **inputs: forward(**inputs)
     )
-    assert why_not_shared(model, 64) == "it gives other probabilities that way"
+    assert why_not_shared(model.backbone, 64) == "it gives other probabilities that way"
 
 
 def test_the_layout_that_is_asked_for_is_taken() -> None:
@@ -243,5 +245,5 @@ def test_the_layout_that_is_asked_for_is_taken() -> None:
 def test_probing_leaves_the_random_numbers_alone() -> None:
     model = joint_model("llama")
     before = torch.random.get_rng_state()
-    why_not_shared(model, 64)
+    why_not_shared(model.backbone, 64)
     assert torch.equal(before, torch.random.get_rng_state())

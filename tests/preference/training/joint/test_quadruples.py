@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.common.errors import TrainingError
 from preference.training.joint import quadruples
-from preference.training.joint.data import TrainingDialogue, Turn
 from preference.training.joint.quadruples import (
     Quadruple,
     QuadrupleSampler,

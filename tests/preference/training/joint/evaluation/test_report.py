@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from preference.training.joint.data import TrainingDialogue, Turn
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.joint.evaluation.command import main
 from preference.training.joint.evaluation.report import build_report
 from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores

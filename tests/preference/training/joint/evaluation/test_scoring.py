@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
-from preference.training.joint.data import TrainingDialogue, read_dialogues
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.evaluation.scoring import TurnScores, load_ranker, score_turns
 from preference.training.joint.joint_model import JointModel

@@ -1,8 +1,8 @@
-"""Dialogues as the joint model learns from them: what a person wrote, and the candidates displayed at the time.
+"""Dialogues to learn from: what a person wrote, and the candidates displayed at the time.
 
 Read from a snapshot folder (its `dialogues.jsonl`), or from a JSONL file in the format `diamante` or `quadruples`.
 
-`diamante`, one dialogue a line (optional: id, split, domain, language, and `action` and `model_version` of a turn):
+`diamante`, one dialogue a line (optional: id, split, domain, language, and `action`, `source` and `model_version` of a turn):
 
     {"conversation": [{"utterance": "I have a cat."},
                       {"utterance": "What is her name?", "response_candidates": ["Nice!", "I like dogs.", …]}, …]}
@@ -37,7 +37,8 @@ class Turn:
     """One utterance that a person chose or wrote among candidates.
 
     position: of the utterance in its dialogue, 0 is the opening. candidates: as displayed, without empty ones,
-    repeats, and any that equal `human`. action: select, revise or rewrite, "" if unknown.
+    repeats, and any that equal `human`. action: select, revise or rewrite, "" if unknown. before_revision: the one of
+    the candidates that the person revised, "" if unknown or not revised.
     """
 
     position: int
@@ -45,6 +46,7 @@ class Turn:
     candidates: tuple[str, ...]
     action: str
     model_version: str
+    before_revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,11 @@ class TrainingDialogue:
     turns: tuple[Turn, ...]
 
 
-def read_dialogues(path: str | Path) -> list[TrainingDialogue]:
+def read_dialogues(path: str | Path, *, with_candidates: bool = True) -> list[TrainingDialogue]:
     """All dialogues of a snapshot folder or a JSONL file, in the order of the file.
 
-    Raises TrainingError for a missing, empty or broken file (naming the line), or if no turn has a candidate.
+    with_candidates: whether a file in which no turn has a candidate is refused. Raises TrainingError for that, and for
+    a missing, empty or broken file (naming the line).
     """
     file = data_file(Path(path))
     rows = [(place, _check_row(row, place)) for place, row in read_rows(file)]
@@ -73,7 +76,7 @@ def read_dialogues(path: str | Path) -> list[TrainingDialogue]:
         )
     is_quadruples = "human" in rows[0][1]
     dialogues = _from_quadruples(rows) if is_quadruples else [_from_conversation(*row) for row in rows]
-    if not any(dialogue.turns for dialogue in dialogues):
+    if with_candidates and not any(dialogue.turns for dialogue in dialogues):
         raise TrainingError(
             _(
                 "No utterance in %(file)s has a context and a candidate that differs from what the person wrote, "
@@ -127,7 +130,14 @@ def _turn(
     if not (any(context) and human and usable):
         return None
     action, version = text_field(about, "action", place), text_field(about, "model_version", place)
-    return Turn(len(context), human, usable, action, version)
+    before = _before_revision(candidates, about.get("source")) if action == "revise" else ""
+    return Turn(len(context), human, usable, action, version, before if before in usable else "")
+
+
+def _before_revision(candidates: Sequence[str], source: object) -> str:
+    """The candidate at the place that the turn names as its source; "" if it names none."""
+    is_place = isinstance(source, int) and not isinstance(source, bool)
+    return candidates[source] if is_place and 0 <= source < len(candidates) else ""  # type: ignore[index,operator]
 
 
 def _usable(human: str, candidates: Sequence[str]) -> tuple[str, ...]:

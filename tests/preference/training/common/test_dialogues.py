@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from preference.training.common.dialogues import read_dialogues
 from preference.training.common.errors import TrainingError
-from preference.training.joint.data import read_dialogues
 
 
 def written(path: Path, *rows: Any) -> Path:
