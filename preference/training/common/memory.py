@@ -29,6 +29,19 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
+def report_model_too_large(source: str) -> Iterator[None]:
+    """Raise TrainingError if a model does not fit into memory while it is loaded. source: its folder or hub id."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise TrainingError(
+            _("The model %(model)s does not fit into memory.") % {"model": source}, _("Use a smaller model.")
+        ) from error
+
+
+@contextlib.contextmanager
 def report_out_of_memory() -> Iterator[None]:
     """Raise TrainingError if weights, gradients or the optimiser's state do not fit.
 

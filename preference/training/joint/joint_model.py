@@ -14,15 +14,12 @@ serving time the score costs one more token (section 3, last paragraph).
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers.utils.generic import ModelOutput
@@ -31,7 +28,7 @@ from generation.backends.hf.loading import load
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
 from generation.protocol import BackendError
 from preference.training.common.errors import TrainingError
-from preference.training.common.messages import gettext as _
+from preference.training.common.model_folder import replace_model_folder, write_explanation
 from preference.training.common.shared_context.attention import attend_in_blocks
 from preference.training.common.shared_context.forward import (
     disable_dropout,
@@ -42,7 +39,6 @@ from preference.training.common.shared_context.forward import (
 )
 from preference.training.joint.loss import generation_loss, preference_loss, token_losses
 
-EXPLANATION_FILE = "training.json"
 HEAD_SPREAD = 0.02  # standard deviation of a new head's weights; transformers' usual initializer_range
 
 
@@ -152,37 +148,20 @@ class JointModel(nn.Module):
     def save_pretrained(self, folder: str | Path, about: Mapping[str, Any] | None = None) -> None:
         """Write an ordinary Hugging Face folder, the head beside it, and `about` as training.json.
 
-        An older folder of that name stays until the new one is complete. Raises TrainingError if writing fails.
+        An older folder of that name stays until the new one is complete. Raises TrainingError.
 
         The head has a file of its own because transformers and vLLM refuse, or drop, weights that an architecture does
         not name; without the head the folder still generates.
         """
-        folder = Path(folder)
-        partial, old = (folder.with_name(f"{folder.name}.{state}") for state in ("part", "old"))
-        try:
-            for leftover in (partial, old):
-                shutil.rmtree(leftover, ignore_errors=True)
-            self._write(partial, about)
-            if folder.exists():
-                folder.rename(old)
-            partial.rename(folder)
-            shutil.rmtree(old, ignore_errors=True)
-        except (OSError, SafetensorError) as error:
-            raise TrainingError(
-                _("The model cannot be saved to %(folder)s: %(reason)s.")
-                % {"folder": folder, "reason": error},
-                _("Free space there, or name another folder."),
-            ) from error
+        replace_model_folder(Path(folder), lambda partial: self._write(partial, about))
 
     def _write(self, folder: Path, about: Mapping[str, Any] | None) -> None:
-        folder.mkdir(parents=True)
         self.backbone.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         weights = {name: value.detach().float().cpu() for name, value in self.head.state_dict().items()}
         save_file(weights, folder / HEAD_FILE)
         if about is not None:
-            text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-            (folder / EXPLANATION_FILE).write_text(text, encoding="utf-8")
+            write_explanation(folder, about)
 
 
 def _hidden_size(backbone: Any) -> int:

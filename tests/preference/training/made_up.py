@@ -10,8 +10,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from preference.training.common.dialogues import TrainingDialogue, Turn
+from preference.training.common.shared_context.rows import MicroBatch
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts.collate import MicroBatch
 from preference.training.joint.layouts.micro_batches import Layout
 from tests.generation.conftest import build_tokenizer, config_of
 

@@ -21,5 +21,5 @@ if __name__ == "__main__":
         if self.state.global_step == int(os.environ[PAUSE_AT]):
             signal.pause()
 
-    JointTrainer.report_step = report_and_pause  # type: ignore[method-assign]
+    JointTrainer.report_step = report_and_pause  # type: ignore[method-assign,assignment]
     main()

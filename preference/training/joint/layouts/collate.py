@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from preference.training.common.shared_context import rows as shared_rows
-from preference.training.common.shared_context.rows import Row, index_pairs
-
-MicroBatch = dict[str, Tensor]
+from preference.training.common.shared_context.rows import MicroBatch, Row, index_pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from preference.training.common.shared_context.filling import (
     fill_rows,
     group_by_budget,
 )
+from preference.training.common.shared_context.rows import MicroBatch
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.layouts.arrange import (
     NumberedQuadruple,
@@ -28,7 +29,7 @@ from preference.training.joint.layouts.arrange import (
     ranked_replies,
     trees,
 )
-from preference.training.joint.layouts.collate import MicroBatch, collate
+from preference.training.joint.layouts.collate import collate
 from preference.training.joint.quadruples import Quadruple
 
 # Tokens at which a tree ends and a new one starts from the opening: masks grow with the square of a row's length.

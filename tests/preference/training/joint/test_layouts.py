@@ -231,7 +231,9 @@ def test_a_model_that_makes_its_own_positions_is_found_by_trying(monkeypatch: py
     model = joint_model("gpt2")
     forward = model.backbone.transformer.forward
     monkeypatch.setattr(
-        model.backbone.transformer, "forward", lambda position_ids=None, **inputs: forward(**inputs)
+        model.backbone.transformer,
+        "forward",
+        lambda *ids, position_ids=None, **inputs: forward(*ids, **inputs),
     )
     assert why_not_shared(model.backbone, 64) == "it gives other probabilities that way"
 

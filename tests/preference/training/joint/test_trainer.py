@@ -81,10 +81,7 @@ def test_half_precision_trains_too(trains: Trains, tmp_path: Path) -> None:
 
 
 def broken_after(monkeypatch: pytest.MonkeyPatch, calls: int, breaks: Any) -> None:
-    """After so many calls of forward, `breaks(output, call)` stands for its output.
-
-    Finding out which layout the model can have calls it too.
-    """
+    """After so many calls of forward, `breaks(output, call)` stands for its output."""
     forward, count = JointModel.forward, 0
 
     def broken(self: JointModel, **inputs: Any) -> Any:
@@ -104,7 +101,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_the_step(
         return output
 
     with monkeypatch.context() as patched:
-        broken_after(patched, 20, no_number)
+        broken_after(patched, 18, no_number)
         assert trains(tmp_path, "--checkpoint-steps", "1") == 1
 
     told = state_of(tmp_path)

@@ -1,0 +1,105 @@
+"""What every training run does around its trainer: prepare the weights, start or resume, stop, and describe itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from generation.backends.hf.loading import folder_hash, is_folder
+from preference.training.common import checkpoints
+from preference.training.common.command import Session
+from preference.training.common.lora import add_adapters
+from preference.training.common.messages import gettext as _
+from preference.training.common.messages import join_sentences
+from preference.training.common.output import Explanation
+from preference.training.common.progress import Progress
+from preference.training.common.step_trainer import StepTrainer
+from preference.training.common.stopping import Stopped
+
+
+class WeightSettings(Protocol):
+    """Settings of a recipe that decide which weights are trained, and how."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def recompute(self) -> bool: ...
+    @property
+    def lora_rank(self) -> int: ...
+    @property
+    def lora_alpha(self) -> int: ...
+    @property
+    def lora_dropout(self) -> float: ...
+
+
+def prepare_weights(model: Any, recipe: WeightSettings) -> None:
+    """Add adapters if the recipe has them, in place. model: a module with a transformers model as its `backbone`.
+
+    Deterministic: adapters are drawn from the recipe's seed, so that every process, and a resumed run, starts from the
+    same weights.
+    """
+    backbone = model.backbone
+    if recipe.lora_rank:
+        torch.manual_seed(recipe.seed)
+        add_adapters(backbone, rank=recipe.lora_rank, alpha=recipe.lora_alpha, dropout=recipe.lora_dropout)
+    if recipe.recompute:
+        backbone.activation_checkpointing_enable({"use_reentrant": False})
+    # The classes of layers that FSDP wraps one by one; it looks for them on the outermost module.
+    model._no_split_modules = backbone._no_split_modules
+
+
+def run_steps(
+    trainer: StepTrainer, session: Session, *, epochs: int, resume: bool, finish: Callable[[], None]
+) -> None:
+    """Train from the last checkpoint on, if there is one, and then `finish`, which saves the model.
+
+    Raises TrainingError, and Stopped after a checkpoint was written.
+    """
+    output, progress = session.output, session.progress
+    checkpoint = output.last_checkpoint()
+    done = checkpoints.step_of(checkpoint) if checkpoint else 0
+    if resume:
+        progress.say(
+            f"Going on after step {done}." if done else "No checkpoint yet: starting from the beginning."
+        )
+    progress.begin(done=done, steps=trainer.plan.steps, epochs=epochs)
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except Stopped as stopped:
+        if session.stop.steps_run:  # before that there is no optimiser, and nothing new to save
+            trainer.save_now()
+        trainer.accelerator.end_training()
+        raise Stopped(stopped.signum, join_sentences(stopped.why, trainer.checkpoint_problem)) from None
+    progress.state("running", _("Saving the model."))
+    finish()
+    progress.state("done")
+    progress.say(f"Done: {output.model}")
+
+
+def base_version(source: str, config: Any) -> str:
+    """What identifies the base model: the hash of a folder's files, or the commit of a hub id.
+
+    A name would not do: a folder can be overwritten, and a hub id moves with its default branch.
+    """
+    if is_folder(source):
+        return folder_hash(Path(source).expanduser())
+    return str(getattr(config, "_commit_hash", None) or "unknown")
+
+
+def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Module, module: str) -> None:
+    """Print, before the first step, which weights are trained where, and the notes. module: of `python -m`."""
+    total = sum(weight.numel() for weight in model.parameters())
+    trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    share = "all" if trained == total else f"{trained / 1e6:.2f} M"
+    progress.say(
+        f"{about['base_model']['name']}: {total / 1e6:.1f} M weights, {share} trained, in {about['precision']} on "
+        f"{about['processes']} × {about['device']}; layout {about['layout']['name']}."
+    )
+    for note in about["layout"]["notes"]:
+        progress.say(note)
+    gpus = torch.cuda.device_count() if about["device"] == "cuda" else 0
+    if about["processes"] == 1 < gpus:
+        progress.say(f"One of {gpus} GPUs is used; for all: torchrun --nproc-per-node {gpus} -m {module} …")
