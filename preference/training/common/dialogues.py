@@ -2,7 +2,8 @@
 
 Read from a snapshot folder (its `dialogues.jsonl`), or from a JSONL file in the format `diamante` or `quadruples`.
 
-`diamante`, one dialogue a line (optional: id, split, domain, language, and `action`, `source` and `model_version` of a turn):
+`diamante`, one dialogue a line (optional: id, split, domain, language, and `action`, `source` and
+`model_version` of a turn):
 
     {"conversation": [{"utterance": "I have a cat."},
                       {"utterance": "What is her name?", "response_candidates": ["Nice!", "I like dogs.", …]}, …]}
@@ -136,8 +137,9 @@ def _turn(
 
 def _before_revision(candidates: Sequence[str], source: object) -> str:
     """The candidate at the place that the turn names as its source; "" if it names none."""
-    is_place = isinstance(source, int) and not isinstance(source, bool)
-    return candidates[source] if is_place and 0 <= source < len(candidates) else ""  # type: ignore[index,operator]
+    if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < len(candidates):
+        return ""
+    return candidates[source]
 
 
 def _usable(human: str, candidates: Sequence[str]) -> tuple[str, ...]:

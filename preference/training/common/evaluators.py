@@ -26,7 +26,8 @@ class ReplyToScore:
     """A reply in its context.
 
     id: unique in its file. history: the utterances before the reply, oldest first; may be empty. reference: what a
-    person wrote in its place. human: how a person scored it, in any unit.
+    person wrote in its place. human: how a person scored it, in any unit. knowledge: what the speakers were given to
+    talk about.
     """
 
     id: str
@@ -34,6 +35,7 @@ class ReplyToScore:
     response: str
     reference: str | None = None
     human: float | None = None
+    knowledge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +132,5 @@ def _parse_reply(row: Any, place: str) -> ReplyToScore:
         response=text_field(row, "response", place, required=True),
         reference=text_field(row, "reference", place) or None,
         human=None if human is None else float(human),
+        knowledge=text_field(row, "knowledge", place),
     )

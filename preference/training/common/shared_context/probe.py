@@ -23,6 +23,8 @@ from preference.training.common.shared_context.forward import (
     model_inputs,
 )
 from preference.training.common.shared_context.rows import Row, collate
+from preference.training.common.shared_context.stem import Stem
+from preference.training.common.shared_context.trees import branches, tree
 
 
 def why_not_shared(backbone: Any, longest: int) -> str:
@@ -54,6 +56,30 @@ def unfit_layer(config: Any, longest: int) -> str:
     return ""
 
 
+@torch.inference_mode()
+def can_stand_on_stem(backbone: Any) -> bool:
+    """Whether trees on a stem, whose keys and values are in a cache, give the logits of the same trees without one.
+
+    The model must be able to share. One tree leaves the stem at its end, one in its middle.
+    """
+    vocabulary = backbone.get_input_embeddings().weight.shape[0]
+    tokens = tuple(7 * i % vocabulary for i in range(1, 30))
+    texts = [tokens[:14], tokens[:10] + tokens[20:25], tokens[:4] + tokens[15:18]]
+    is_linear = logits_are_linear_in_hidden(backbone)
+    stem = Stem([tokens[:10]])
+    try:
+        stem.encode(backbone)
+        rows = [tree(branches(texts, stem), stem), tree(branches(texts[:2], stem), stem)]
+        on_stem = _logits(backbone, rows, is_linear, past_key_values=stem.cache(len(rows)), use_cache=True)
+    except Exception:  # a model of any kind may fail in any way here
+        return False
+    plain = [tree(branches(texts)), tree(branches(texts[:2]))]
+    names = [collate(chosen, 0).names for chosen in (rows, plain)]
+    order = [names[1].index(name) for name in names[0][:3]]
+    order += [3 + names[1][3:].index(name) for name in names[0][3:]]
+    return are_close(on_stem, _logits(backbone, plain, is_linear)[order], backbone.dtype)
+
+
 def are_close(mine: Tensor, theirs: Tensor, dtype: torch.dtype) -> bool:
     """Whether two results of a model with weights of `dtype` differ by rounding only.
 
@@ -76,9 +102,9 @@ def _forest_equals_plain_rows(backbone: Any) -> bool:
     leaves = tokens[16:20], tokens[20:27]
     trees = [_probe_tree(opening, answer, last, leaves), _probe_tree(answer, opening, last, leaves[:1])]
     forest = Row()
-    for tree in trees:
-        forest.join(tree)
-    plain = [chain for tree in (*trees, trees[1]) for chain in _plain_rows(tree)]
+    for row in trees:
+        forest.join(row)
+    plain = [chain for row in (*trees, trees[1]) for chain in _plain_rows(row)]
     is_linear = logits_are_linear_in_hidden(backbone)
     shared, separate = _logits(backbone, [forest, trees[1]], is_linear), _logits(backbone, plain, is_linear)
     return are_close(shared, separate, backbone.dtype)
@@ -115,7 +141,7 @@ def _plain_rows(tree: Row) -> list[Row]:
     return rows
 
 
-def _logits(backbone: Any, rows: Sequence[Row], is_linear: bool) -> Tensor:
+def _logits(backbone: Any, rows: Sequence[Row], is_linear: bool, **cache: Any) -> Tensor:
     """Logits (N + K, vocabulary) where a token is predicted, and at the end of every named piece."""
     collated = collate(rows, 0)
     tensors = {name: tensor.to(backbone.device) for name, tensor in collated.inputs.items()}
@@ -123,4 +149,5 @@ def _logits(backbone: Any, rows: Sequence[Row], is_linear: bool) -> Tensor:
         backbone, tensors["input_ids"], tensors.get("position_ids"), tensors.get("attention")
     )
     at = torch.cat([collated.predict_at, collated.ends]).to(backbone.device)
-    return hidden_and_logits(backbone, at, logits_are_linear=is_linear, use_cache=False, **inputs)[1].float()
+    arguments = inputs | (cache or {"use_cache": False})
+    return hidden_and_logits(backbone, at, logits_are_linear=is_linear, **arguments)[1].float()

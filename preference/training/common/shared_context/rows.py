@@ -37,6 +37,7 @@ from torch import Tensor
 
 ROOT = -1
 Tokens = tuple[int, ...]
+MicroBatch = dict[str, Tensor]  # arguments of a model's forward
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,229 @@
+"""One PairEval or DirectEval training run, from the data to the saved model. Read `prepare` from top to bottom.
+
+read data → draw comparison examples → plan steps → load model → find the label tokens → train → merge adapters → save
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from preference.training.common.arguments import training_arguments
+from preference.training.common.checkpointing import Saving
+from preference.training.common.command import Session
+from preference.training.common.errors import TrainingError
+from preference.training.common.evaluators import ReplyToScore
+from preference.training.common.lora import merge_adapters
+from preference.training.common.memory import report_model_too_large, report_out_of_memory
+from preference.training.common.messages import gettext as _
+from preference.training.common.messages import ngettext
+from preference.training.common.model_folder import save_finished
+from preference.training.common.output import Explanation, code_commit, package_versions, sha256_of
+from preference.training.common.shared_context.forward import longest_sequence
+from preference.training.common.shared_context.probe import why_not_shared
+from preference.training.common.step_trainer import StepTrainer
+from preference.training.common.training_run import (
+    base_version,
+    describe_weights,
+    prepare_weights,
+    run_steps,
+)
+from preference.training.paireval.batching import PromptBatching
+from preference.training.paireval.comparisons import draw_comparisons
+from preference.training.paireval.corpus import Example, read_examples
+from preference.training.paireval.encoding import PromptEncoder
+from preference.training.paireval.label_model import LabelModel
+from preference.training.paireval.pairs import PairSampler
+from preference.training.paireval.prompts import DIRECT, QUESTIONS
+from preference.training.paireval.reading import CPU_BUDGET, GPU_BUDGET
+from preference.training.paireval.recipe import FREE, PairRecipe
+from preference.training.paireval.step_plan import PairPlan
+
+
+class PairTrainer(StepTrainer):
+    """Trains a LabelModel by a plan of optimiser steps."""
+
+    totals = {"answers_in_step": "labels"}
+    targets = ("answer_at", "labels")
+
+
+@report_out_of_memory()
+def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> None:
+    """Train and write the model. options: of the command. Raises TrainingError and Stopped."""
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    session.progress.state("running", _("Reading the data."))
+    examples = read_training_examples(options.data)
+    comparisons = stored_comparisons(options.data, recipe)
+    trainer = prepare(options, recipe, session, examples)
+    run_steps(
+        trainer,
+        session,
+        epochs=recipe.epochs,
+        resume=options.resume,
+        finish=lambda: _finish(trainer, options, recipe, comparisons),
+    )
+
+
+def prepare(
+    options: argparse.Namespace, recipe: PairRecipe, session: Session, examples: Sequence[Example]
+) -> PairTrainer:
+    """Plan the steps and load the model; whatever is wrong is reported here, before training. Raises TrainingError."""
+    output, progress = session.output, session.progress
+    progress.state("running", _("Loading the model."))
+    args = training_arguments(
+        output.checkpoints,
+        device=options.device,
+        precision=recipe.precision,
+        clip=recipe.clip,
+        seed=recipe.seed,
+    )
+    model = build_model(options.model, recipe)
+    args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
+    encoder = build_encoder(model, recipe)
+    fitting, notes = leave_out_too_long(examples, encoder)
+    plan = PairPlan(
+        PairSampler(fitting, seed=recipe.seed, origins=recipe.origins),
+        batch=recipe.batch,
+        epochs=recipe.epochs,
+    )
+    reason = why_not_shared(model.backbone, recipe.longest)
+    budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
+    explanation: Explanation = {
+        "recipe": recipe.as_dict(),
+        "data": {
+            "path": str(options.data),
+            "sha256": sha256_of(options.data),
+            "histories": len(fitting),
+            "negatives": plan.origins,
+        },
+        "base_model": {"name": options.model, "version": base_version(options.model, model.config)},
+        "layout": {"name": "naive" if reason else "trees", "notes": [*model.notes, *notes]},
+        "steps": plan.steps,
+        "pairs_an_epoch": plan.pairs,
+        "processes": args.world_size,
+        "device": args.device.type,
+        "precision": "bf16" if args.bf16 else "fp32",
+        "commit": code_commit(),
+        "versions": package_versions(),
+    }
+    output.check_same_run(explanation, free=FREE)
+    if args.should_save:
+        output.explain(explanation)
+    progress.say(f"{plan.pairs} pairs an epoch, {plan.steps} steps of {recipe.batch}.")
+    describe_weights(progress, explanation, model, "preference.training.paireval train")
+    adam = {
+        "lr": recipe.peak_lr,
+        "betas": (recipe.beta1, recipe.beta2),
+        "eps": recipe.epsilon,
+        "weight_decay": recipe.weight_decay,
+    }
+    return PairTrainer(
+        model,
+        args,
+        plan=plan,
+        batching_for=lambda tokens: PromptBatching(
+            encoder, pad=model.tokenizer.eos_token_id, token_budget=tokens, share=not reason
+        ),
+        token_budget=budget,
+        optimizer=(torch.optim.AdamW, adam),
+        rate_factor=lambda step: recipe.rate_factor(step, plan.steps),
+        session=session,
+        explanation=explanation,
+        saving=Saving(options.checkpoint_steps, options.keep),
+    )
+
+
+def _finish(
+    trainer: PairTrainer,
+    options: argparse.Namespace,
+    recipe: PairRecipe,
+    comparisons: list[ReplyToScore],
+) -> None:
+    """Gather the weights, merge adapters, and save: the result is an ordinary model without traces of how."""
+    model = cast(LabelModel | None, trainer.finished_model(partial(build_model, options.model, recipe)))
+    trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
+    if model is None:
+        return
+    merge_adapters(model.backbone)
+    if options.save_as == "bf16":
+        model.to_half()
+    about = trainer.explanation | {"step": trainer.state.global_step, "saved_as": options.save_as}
+    save = partial(model.save_pretrained, about=about, comparisons=comparisons)
+    save_finished(save, trainer.output.model)
+
+
+def build_model(source: str, recipe: PairRecipe) -> LabelModel:
+    """The model before its first step, on the CPU; source: folder or hub id. Raises TrainingError."""
+    with report_model_too_large(source):
+        model = LabelModel.from_pretrained(source)
+    prepare_weights(model, recipe)
+    return model
+
+
+def build_encoder(model: LabelModel, recipe: PairRecipe) -> PromptEncoder:
+    """Prompts of the recipe's question, at most as long as recipe and model allow. Raises TrainingError."""
+    positions = min(recipe.longest, longest_sequence(model.config) or recipe.longest)
+    return PromptEncoder(model.tokenizer, QUESTIONS[recipe.question], recipe.template, positions)
+
+
+def read_training_examples(data: Path) -> list[Example]:
+    """The examples of the split `train` and those without a split. Raises TrainingError if there are none."""
+    examples = read_examples(data)
+    chosen = [example for example in examples if example.split in ("train", "")]
+    if not chosen:
+        raise TrainingError(
+            _("No reply in %(data)s is of the split train.") % {"data": data},
+            _("Take a snapshot that has training dialogues."),
+        )
+    return chosen
+
+
+def stored_comparisons(data: Path, recipe: PairRecipe) -> list[ReplyToScore]:
+    """The comparison examples that go with the model: as many as the recipe says, or as there are dialogues."""
+    examples = [example for example in read_examples(data) if example.split != "test"]
+    held_out = [example for example in examples if example.split == "valid"]
+    dialogues = {example.dialogue for example in held_out or examples}
+    count = min(recipe.comparisons, len(dialogues))
+    wanted = count and QUESTIONS[recipe.question] is not DIRECT
+    return draw_comparisons(examples, count, recipe.seed) if wanted else []
+
+
+def leave_out_too_long(
+    examples: Sequence[Example], encoder: PromptEncoder
+) -> tuple[list[Example], list[str]]:
+    """The examples without replies of which two do not fit into a prompt, and a note about those left out.
+
+    A history can be shortened and a reply cannot: half of it would be another reply.
+    """
+    if encoder.positions is None:
+        return list(examples), []
+    room = (encoder.positions - encoder.frame) // encoder.question.conversations
+    count = 0
+
+    def fitting(texts: tuple[str, ...]) -> tuple[str, ...]:
+        nonlocal count
+        kept = tuple(text for text in texts if encoder.length(text) <= room)
+        count += len(texts) - len(kept)
+        return kept
+
+    shorter = [
+        dataclasses.replace(
+            example,
+            positives=fitting(example.positives),
+            negatives={origin: fitting(texts) for origin, texts in example.negatives.items()},
+        )
+        for example in examples
+    ]
+    template = ngettext(
+        "One reply has more than %(room)s tokens and is left out.",
+        "%(count)s replies have more than %(room)s tokens and are left out.",
+        count,
+    )
+    notes = [template % {"count": count, "room": room}] if count else []
+    return [example for example in shorter if example.positives], notes
