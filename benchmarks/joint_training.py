@@ -42,17 +42,17 @@ from transformers import (
     AutoModelForSequenceClassification,
     PreTrainedTokenizerFast,
     PrinterCallback,
-    Qwen3Config,
     TrainerCallback,
 )
 from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer  # type: ignore[attr-defined]
 
+from benchmarks.models import SIZES, build_config
 from benchmarks.timing import Case, Timing, time_in_turn
 from preference.training.common.dialogues import TrainingDialogue, Turn
+from preference.training.common.shared_context.rows import MicroBatch
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout
-from preference.training.joint.layouts.collate import MicroBatch
 from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.quadruples import Quadruple, draw_quadruples
 
@@ -61,33 +61,6 @@ WORDS = (6, 22)  # in an utterance
 CANDIDATES = 7
 BATCH = 8  # quadruples, prompts or pairs in a padded batch
 SPECIAL = ["<pad>", "<bos>", "<eou>"]
-SIZES: dict[str, dict[str, Any]] = {
-    "28m": {
-        "vocab_size": 8192, "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8,
-        "num_key_value_heads": 4, "intermediate_size": 1408,
-    },
-    "5m": {
-        "vocab_size": 4096, "hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "intermediate_size": 704,
-    },
-    "tiny": {
-        "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "num_key_value_heads": 1, "intermediate_size": 128,
-    },
-}  # fmt: skip
-
-
-def build_config(size: str) -> Qwen3Config:
-    """Qwen3's shape; what a model has learned does not change its speed."""
-    return Qwen3Config(
-        head_dim=SIZES[size]["hidden_size"] // SIZES[size]["num_attention_heads"],
-        tie_word_embeddings=True,
-        max_position_embeddings=1024,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-        **SIZES[size],
-    )
 
 
 def build_tokenizer(vocabulary: int) -> Any:
