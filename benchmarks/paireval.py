@@ -90,7 +90,7 @@ def build_evaluator(size: str, comparisons: Sequence[ReplyToScore], *, share: bo
     beginnings = shared_beginnings(encoder, comparisons)
     reader = PromptReader(model, pad=0, beginnings=beginnings, share=share)
     assert not reader.notes, reader.notes
-    return PairEval(encoder, reader, {"name": size, "version": "random"}, comparisons)
+    return PairEval("paireval", encoder, reader, {"name": size, "version": "random"}, comparisons)
 
 
 def time_both(

@@ -19,13 +19,12 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import ReplyScore, ReplyToScore
 from preference.training.common.memory import is_out_of_memory
 from preference.training.common.messages import gettext as _
+from preference.training.common.shared_context.filling import ROW_TOKENS, RowGroup, group_by_budget
+from preference.training.common.shared_context.probe import why_not_shared
+from preference.training.common.shared_context.rows import Row
 from preference.training.evaluators.single import empty_response
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.evaluation.scoring import load_ranker, score_rows, served_version
-from preference.training.joint.layouts.arrange import RowGroup
-from preference.training.joint.layouts.choice import why_not_shared
-from preference.training.joint.layouts.micro_batches import ROW_TOKENS, group_by_budget
-from preference.training.joint.layouts.rows import Row
 
 Kind = Literal["likelihood", "preference"]
 Scores = dict[int, tuple[float, float, int]]  # by place: preference, log-probability in nats, tokens
@@ -83,7 +82,7 @@ class Ranker:
     @cached_property
     def _shares_contexts(self) -> bool:
         longest = self._encoder.context_limit + self._encoder.reply_limit
-        return not why_not_shared(self._model, longest)
+        return not why_not_shared(self._model.backbone, longest)
 
     def _context(self, reply: ReplyToScore) -> tuple[int, ...]:
         return self._encoder.context(reply.history)
@@ -100,7 +99,7 @@ class Ranker:
                 row = Row()
                 rows[history] = row, row.add(self._context(replies[place]))
             row, context = rows[history]
-            row.add(tokens, context, reply=place, learned=True)
+            row.add(tokens, context, name=place, learned=True)
             if not self._shares_contexts:
                 yield rows.pop(history)[0]
         yield from (row for row, _context in rows.values())

@@ -70,10 +70,11 @@ class Inquiry:
 class LabelEvaluator:
     """What PairEval and DirectEval share: from replies to prompts, and from answers to scores."""
 
-    name: str
-
-    def __init__(self, encoder: PromptEncoder, reader: PromptReader, model: dict[str, Any]) -> None:
-        """model: name and version, for the lineage."""
+    def __init__(
+        self, name: str, encoder: PromptEncoder, reader: PromptReader, model: dict[str, Any]
+    ) -> None:
+        """name: of the evaluator. model: name and version, for the lineage."""
+        self.name = name
         self._encoder, self.reader, self._model = encoder, reader, model
 
     @property
@@ -171,10 +172,9 @@ class LabelEvaluator:
 class PairEval(LabelEvaluator):
     """Compares every reply with the same k examples, in both orders."""
 
-    name = "paireval"
-
     def __init__(
         self,
+        name: str,
         encoder: PromptEncoder,
         reader: PromptReader,
         model: dict[str, Any],
@@ -184,7 +184,7 @@ class PairEval(LabelEvaluator):
         weights: str = EQUAL,
     ) -> None:
         """comparisons: the first k of them are used. Raises TrainingError if weights need scores that they lack."""
-        super().__init__(encoder, reader, model)
+        super().__init__(name, encoder, reader, model)
         self.comparisons, self.k, self.weights = tuple(comparisons[:k]), k, weights
         unscored = next((one.id for one in self.comparisons if one.human is None), None)
         if weights == HUMAN and unscored is not None:
@@ -237,8 +237,6 @@ class PairEval(LabelEvaluator):
 class DirectEval(LabelEvaluator):
     """Asks of every reply alone whether it is good."""
 
-    name = "directeval"
-
     def _ask(self, inquiry: Inquiry) -> None:
         inquiry.conversations = [(inquiry.target,)]
 
@@ -283,12 +281,13 @@ def load_paireval(
     weights: str = EQUAL,
     device: str = "auto",
     token_budget: int | None = None,
+    name: str = "",
 ) -> PairEval | DirectEval:
     """PairEval, or DirectEval with question="direct", of a model's folder or a hub id.
 
     comparisons: None reads those in the folder. k: examples to compare with. template, question: None takes those that
     the model was trained with, else "inst" and "pair". weights: EQUAL or HUMAN. device: auto, cpu or cuda.
-    token_budget: tokens of a forward pass.
+    token_budget: tokens of a forward pass. name: of the evaluator, "paireval" or "directeval" if empty.
 
     Raises TrainingError if the model, its tokenizer or the examples do not allow it.
     """
@@ -314,8 +313,8 @@ def load_paireval(
     )
     model = {"name": str(source), "version": version}
     if asked is DIRECT:
-        return DirectEval(encoder, reader, model)
-    return PairEval(encoder, reader, model, examples, k=k, weights=weights)
+        return DirectEval(name or "directeval", encoder, reader, model)
+    return PairEval(name or "paireval", encoder, reader, model, examples, k=k, weights=weights)
 
 
 def trained_with(source: str | Path) -> dict[str, str]:

@@ -7,11 +7,11 @@ import torch
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import ReplyToScore
+from preference.training.common.shared_context.rows import Row
 from preference.training.evaluators import ranker
 from preference.training.evaluators.ranker import Ranker
 from preference.training.joint.evaluation.scoring import score_rows
 from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts.rows import Row
 from tests.preference.training.conftest import save_tiny
 from tests.preference.training.evaluators.conftest import reply
 

@@ -101,12 +101,12 @@ def pair_eval(
     """more: k, template, positions, token_budget, tokenizer."""
     k = more.pop("k", len(comparisons))
     encoder, reader = _parts(model, "pair", comparisons[:k], share=share, **more)
-    return PairEval(encoder, reader, MODEL, comparisons, k=k, weights=weights)
+    return PairEval("paireval", encoder, reader, MODEL, comparisons, k=k, weights=weights)
 
 
 def direct_eval(model: Any, *, share: bool = True, **more: Any) -> DirectEval:
     encoder, reader = _parts(model, "direct", [], share=share, **more)
-    return DirectEval(encoder, reader, MODEL)
+    return DirectEval("directeval", encoder, reader, MODEL)
 
 
 def _parts(
