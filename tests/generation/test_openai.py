@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from generation.backends.openai import OpenAIBackend
 from generation.protocol import BackendError, Message, Reply, ReplyRequest, ReplySet, Sampling
 from tests.generation.conftest import CHAT_TEMPLATE
+from tests.generation.server_processes import first_line, running, serve_model
 
 Connect = Callable[..., OpenAIBackend]
 HERE = Path(__file__).parent
@@ -45,24 +42,6 @@ def refusal(answer: ReplySet | BackendError) -> BackendError:
     assert isinstance(answer, BackendError), answer
     assert answer.remedy
     return answer
-
-
-@contextmanager
-def running(*command: str, log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as errors:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **environment}
-        )
-        with process:
-            try:
-                yield process
-            finally:
-                process.kill()
-
-
-def first_line(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout
-    return process.stdout.readline().decode().strip()
 
 
 @pytest.fixture(scope="session")
@@ -309,21 +288,8 @@ def served(
     folder = tiny_model("llama", CHAT_TEMPLATE)
     settings = json.loads((folder / "generation_config.json").read_text())
     (folder / "generation_config.json").write_text(json.dumps({**settings, "do_sample": True, "top_k": 10}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    log = tmp_path_factory.mktemp("serve") / "log"
-    program = str(Path(sys.executable).with_name("transformers"))
-    command = (program, "serve", str(folder), "--host", "127.0.0.1", "--port", port, "--device", "cpu")
-    with running(*command, log=log, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1") as process:
-        for _ in range(300):
-            assert process.poll() is None, log.read_text()
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/health").raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}/v1", str(folder)
+    with serve_model(folder, tmp_path_factory.mktemp("serve") / "log") as base_url:
+        yield base_url, str(folder)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The report as tables for a terminal.
 
-    evaluator             scored                 Pearson                Spearman                 Kendall
-    likelihood               360    0.112 [0.020, 0.201]    …
+    correlation with people           scored                   Pearson                  Spearman        …
+    likelihood                           360      0.112 [0.020, 0.201]      …
 
 Columns have fixed widths, so that two tables can be compared with diff.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 Figures = Mapping[str, Any]
 MEASURES = ("pearson", "spearman", "kendall")
-NAME = 24  # characters of the first column
+NAME = 32  # characters of the first column
 
 
 def table(report: Figures) -> str:
@@ -68,7 +68,11 @@ def _row(name: str, count: object, *cells: str) -> str:
 
 
 def _differences(report: Figures) -> Iterator[str]:
-    rows = [row for row in report["differences"] if row["measure"] == report["ranked_by"]]
+    rows = [
+        row
+        for row in report["differences"]
+        if row["measure"] == report["ranked_by"] and row["difference"]["n"]
+    ]
     if rows:
         yield _row(f"{report['ranked_by'].capitalize()}, paired", "n", "difference", "p", "p (Holm)")
     for row in rows:
@@ -152,7 +156,7 @@ def _comparisons(report: Figures) -> Iterator[str]:
 def _probes(report: Figures) -> Iterator[str]:
     probes: Sequence[tuple[str, Figures]] = list(report.get("probes", {}).items())
     for name, found in probes:
-        yield _row(f"{name}: spoiled replies", "n", "noticed", "drop of the score")
+        yield _row(f"spoiled replies: {name}", "n", "noticed", "drop of the score")
         for probe, figures in found.items():
             estimates = (figures["noticed"], figures["drop"])
             yield _row(f"  {probe}", figures["noticed"]["n"], *map(format_estimate, estimates))

@@ -13,6 +13,9 @@ from preference.training.common.evaluators import ReplyScore
 from preference.training.common.judging.prompts import JudgePrompt, parse_answer
 from preference.training.common.judging.questions import DEFAULT_QUESTION, questions_of, read_questions
 from preference.training.evaluators.table import build_evaluator
+from tests.generation.conftest import CHAT_TEMPLATE
+from tests.generation.server_processes import serve_model
+from tests.preference.training.conftest import save_tiny
 from tests.preference.training.evaluators.conftest import reply
 
 PRESETS = Path(__file__).parents[4] / "annotation" / "project_setup" / "presets"
@@ -245,3 +248,17 @@ def test_the_description_names_everything_but_the_key(monkeypatch: pytest.Monkey
 def test_an_address_that_is_none(address: str) -> None:
     with pytest.raises(TrainingError, match="address of a judge"):
         build_evaluator(f"judge={address},model=m")
+
+
+@pytest.mark.slow
+def test_transformers_serve_as_a_judge(tmp_path: Path) -> None:
+    """A model with random weights answers in prose; the server takes the request, and its tokens are counted."""
+    folder = save_tiny(tmp_path / "judge", "llama")
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE)
+    with serve_model(folder, tmp_path / "log") as base_url:
+        judge = build_evaluator(f"judge={base_url},model={folder},retries=0,max_tokens=8")
+        scores = judge.score([reply(1, "Fine."), reply(2, "我很好。")])
+    assert [score.value for score in scores] == [None, None]
+    assert all("none of the options" in score.reason for score in scores), scores
+    assert all(score.details["requests"] == 2 for score in scores)
+    assert all(0 < score.details["tokens"]["completion"] <= 16 for score in scores)

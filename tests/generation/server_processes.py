@@ -1,0 +1,51 @@
+"""Model servers as processes that end with the test."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+
+@contextmanager
+def running(*command: str, log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **environment}
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+def first_line(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout
+    return process.stdout.readline().decode().strip()
+
+
+@contextmanager
+def serve_model(folder: Path, log: Path) -> Iterator[str]:
+    """The base_url of a `transformers serve` process over a model."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    program = str(Path(sys.executable).with_name("transformers"))
+    command = (program, "serve", str(folder), "--host", "127.0.0.1", "--port", port, "--device", "cpu")
+    with running(*command, log=log, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1") as process:
+        for _ in range(300):
+            assert process.poll() is None, log.read_text()
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/health").raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
