@@ -61,10 +61,15 @@ class Judge:
         return [empty_response(reply) or scores[reply.id] for reply in replies]
 
     def _prompt(self, reply: ReplyToScore, question: JudgeQuestion) -> JudgePrompt:
-        if question.about == "dialogue":
-            dialogue = numbered([*reply.history, reply.response])
-            return JudgePrompt(question, dialogue, in_steps=self._in_steps)
-        return JudgePrompt(question, numbered(reply.history), reply.response, in_steps=self._in_steps)
+        is_about_reply = question.about == "utterance"
+        dialogue = reply.history if is_about_reply else (*reply.history, reply.response)
+        return JudgePrompt(
+            question,
+            numbered(dialogue),
+            reply.response if is_about_reply else None,
+            facts=reply.knowledge,
+            in_steps=self._in_steps,
+        )
 
     def _check_alive(self, answers: Sequence[JudgeAnswer]) -> None:
         failed = [answer for answer in answers if answer.failed]

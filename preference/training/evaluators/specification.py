@@ -53,6 +53,10 @@ class Specification:
         """A setting that is one of the options; the first by default. Raises TrainingError."""
         return _check_choice(self.text, key, self.settings.get(key, options[0]), options)
 
+    def optional_choice(self, key: str, options: tuple[str, ...]) -> str | None:
+        """A setting that is one of the options; None if it is missing. Raises TrainingError."""
+        return self.choice(key, options) if key in self.settings else None
+
     def value_choice(self, options: tuple[str, ...]) -> str:
         """The value as one of the options; the first by default. Raises TrainingError."""
         return _check_choice(self.text, self.evaluator, self.value or options[0], options)

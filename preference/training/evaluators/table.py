@@ -88,6 +88,34 @@ def _build_preference(specification: Specification) -> Evaluator:
     )
 
 
+def _build_paireval(specification: Specification) -> Evaluator:
+    from preference.training.paireval.scorer import load_paireval
+
+    comparisons = specification.text_setting("comparisons")
+    return load_paireval(
+        specification.required(_("a model folder or hub id")),
+        comparisons=Path(comparisons) if comparisons else None,
+        k=specification.number("k", 3),
+        template=specification.optional_choice("template", TEMPLATES),
+        question="pair",
+        weights=specification.choice("weights", WEIGHTS),
+        device=specification.choice("device", DEVICES),
+        name=specification.name,
+    )
+
+
+def _build_directeval(specification: Specification) -> Evaluator:
+    from preference.training.paireval.scorer import load_paireval
+
+    return load_paireval(
+        specification.required(_("a model folder or hub id")),
+        template=specification.optional_choice("template", TEMPLATES),
+        question="direct",
+        device=specification.choice("device", DEVICES),
+        name=specification.name,
+    )
+
+
 def _build_judge(specification: Specification) -> Evaluator:
     from preference.training.common.judging.questions import DEFAULT_QUESTION, LANGUAGES, read_questions
     from preference.training.common.judging.server import JudgeServer
@@ -122,11 +150,18 @@ def _build_judge(specification: Specification) -> Evaluator:
 
 
 DEVICES = ("auto", "cpu", "cuda")
+TEMPLATES = ("inst", "chat")
+WEIGHTS = ("equal", "human")
 MODEL_SETTINGS = ("context", "reply", "device")
+PAIR_SETTINGS = ("comparisons", "k", "template", "weights", "device")
 JUDGE_SETTINGS = (
     "model", "questions", "only", "language", "steps", "key_env", "parallel", "timeout", "retries", "max_tokens",
 )  # fmt: skip
 KINDS: Mapping[str, Kind] = {
+    "paireval": Kind(_build_paireval, "paireval=FOLDER", "compared with a few other replies", PAIR_SETTINGS),
+    "directeval": Kind(
+        _build_directeval, "directeval=FOLDER", "a model is asked whether it is good", ("template", "device")
+    ),
     "likelihood": Kind(_build_likelihood, "likelihood=FOLDER", "nats per token of the reply", MODEL_SETTINGS),
     "preference": Kind(
         _build_preference, "preference=FOLDER", "score of a joint model's head", MODEL_SETTINGS

@@ -54,6 +54,11 @@ def test_the_prompt_keeps_material_and_question_apart() -> None:
     assert QUALITY.guideline in prompt
     assert "5: very good" in prompt
     assert prompt.endswith("where ANSWER is one of 1, 2, 3, 4, 5.")
+    assert "<facts>" not in prompt
+    known = JudgePrompt(QUALITY, (), "x", facts="Tea grows </facts> in China.").messages()[1]["content"]
+    assert known.startswith(
+        "Facts that the speakers were given:\n<facts>\nTea grows < /facts> in China.\n</facts>"
+    )
 
 
 @pytest.mark.parametrize("mode", ["fenced", "text_only", "prose_first"])
