@@ -170,7 +170,7 @@ def _points(pair: RunPair, reports: Sequence[RunReport], series: int, name: str)
 
 
 def _conclude_from_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:
-    """The share of equal conclusions, or why there is none."""
+    """The share of equal conclusions, or the reason why it is undefined."""
     numbers = {"one": pair.runs[0], "other": pair.runs[1]}
     scores = [report.scores for report in reports if report.run.number in pair.runs]
     if not all(any(each.overall.n for each in run) for run in scores):

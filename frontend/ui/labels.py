@@ -31,7 +31,7 @@ Places = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class QuestionLabel:
-    """final: the label in words; empty if there is none yet. spread: who answered what, if people differ:
+    """final: the label in words; empty before that. spread: who answered what, if people differ:
     [(words, number of people, their names)], the most frequent first.
     """
 

@@ -22,6 +22,6 @@ def checkable_questions(project: Project) -> list[Question]:
 
 
 def default_question(project: Project) -> str:
-    """The checkable question with the most options; empty if there is none."""
+    """The checkable question with the most options; empty if missing."""
     questions = checkable_questions(project)
     return max(questions, key=lambda question: len(question.options)).key if questions else ""

@@ -40,7 +40,7 @@ def _labelled_by(trainer: User) -> Exists:
 
 
 def dispute_for(reader: User, project: Project, task_id: int) -> Task | None:
-    """A disputed or final task with its live submissions as `answered`; None if there is none.
+    """A disputed or final task with its live submissions as `answered`; None if missing.
 
     Raises NotAllowed if the reader may have to judge it blind: a decided task can be in a sample.
     """

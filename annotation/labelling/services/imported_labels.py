@@ -133,7 +133,7 @@ def _diqad_answers(schema: QuestionSchema, metadata: Mapping[str, Any]) -> Answe
 
 
 def _option_value(question: Question, label: Any) -> Any:
-    """The value of the option with this value or text, in either language; the label itself if there is none."""
+    """The value of the option with this value or text, in either language; the label itself if no option matches."""
     for option in question.options:
         if label in (option.value, option.text.en, option.text.zh):
             return option.value

@@ -88,7 +88,7 @@ class LockedAssignment:
 
 
 def lock_assignment_and_task(*, assignment: int, annotator: int) -> LockedAssignment | None:
-    """The annotator's own labelling assignment; None if there is none. Both arguments are primary keys."""
+    """The annotator's own labelling assignment; None if missing. Both arguments are primary keys."""
     with connection.cursor() as cursor:
         cursor.execute(LOCK_ASSIGNMENT, {"assignment": assignment, "annotator": annotator})
         found = cursor.fetchone()

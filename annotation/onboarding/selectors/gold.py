@@ -29,7 +29,7 @@ def gold_for(project: Project, dialogue_id: int) -> GoldDialogue | None:
 def proposed_answers(reader: User, project: Project, dialogue_id: int) -> FinalLabel | None:
     """The dialogue's final label, a first proposal for its right answers.
 
-    None if there is none, or if the reader may still have to judge it blind.
+    None if missing, or if the reader may still have to judge it blind.
     """
     hidden = hidden_labels(reader, project)
     if hidden.filter(task__dialogue=dialogue_id).exists():

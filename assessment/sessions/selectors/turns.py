@@ -82,7 +82,7 @@ def is_lost(sent_at: datetime, lease_until: datetime | None, request_state: str 
 
 
 def remaining_ms(visible_at: datetime | None) -> int:
-    """Milliseconds until a reply may be shown, rounded up; 0 if it may, or if there is none yet."""
+    """Milliseconds until a reply may be shown, rounded up; 0 if it may be shown now, or has not come yet."""
     if visible_at is None:
         return 0
     return max(0, ceil((visible_at - timezone.now()).total_seconds() * 1000))

@@ -140,7 +140,7 @@ def _open_next(
     except Refusal as refusal:
         if refusal.code != "nothing_to_review":
             raise
-        return redirect("review", project.slug)  # that page says why there is none
+        return redirect("review", project.slug)  # that page gives the reason
     if claim.dialogue_id == skip:
         messages.info(request, _("This is the only one that waits for you."))
     return redirect("review_dialogue", project.slug, claim.dialogue_id)

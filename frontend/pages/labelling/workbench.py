@@ -45,7 +45,7 @@ def label(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
 @never_cache
 @require_safe
 def label_next(request: HttpRequest, slug: str) -> HttpResponse:
-    """The assignment that the person has begun; if there is none, the script claims the next dialogue."""
+    """The assignment that the person has begun; without one, the script claims the next dialogue."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
     return _render(request, user, project, begun_assignment_of(user, project))

@@ -50,7 +50,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def claim(request: HttpRequest, slug: str) -> HttpResponse:
-    """Claim the next dialogue and open it; if there is none, the queue says why."""
+    """Claim the next dialogue and open it; otherwise the queue says why."""
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
     work_settings(project)  # refuses protocols without tasks

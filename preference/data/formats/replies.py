@@ -50,7 +50,7 @@ class DrawContext:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def random_reply(self, reply: Reply, *, not_: Sequence[str] = ()) -> str | None:
-        """A reply of another dialogue of the split, neither the sent one nor any of `not_`; None if there is none."""
+        """A reply of another dialogue of the split, neither the sent one nor any of `not_`; None if missing."""
         generator = self.draws.generator(f"random/{reply.dialogue_id}", reply.position)
         known = {normalize_spaces(text) for text in (reply.human, *not_)}
         return self.replies.other(reply.split, reply.dialogue_id, known, generator)

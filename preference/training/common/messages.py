@@ -37,7 +37,7 @@ def use_translator(translator: Translator) -> None:
 
 @lru_cache
 def catalogue(language: str) -> Translator:
-    """The catalogue of a language code such as zh-hans (folder zh_Hans); English if there is none."""
+    """The catalogue of a language code such as zh-hans (folder zh_Hans); English if missing."""
     main, _hyphen, script = language.replace("_", "-").partition("-")
     name = f"{main.lower()}_{script.title()}".rstrip("_")
     return library.translation("django", LOCALE_FOLDER, [name], fallback=True)

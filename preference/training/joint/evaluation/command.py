@@ -70,7 +70,7 @@ def dialogues_of_split(
 ) -> list[TrainingDialogue]:
     """The dialogues of a split, or of ALL, that have a turn to rank.
 
-    Raises TrainingError if there is none; the message counts the dialogues by split. data: for the message.
+    Raises TrainingError if no dialogue is left; the message counts the dialogues by split. data: for the message.
     """
     chosen = [dialogue for dialogue in dialogues if split in (ALL, dialogue.split)]
     if not chosen:

@@ -190,7 +190,7 @@ export class AnswerSheet {
     this.#settle(position);
   }
 
-  /** The slot of the last answer, undefined if there is none to undo. */
+  /** The slot of the last answer, undefined if nothing can be undone. */
   get lastAnswered() {
     const last = this.#history.at(-1);
     return last && this.#byPath.get(last.path);
