@@ -9,9 +9,11 @@ from zlib import crc32
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from accounts.models import User
@@ -23,6 +25,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
+from tests import module_rows
 from tests.candidate_requests import flush_redis
 from tests.processes import Running, Stack, wait_until
 from tests.sizes import FULL
@@ -49,19 +52,34 @@ BROWSER_LANES = 2
 class BrowserLanes(LoadScopeScheduling):  # type: ignore[misc]
     """Runs the browser tests in two lanes, each with one browser and one stack on a worker that starts with them.
 
-    Every other test goes to whichever worker is free. A file stays in its lane. (xdist's own `loadgroup` writes into
+    Files that share rows stay together; every other test goes to whichever worker is free. A browser file stays in its
+    lane. (xdist's own `loadgroup` writes into
     private parts of pytest's node ids, which pytest 9.2 no longer reads.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        if nodeid.startswith(module_rows.FILES):
+            return file
         if not nodeid.startswith("tests/browser/"):
             return nodeid
-        file = nodeid.split("::")[0]
         return f"browser lane {crc32(file.encode()) % BROWSER_LANES}"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLanes:
     return BrowserLanes(config, log)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The test database without autovacuum.
+
+    Between two tests it finds every table empty. The planner then expects no rows in the next test either, and joins
+    its 20,000 rows without an index, which takes minutes. Of a table that was never measured it expects some.
+    """
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'ALTER TABLE "{table}" SET (autovacuum_enabled = false)')
 
 
 @pytest.fixture(autouse=True, scope="session")

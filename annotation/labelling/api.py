@@ -46,7 +46,7 @@ def own_assignment(user: User, pk: int) -> Assignment:
 
 
 def claim_ahead(user: User, project: Project, claim_id: UUID | None) -> dict[str, Any]:
-    """Claim the next dialogue, or give the reason why nothing comes. The submission before it stays stored either way."""
+    """Claim the next dialogue, or give the reason. The submission before it stays stored either way."""
     if claim_id is None:
         return {"next": None, "nothing": None}
     try:

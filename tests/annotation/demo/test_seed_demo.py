@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
-from django.db import transaction
 from django.db.models import F
 from django.test import override_settings
 from django.utils import timezone
@@ -30,15 +29,14 @@ from dialogues.models import CandidateSet, Dialogue, Origin, Utterance
 from generation.models import CandidateRequest
 from jobs.models import Job, JobState
 from projects.models import Membership, Project, Role
+from tests.module_rows import shared_rows
 
 
 @pytest.fixture(scope="module")
 def _seeded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Seed once for the module, in a transaction around its tests that is rolled back after the last."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with shared_rows(django_db_blocker):
         call_command("seed_demo", verbosity=0)
         yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The demo study: what `make demo` creates, and the chatbots that it starts."""
+"""The demo study: what `make demo` creates (people, ratings, a collection), and the chatbots that it starts."""
 
 import subprocess
 import sys
@@ -8,11 +8,16 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
 from django.test import Client, override_settings
 from pytest_django import DjangoDbBlocker
 
 from accounts.models import User
+from annotation.labelling.models.labels import Submission
+from annotation.tasks.models.work import Task, TaskState
+from assessment.collections.models import CollectedDialogue, Collection
+from assessment.collections.selectors.report import HUMAN, collection_report
+from assessment.demo.collection import CONTEXTS, LEFT_FOR_PEOPLE
+from assessment.demo.collection import SLUG as RATING
 from assessment.demo.participants import CARELESS, PEOPLE
 from assessment.report.selectors.run_report import run_report
 from assessment.sessions.models.conversations import Rating, Session, SessionState, Turn
@@ -21,6 +26,7 @@ from assessment.sessions.models.runs import Run, RunState
 from assessment.systems.models import Connector, System
 from assessment.systems.selectors.identity import identity_words_in
 from projects.models import Project
+from tests.module_rows import shared_rows
 from tests.processes import free_port
 
 BOTS = "http://127.0.0.1:8601"
@@ -28,12 +34,10 @@ BOTS = "http://127.0.0.1:8601"
 
 @pytest.fixture(scope="module")
 def _seeded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Seed once for the module, in a transaction around its tests that is rolled back after the last."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with shared_rows(django_db_blocker):
         call_command("seed_demo", verbosity=0)
         call_command("seed_demo_study", bots=BOTS, verbosity=0)
         yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture
@@ -85,6 +89,24 @@ def test_members_of_the_demo_open_the_report(study: Project, client: Client) -> 
     client.force_login(User.objects.get(username="eric"))
     html = client.get("/p/live-assessment/report/?run=1").content.decode()
     assert "participants passed the reliability test" in html
+
+
+def test_the_demo_has_a_rated_collection(study: Project, client: Client) -> None:
+    collection = Collection.objects.get()
+    report = collection_report(collection)
+    assert (report.planned, report.rated) == (3 * CONTEXTS, 3 * CONTEXTS - LEFT_FOR_PEOPLE)
+    assert [row.system for row in report.systems] == [HUMAN, "Rule bot", "Degraded"]
+    assert all("source_text" in row.draft.utterances.get(position=len(row.context)).metadata
+               for row in CollectedDialogue.objects.filter(system__name="Degraded") if row.draft)  # fmt: skip
+    client.force_login(User.objects.get(username="mara"))
+    html = client.get(f"/p/live-assessment/collections/{collection.pk}/").content.decode()
+    assert "is better than “Degraded”" in html
+    client.force_login(User.objects.get(username="ann"))
+    assert client.get(f"/p/{RATING}/queue/").status_code == 200
+    assert Task.objects.filter(project__slug=RATING, state=TaskState.OPEN).count() == LEFT_FOR_PEOPLE
+    counts = [model.objects.count() for model in (Project, Collection, CollectedDialogue, Submission)]
+    call_command("seed_demo_study", bots=BOTS, verbosity=0)
+    assert [model.objects.count() for model in (Project, Collection, CollectedDialogue, Submission)] == counts
 
 
 @override_settings(PRODUCTION=True)

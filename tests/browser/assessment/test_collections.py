@@ -88,6 +88,7 @@ def test_conversations_of_participants_and_members_reach_the_raters(
     maras.agree()
     maras.converse()
     maras.converse()
+    expect(page.locator("#feedback")).to_be_focused()  # or the page would go there while the next one loads
     page.goto("/p/study/collections/new/human_bot/")
     page.get_by_label("Raters").select_option(label="Rate replies")
     page.keyboard.press("Control+Enter")

@@ -1,10 +1,11 @@
 """The conversations of a study, read as dialogues."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from accounts.models import User
 from assessment.sessions.models.conversations import Rating, Session
@@ -13,15 +14,22 @@ from assessment.sessions.services.runs import close_run
 from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
 from tests.assessment.taken_part import create_study, fill_run
+from tests.module_rows import shared_rows
+
+
+@pytest.fixture(scope="module")
+def _study(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with shared_rows(django_db_blocker):
+        project = create_study(User.objects.create(username="mara", email="mara@example.org"))
+        fill_run(project, "spring", careful=2, careless=1)
+        yield
 
 
 @pytest.fixture
-def study(mara: User, client: Client) -> Project:
+def study(_study: None, mara: User, client: Client) -> Project:
     """Ratings of three people; mara, who manages the study, is signed in."""
     client.force_login(mara)
-    project = create_study(mara)
-    fill_run(project, "spring", careful=2, careless=1)
-    return project
+    return Project.objects.get(slug="study")
 
 
 def words(client: Client, path: str) -> str:

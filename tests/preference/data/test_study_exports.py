@@ -2,13 +2,14 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
@@ -35,16 +36,23 @@ from tests.assessment.rating_files import (
     with_texts,
 )
 from tests.assessment.taken_part import create_study, fill_run
+from tests.module_rows import shared_rows
 
 Written = Callable[..., str]
 
 
+@pytest.fixture(scope="module")
+def _study(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with shared_rows(django_db_blocker):
+        project = create_study(User.objects.create(username="mara", email="mara@example.org"))
+        fill_run(project, "spring", careful=4, careless=1)
+        yield
+
+
 @pytest.fixture
-def study(mara: User) -> Project:
+def study(_study: None, db: None) -> Project:
     """A live run: four careful people, a careless one, one who is at it and one who has only come."""
-    project = create_study(mara)
-    fill_run(project, "spring", careful=4, careless=1)
-    return project
+    return Project.objects.get(slug="study")
 
 
 @pytest.fixture
