@@ -4,6 +4,7 @@ Small sizes still reach every branch; full sizes look for what happens rarely.
 """
 
 import os
+from itertools import product
 from typing import Final
 
 FULL: Final = os.environ.get("TEST_SIZE") == "full"
@@ -19,3 +20,8 @@ OPENAPI_EXAMPLES: Final = 8 if FULL else 2  # valid and invalid ones, for each o
 SELF_CHATS: Final = (
     50 if FULL else 5
 )  # openings that two models of the registry continue, rated by three people
+CHAT_INPUTS: Final = 10 if FULL else 2  # of a participant in each conversation of the whole study
+# Width in CSS pixels, language, theme of a page that is checked for access. Small: each value once; full: all together.
+LOOKS: Final = list(product((360, 1280), ("en", "zh-hans"), ("light", "dark")))
+if not FULL:
+    LOOKS[:] = [(360, "zh-hans", "dark"), (1280, "en", "light")]

@@ -14,6 +14,7 @@ from annotation.project_setup.services import create_project
 from projects.models import Membership, Project, Role
 from tests.annotation.labelling.test_agreement import labels, task_in
 from tests.browser.conftest import SignedIn
+from tests.sizes import LOOKS
 
 PAGE = "/p/helpdesk/statistics/"
 ANSWERS = [
@@ -37,8 +38,8 @@ def helpdesk(mara: User) -> Project:
     return project
 
 
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.soak
+@pytest.mark.parametrize(("width", "language", "theme"), LOOKS)
 def test_the_page_is_accessible_and_fits(
     helpdesk: Project, mara: User, signs_in: SignedIn, language: str, theme: str, width: int, request: Any
 ) -> None:

@@ -15,6 +15,7 @@ from annotation.tasks.models.work import Assignment
 from projects.models import Membership, Project, Role
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
+from tests.sizes import LOOKS
 
 Writes = Callable[..., TurnResult]
 NOT_OURS = ("/admin/", "/api/", "/static/", "/service-worker.js", "/accounts/logout/")
@@ -78,8 +79,8 @@ def test_every_page_is_accessible_and_fits_every_window(
     assert {"/", "/p/chit-chat/queue/", "/account/"} <= set(visited)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.soak
+@pytest.mark.parametrize(("width", "scheme"), sorted({(width, theme) for width, _language, theme in LOOKS}))
 def test_the_workbench_has_no_accessibility_violation_in_any_state(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes, width: int, scheme: str
 ) -> None:

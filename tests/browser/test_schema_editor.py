@@ -14,6 +14,7 @@ from annotation.labelling.services.schemas import save_schema
 from projects.models import Project
 from tests.browser.conftest import SignedIn
 from tests.browser.labelling import planned
+from tests.sizes import LOOKS
 
 
 @pytest.fixture
@@ -127,16 +128,18 @@ def test_the_second_of_two_people_is_told_and_keeps_the_text(
     assert "Judge" in newest(helpdesk).content["questions"][1]["text"]["en"]
 
 
-@pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.soak
+@pytest.mark.parametrize(("width", "language", "theme"), LOOKS)
 def test_the_page_fits_and_breaks_no_rule_of_access(
-    signs_in: SignedIn, mara: User, helpdesk: Project, width: int, theme: str
+    signs_in: SignedIn, mara: User, helpdesk: Project, width: int, language: str, theme: str
 ) -> None:
+    User.objects.filter(pk=mara.pk).update(language=language)
+    mara.refresh_from_db()
     page = signs_in(mara, viewport={"width": width, "height": 900}, color_scheme=theme)
     opened(page, helpdesk)
     page.locator(".question-form summary").first.click()
-    for way in ("Form", "Text (YAML)"):
-        page.locator("#way").get_by_text(way).click()
+    for way in page.locator("#way label").all():
+        way.click()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         report = Axe().run(page)
         assert report.violations_count == 0, report.generate_report()

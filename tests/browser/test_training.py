@@ -23,6 +23,7 @@ from tests.frontend.data_pages import imported
 from tests.frontend.trained import evaluated, learns
 from tests.preference.learning import dialogue, snapshot_of, trained_model, training
 from tests.processes import Running, Stack
+from tests.sizes import LOOKS
 
 LOADS_MS = 90_000  # torch, on a machine that also does other work
 
@@ -181,8 +182,8 @@ PAGES: dict[str, Callable[[TrainingRun], str]] = {
 }
 
 
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh-hans", "dark")])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.soak
+@pytest.mark.parametrize(("width", "language", "theme"), LOOKS)
 def test_the_pages_are_accessible_and_fit(
     run: TrainingRun, eric: User, signs_in: SignedIn, language: str, theme: str, width: int
 ) -> None:

@@ -8,6 +8,7 @@ from assessment.sessions.models.participants import Assignment, AssignmentState
 from projects.models import Project
 from tests.browser.assessment.taking_part import NARROW, Visitor, prepare
 from tests.browser.conftest import SignedIn
+from tests.sizes import CHAT_INPUTS
 
 FIVE = ("good-1", "good-2", "good-3", "good-4", "good-5")
 
@@ -16,14 +17,18 @@ def no_wider_than_the_screen(visitor: Visitor) -> bool:
     return bool(visitor.page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
-    ("locale", "inputs", "title", "counter"),
-    [("en-US", 10, "Before you begin", "0 of 10 messages"), ("zh-CN", 1, "开始之前", "已发 0 / 1 条消息")],
+    ("locale", "title", "counter"),
+    [
+        ("en-US", "Before you begin", f"0 of {CHAT_INPUTS} messages"),
+        ("zh-CN", "开始之前", f"已发 0 / {CHAT_INPUTS} 条消息"),
+    ],
 )
 def test_six_conversations_in_both_languages(
-    study: Project, server: str, signs_in: SignedIn, locale: str, inputs: int, title: str, counter: str
+    study: Project, server: str, signs_in: SignedIn, locale: str, title: str, counter: str
 ) -> None:
-    study.assessment.inputs, study.assessment.ordinary_systems = inputs, 5
+    study.assessment.inputs, study.assessment.ordinary_systems = CHAT_INPUTS, 5
     study.assessment.save()
     prepare(study, server, *FIVE)
     ann = Visitor.come(signs_in, locale=locale)
@@ -35,7 +40,7 @@ def test_six_conversations_in_both_languages(
         ann.choose_topic()
         if n == 0:
             expect(ann.page.locator("#counter")).to_have_text(counter)
-        ann.chat(inputs)
+        ann.chat(CHAT_INPUTS)
         assert no_wider_than_the_screen(ann)
         ann.finish_chat()
         assert no_wider_than_the_screen(ann)
@@ -46,7 +51,7 @@ def test_six_conversations_in_both_languages(
     assignment = Assignment.objects.get()
     assert (assignment.state, assignment.feedback) == (AssignmentState.COMPLETED, "It was fine. 很好。")
     assert set(Session.objects.values_list("state", flat=True)) == {SessionState.RATED}
-    assert (Turn.objects.count(), Rating.objects.count()) == (6 * inputs, 42)
+    assert (Turn.objects.count(), Rating.objects.count()) == (6 * CHAT_INPUTS, 42)
     assert Session.objects.values("system").distinct().count() == 6
 
 
