@@ -372,7 +372,7 @@ def run(options: Any, folder: Path) -> Findings:
     environment = {"LAPIDARY_VAR": str(var), "LOG_LEVEL": "WARNING"}
     with system_server(folder) as server, Stack.on_this_database(folder / "stack", **environment) as stack:
         create_study(server, options.participants)
-        stack.worker("chat", "chat", "--pool", "threads", "--concurrency", "64")
+        stack.chat_worker(threads=64)
         stack.worker("default", "default", "--beat", "--schedule", str(folder / "beat"))
         stack.web(workers=1)
         log, quiet, killed = asyncio.run(measure(stack, options.participants, options.seconds, options.kills))

@@ -157,6 +157,9 @@ def free_bots_port(taken: int) -> int:
     raise SystemExit(another_port(f"{FIRST_BOTS_PORT} to {FIRST_BOTS_PORT + 99}"))
 
 
+OWN_SETTINGS = {"chat": {"DATABASE_POOL": "8"}}  # of single services
+
+
 def services(port: int, bots_port: int, var: Path) -> list[Service]:
     settings = environment(
         PUBLIC_URL=public_url(port),
@@ -180,7 +183,10 @@ def services(port: int, bots_port: int, var: Path) -> list[Service]:
         "bots": [sys.executable, "-m", "assessment.demo.bots", str(bots_port)],
     }
     remedy = partial(remedy_for, port=port)
-    return [Service(name, command, settings, remedy=remedy) for name, command in commands.items()]
+    return [
+        Service(name, command, settings | OWN_SETTINGS.get(name, {}), remedy=remedy)
+        for name, command in commands.items()
+    ]
 
 
 def run(port: int, var: Path, begun: float) -> int:

@@ -65,6 +65,11 @@ DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
 }
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+# How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
+# Celery disconnects a thread after every task, and connecting anew costs more than the queries of a short one.
+if DATABASE_POOL := env.int("DATABASE_POOL", default=0):
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0}
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": DATABASE_POOL}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {

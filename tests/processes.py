@@ -119,8 +119,9 @@ class Stack:
             **self.environment,
         }
 
-    def _run(self, name: str, *command: str) -> Running:
-        process = Running(name, [sys.executable, "-m", *command], self.env(), self.folder / f"{name}.log")
+    def _run(self, name: str, *command: str, **environment: str) -> Running:
+        log = self.folder / f"{name}.log"
+        process = Running(name, [sys.executable, "-m", *command], self.env() | environment, log)
         self.running[name] = process
         process.start()
         return process
@@ -142,13 +143,20 @@ class Stack:
         except httpx.HTTPError:
             return False
 
-    def worker(self, queue: str = "gpu", name: str = "", *options: str) -> Running:
-        """A solo Celery worker of one queue; returns at once, it reports itself in `jobs.Worker` when ready."""
+    def worker(self, queue: str = "gpu", name: str = "", *options: str, **environment: str) -> Running:
+        """A Celery worker of one queue, solo unless the options say otherwise.
+
+        Returns at once; the worker reports itself in `jobs.Worker` when ready. environment: beside that of the stack.
+        """
         pool = ["--pool", "solo", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
         node = ["--hostname", f"{name or queue}@%h"]
-        return self._run(
-            name or f"worker-{queue}", "celery", "-A", "config", "worker", "-Q", queue, *pool, *node, *options
-        )
+        command = ["celery", "-A", "config", "worker", "-Q", queue, *pool, *node, *options]
+        return self._run(name or f"worker-{queue}", *command, **environment)
+
+    def chat_worker(self, name: str = "chat", threads: int = 8) -> Running:
+        """The worker that asks systems under test, with threads and a pool of connections as in production."""
+        options = ["--pool", "threads", "--concurrency", str(threads)]
+        return self.worker("chat", name, *options, DATABASE_POOL="8")
 
     def __enter__(self) -> Stack:
         self.folder.mkdir(parents=True, exist_ok=True)

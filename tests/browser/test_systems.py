@@ -21,7 +21,7 @@ __all__ = ["server", "talks"]
 
 @pytest.fixture
 def chat_worker(stack: Stack, worker: Running) -> Iterator[Running]:
-    process = stack.worker("chat", "chat", "--pool", "threads", "--concurrency", "4")
+    process = stack.chat_worker(threads=4)
     wait_until(lambda: live_workers("chat").exists(), 60, f"the worker ({process.log})")
     yield process
     process.kill()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def start_worker(stack: Stack, name: str) -> Running:
     before = set(live_workers(QUEUE).values_list("name", flat=True))
-    worker = stack.worker(QUEUE, name, "--pool", "threads", "--concurrency", "8")
+    worker = stack.chat_worker(name)
     wait_until(
         lambda: bool(set(live_workers(QUEUE).values_list("name", flat=True)) - before),
         30,

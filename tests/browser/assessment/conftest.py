@@ -18,7 +18,7 @@ __all__ = ["server"]
 @pytest.fixture(scope="package")
 def chat_worker(stack: Stack, django_db_blocker: pytest.Item) -> Iterator[None]:
     with django_db_blocker.unblock():  # type: ignore[attr-defined]
-        worker = stack.worker(QUEUE, "chat", "--pool", "threads", "--concurrency", "8")
+        worker = stack.chat_worker()
         wait_until(lambda: live_workers(QUEUE).exists(), 30, f"the worker of the chats ({worker.log})")
         yield
         worker.stop()
