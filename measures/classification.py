@@ -16,7 +16,8 @@ class Classification:
 
     confusion[i][j]: number of items of gold class i that were predicted as j, in the order of `classes`. uar:
     unweighted average recall of the gold classes. precision, recall, f1: means over the classes that occur in gold or
-    prediction; 0 for a class that is never predicted or never gold. spearman, pearson: None for unordered classes.
+    prediction; 0 for a class that is never predicted or never gold. mae: mean distance of the predicted from the gold
+    class. spearman, pearson, mae: None for unordered classes.
     """
 
     classes: tuple[Value, ...]
@@ -29,6 +30,7 @@ class Classification:
     precision: Estimate
     recall: Estimate
     f1: Estimate
+    mae: Estimate | None
 
 
 def classification(
@@ -75,6 +77,7 @@ def classification(
         precision=estimate(lambda tables: _macro(tables, _shares(tables, 1))),
         recall=estimate(lambda tables: _macro(tables, _shares(tables, 2))),
         f1=estimate(lambda tables: _macro(tables, _f1(tables))),
+        mae=None if scale is None else estimate(lambda tables: _mean_distance(tables, scale)),
     )
 
 
@@ -124,6 +127,12 @@ def _divide(part: Floats, total: Floats) -> Floats:
 def _macro(tables: Floats, values: Floats) -> Floats:
     occurring = tables.sum(axis=1) + tables.sum(axis=2) > 0
     means: Floats = (values * occurring).sum(axis=1) / occurring.sum(axis=1)
+    return means
+
+
+def _mean_distance(tables: Floats, scale: Floats) -> Floats:
+    distances = np.abs(scale[:, None] - scale)
+    means: Floats = (tables * distances).sum(axis=(1, 2)) / tables.sum(axis=(1, 2))
     return means
 
 

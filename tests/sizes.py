@@ -25,3 +25,4 @@ CHAT_INPUTS: Final = 10 if FULL else 2  # of a participant in each conversation 
 LOOKS: Final = list(product((360, 1280), ("en", "zh-hans"), ("light", "dark")))
 if not FULL:
     LOOKS[:] = [(360, "zh-hans", "dark"), (1280, "en", "light")]
+ASSESSED_DIALOGUES: Final = 6_000 if FULL else 900  # what every kind of assessor learns from
