@@ -19,7 +19,7 @@ from generation.backends.hf.loading import folder_hash
 from measures.bootstrap import Floats
 from preference.training.assessor.data import Turns
 from preference.training.assessor.input_text import INPUT_FORMAT, dialogue_of_reply
-from preference.training.assessor.network import Network, load_trained
+from preference.training.assessor.network import Network, load_trained, quiet_transformers
 from preference.training.assessor.prediction import class_probabilities
 from preference.training.assessor.task import Task
 from preference.training.common.arguments import choose_device
@@ -126,8 +126,9 @@ def save_assessor(network: Network, folder: Path, about: Mapping[str, Any]) -> N
     partial = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        network.model.save_pretrained(partial)
-        network.tokenizer.save_pretrained(partial)
+        with quiet_transformers():
+            network.model.save_pretrained(partial)
+            network.tokenizer.save_pretrained(partial)
         replace_json(partial / MANIFEST, manifest)
         partial.rename(folder)
     except WRITE_ERRORS as error:

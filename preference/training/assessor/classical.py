@@ -38,6 +38,7 @@ from preference.training.assessor.task import Task
 # Letters and digits, but no Chinese characters: those have no words between spaces.
 WORD = r"[^\W_\u3400-\u9fff]+"
 COLUMNS = 2**18  # of each kind of n-gram
+LEAST_DIALOGUES = 2  # that have an n-gram; others say nothing about new dialogues, and cost time
 BOOSTED_COLUMNS = 1000  # trees need a dense table: 4 bytes for each of these and every dialogue
 SMOOTHING = (0.01, 0.1, 1.0)  # of naive Bayes
 PENALTIES = (0.3, 1.0, 3.0, 10.0)  # inverse strength, of logistic regression
@@ -46,7 +47,7 @@ PENALTIES = (0.3, 1.0, 3.0, 10.0)  # inverse strength, of logistic regression
 class ClassicalClassifier:
     """Fitted n-grams and a fitted model of scikit-learn."""
 
-    def __init__(self, n_grams: Pipeline, model: Any, task: Task) -> None:
+    def __init__(self, n_grams: NGrams, model: Any, task: Task) -> None:
         self.n_grams, self.model, self.task = n_grams, model, task
 
     def probabilities(self, dialogues: Sequence[Turns]) -> Floats:
@@ -65,10 +66,10 @@ def fit_classical(
 
     seed: of the trees.
     """
-    n_grams = Pipeline([("counts", _counts()), ("weights", TfidfTransformer(sublinear_tf=True))])
+    n_grams = NGrams()
     features = n_grams.fit_transform(_texts(turns_of(train)))
     labels = task.codes(dialogue.label for dialogue in train)
-    models = CLASSICAL[name](seed)
+    models = CLASSICAL[name](seed, features.shape[1])
     with warnings.catch_warnings():
         # A regression stopped after its iterations is a usable baseline; valid decides between the candidates.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -76,9 +77,23 @@ def fit_classical(
     return max(fitted, key=lambda classifier: _macro_f1(classifier, valid))
 
 
-def _counts() -> FeatureUnion:
-    words = _hashed(analyzer="word", token_pattern=WORD, ngram_range=(1, 2))
-    return FeatureUnion([("words", words), ("characters", _hashed(analyzer="char", ngram_range=(1, 4)))])
+class NGrams:
+    """From texts to a sparse table of TF-IDF, shape (texts, columns), with what it learned from the training texts."""
+
+    def __init__(self) -> None:
+        words = _hashed(analyzer="word", token_pattern=WORD, ngram_range=(1, 2))
+        characters = _hashed(analyzer="char", ngram_range=(1, 4))
+        self._counts = FeatureUnion([("words", words), ("characters", characters)])
+        self._weights = TfidfTransformer(sublinear_tf=True)
+        self._columns = np.zeros(0, np.int64)
+
+    def fit_transform(self, texts: Sequence[str]) -> Any:
+        counts = self._counts.fit_transform(texts).tocsr()
+        self._columns = np.flatnonzero(counts.getnnz(axis=0) >= LEAST_DIALOGUES)
+        return self._weights.fit_transform(counts[:, self._columns])
+
+    def transform(self, texts: Sequence[str]) -> Any:
+        return self._weights.transform(self._counts.transform(texts).tocsr()[:, self._columns])
 
 
 def _hashed(**options: Any) -> HashingVectorizer:
@@ -96,28 +111,29 @@ def _macro_f1(classifier: ClassicalClassifier, valid: Sequence[LabelledDialogue]
     return classification(gold, predicted, classifier.task.classes, replicates=0).f1.value or 0.0
 
 
-def _majority(seed: int) -> list[Any]:
+def _majority(seed: int, columns: int) -> list[Any]:
     return [DummyClassifier(strategy="prior")]
 
 
-def _naive_bayes(seed: int) -> list[Any]:
+def _naive_bayes(seed: int, columns: int) -> list[Any]:
     return [MultinomialNB(alpha=alpha) for alpha in SMOOTHING]
 
 
-def _logistic_regression(seed: int) -> list[Any]:
+def _logistic_regression(seed: int, columns: int) -> list[Any]:
     return [LogisticRegression(C=penalty, max_iter=300) for penalty in PENALTIES]
 
 
-def _gradient_boosting(seed: int) -> list[Any]:
+def _gradient_boosting(seed: int, columns: int) -> list[Any]:
     steps = [
-        ("select", SelectKBest(chi2, k=BOOSTED_COLUMNS)),
+        ("select", SelectKBest(chi2, k=min(BOOSTED_COLUMNS, columns))),
         ("dense", FunctionTransformer(lambda table: table.toarray(), accept_sparse=True)),
         ("model", HistGradientBoostingClassifier(random_state=seed)),
     ]
     return [Pipeline(steps)]
 
 
-CLASSICAL: dict[str, Callable[[int], list[Any]]] = {
+# Models to choose from, by seed and number of columns.
+CLASSICAL: dict[str, Callable[[int, int], list[Any]]] = {
     "majority": _majority,
     "naive_bayes": _naive_bayes,
     "logistic_regression": _logistic_regression,

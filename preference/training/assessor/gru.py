@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, Pretrai
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 
-class GruConfig(PretrainedConfig):
+class GruConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
     """hidden_size: of the embedding and of each direction."""
 
     model_type = "lapidary_gru"
@@ -34,10 +34,11 @@ class GruConfig(PretrainedConfig):
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.dropout = dropout
-        super().__init__(pad_token_id=pad_token_id, **others)
+        self.pad_token_id = pad_token_id
+        super().__init__(**others)
 
 
-class GruForSequenceClassification(PreTrainedModel):
+class GruForSequenceClassification(PreTrainedModel):  # type: ignore[no-untyped-call]
     """See the equations above."""
 
     config_class = GruConfig
@@ -49,8 +50,8 @@ class GruForSequenceClassification(PreTrainedModel):
         self.embedding = nn.Embedding(config.vocab_size, size, padding_idx=config.pad_token_id)
         self.gru = nn.GRU(size, size, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(config.dropout)
-        self.classifier = nn.Linear(2 * size, config.num_labels)
-        self.post_init()
+        self.classifier = nn.Linear(2 * size, config.num_labels or 0)
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: Any) -> None:
         """Leave the layers as torch initialises them; transformers calls this for each of a new model."""

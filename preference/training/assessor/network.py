@@ -91,7 +91,7 @@ def _read_model(source: str | Path, **options: Any) -> tuple[Any, Any]:
     """
     try:
         place = str(folder_of(str(source))) if is_folder(str(source)) else str(source)
-        with _quiet_transformers():
+        with quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(place)
             loaded: Any = AutoModelForSequenceClassification.from_pretrained(
                 place, dtype=torch.float32, output_loading_info=True, **options
@@ -158,7 +158,7 @@ def longest_input(model: Any, tokenizer: Any) -> int:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Without progress bars, and without the advice to train a new output layer: that is what follows."""
     before = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -199,19 +199,21 @@ def _new_gru(tokenizer: Any, task: Task, recipe: AssessorRecipe) -> Any:
 
 def _new_transformer(tokenizer: Any, task: Task, recipe: AssessorRecipe) -> Any:
     """The "vanilla" encoder of Table 3, with 4 layers by default (Vaswani et al., 2017), in BERT's form."""
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=recipe.hidden,
-        num_hidden_layers=recipe.layers,
-        num_attention_heads=recipe.heads,
-        intermediate_size=4 * recipe.hidden,
-        max_position_embeddings=recipe.max_length,
-        hidden_dropout_prob=recipe.dropout,
-        attention_probs_dropout_prob=recipe.dropout,
-        pad_token_id=tokenizer.pad_token_id,
-        num_labels=len(task.classes),
+    config: Any = BertConfig
+    return BertForSequenceClassification(
+        config(
+            vocab_size=len(tokenizer),
+            hidden_size=recipe.hidden,
+            num_hidden_layers=recipe.layers,
+            num_attention_heads=recipe.heads,
+            intermediate_size=4 * recipe.hidden,
+            max_position_embeddings=recipe.max_length,
+            hidden_dropout_prob=recipe.dropout,
+            attention_probs_dropout_prob=recipe.dropout,
+            pad_token_id=tokenizer.pad_token_id,
+            num_labels=len(task.classes),
+        )
     )
-    return BertForSequenceClassification(config)
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, max_length: int) -> PreTrainedTokenizerFast:

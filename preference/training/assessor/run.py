@@ -147,8 +147,8 @@ def explain(
 
 def build_job(model: str, recipe: AssessorRecipe, dialogues: Sequence[LabelledDialogue]) -> Job:
     """The training of one model of the table."""
-    parts = [tuple(one for one in dialogues if one.split == split) for split in SPLITS]
-    return Job(model, recipe, *parts, keep=True)
+    train, valid, test = (tuple(one for one in dialogues if one.split == split) for split in SPLITS)
+    return Job(model, recipe, train, valid, test, keep=True)
 
 
 def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Results, dict[str, str]]:

@@ -14,8 +14,8 @@ from tests.preference.training.conftest import handlers_kept
 from tests.sizes import ASSESSED_DIALOGUES
 
 SMALL = (
-    "hidden=32", "layers=2", "heads=4", "vocabulary=420", "max_length=48", "batch=16", "epochs=5",
-    "scratch_rate=0.003", "rate=0.003", "curve_seeds=2", "dropout=0.0",
+    "hidden=64", "layers=2", "heads=4", "vocabulary=420", "max_length=48", "batch=16", "epochs=7",
+    "scratch_rate=0.002", "rate=0.002", "curve_seeds=2", "dropout=0.0",
 )  # fmt: skip
 Assesses = Callable[..., int]
 

@@ -62,15 +62,19 @@ def save_pretrained_model(folder: Path, shape: str) -> Path:
         tokenizer.eos_token = "<sep>"
     sizes: dict[str, Any] = {
         "vocab_size": len(tokenizer),
-        "hidden_size": 32,
+        "hidden_size": 64,
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
-        "intermediate_size": 64,
+        "intermediate_size": 128,
         "max_position_embeddings": 128,
     }
     torch.manual_seed(3)
     build: Any = BertForMaskedLM if shape == "bert" else LlamaForCausalLM
-    config: Any = BertConfig(**sizes) if shape == "bert" else LlamaConfig(**sizes)
+    config: Any = (
+        BertConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        if shape == "bert"
+        else LlamaConfig(**sizes)
+    )
     build(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

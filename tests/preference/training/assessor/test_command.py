@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from preference.training.assessor import jobs
+from preference.training.assessor import jobs, training
 from preference.training.assessor.experiments import SENTIMENTS
 from preference.training.assessor.training import Epoch
 from tests.preference.training.assessor.conftest import assess, json_of, predictions_of
@@ -151,7 +151,7 @@ def test_a_resumed_run_trains_only_what_is_missing(
     few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained: list[int] = []
-    real = jobs.train_network
+    real = training.train_network
 
     def spy(network: Any, *data: Any, context: Any, **options: Any) -> list[Epoch]:
         trained.append(network.parameters)
