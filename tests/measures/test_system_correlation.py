@@ -1,5 +1,6 @@
 """Correlation over systems, and errors by class."""
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -24,6 +25,26 @@ def test_systems_are_compared_by_their_means() -> None:
     assert found.spearman.value == pytest.approx(stats.spearmanr(x, y)[0])
     assert found.kendall.value == pytest.approx(stats.kendalltau(x, y)[0])
     assert found.pearson.n == 4
+    interval = stats.pearsonr(x, y).confidence_interval(0.95)  # Fisher's z as well
+    assert (found.pearson.low, found.pearson.high) == pytest.approx((interval.low, interval.high))
+    assert found.kendall.low is None  # four systems are too few
+
+
+def test_systems_that_agree_completely_have_no_interval() -> None:
+    found = system_correlation([1.0, 2, 3, 4, 5, 6], [2.0, 3, 4, 5, 6, 7], list("ABCDEF"))
+    assert found.pearson.value == pytest.approx(1)
+    assert found.pearson.low is None
+
+
+def test_eight_random_systems_rarely_seem_to_correlate() -> None:
+    """A 95 % interval excludes 0 in about 5 % of such studies."""
+    rng = np.random.default_rng(1)
+    found = [
+        system_correlation(rng.normal(size=8), rng.normal(size=8), list("ABCDEFGH")).spearman
+        for _ in range(300)
+    ]
+    excluded = [each for each in found if each.low is not None and (each.low > 0 or (each.high or 0) < 0)]
+    assert len(excluded) / 300 < 0.09
 
 
 def test_two_systems_correlate_with_nothing() -> None:

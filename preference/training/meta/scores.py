@@ -54,15 +54,13 @@ def evaluator_figures(
         estimate = measure(result.values, human, clusters=clusters, **resampling.options())
         figures[name] = estimate.as_dict()
     if any(each.system for each in replies):
-        figures["systems"] = _system_figures(result, replies, resampling)
+        figures["systems"] = _system_figures(result, replies)
     return figures
 
 
-def _system_figures(
-    result: EvaluatorResult, replies: Sequence[JudgedReply], resampling: Resampling
-) -> Figures:
+def _system_figures(result: EvaluatorResult, replies: Sequence[JudgedReply]) -> Figures:
     human, systems = [each.reply.human for each in replies], [each.system for each in replies]
-    found = system_correlation(result.values, human, systems, **resampling.options())
+    found = system_correlation(result.values, human, systems)
     return {
         "means": [
             {"system": each.system, "score": each.score, "human": each.human, "n": each.n}

@@ -136,7 +136,8 @@ def _people_labels(report: Figures) -> Iterator[str]:
     cells = (format_estimate(people["percent"]), format_estimate(people["krippendorff_alpha"]))
     yield _row("", people["percent"]["n"], *cells, _number(people["mean_kappa"]))
     for name, kappa in people["evaluators"].items():
-        yield _row(f"  {name} with a person", "", "", "", _number(kappa))
+        if kappa is not None:
+            yield _row(f"  {name} with a person", "", "", "", _number(kappa))
 
 
 def _comparisons(report: Figures) -> Iterator[str]:
