@@ -37,13 +37,15 @@ def html_page(
     title = escape(_("Evaluators beside people"))
     by_name = {result.name: result for result in results}
     parts = [
-        f'<!doctype html><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>',
+        '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
         f"<p>{escape(str(report['data']['path']))}</p>",
         *(f"<p>{escape(note)}</p>" for note in report["notes"]),
         f"<h2>{escape(_('Correlation with people'))}</h2>",
         _correlations(report),
         f"<h2>{escape(_('Differences'))}</h2>",
         _differences(report),
+        *_people(report["people"], report["ranking"]),
     ]
     for name, svg in plots:
         parts += [f"<h2>{escape(name)}</h2>{svg}", _points_table(replies, by_name[name])]
@@ -92,6 +94,28 @@ def _differences(report: Figures) -> str:
         for row in report["differences"]
     ]
     return _table(header, rows)
+
+
+def _people(people: Figures | None, ranking: Sequence[str]) -> list[str]:
+    """Each person and each evaluator against the mean of the other people; nothing without several people."""
+    if people is None:
+        return []
+    names = [name for name in MEASURES if name in people]
+    rows = [
+        [
+            _("A person, on average"),
+            people[names[0]]["mean"]["n"],
+            *(format_estimate(people[name]["mean"]) for name in names),
+        ]
+    ]
+    for evaluator in ranking:
+        found = [people[name]["evaluators"][evaluator] for name in names]
+        title = _("%(name)s, minus a person") % {"name": evaluator}
+        rows.append(
+            [title, found[0]["difference"]["n"], *(format_estimate(each["difference"]) for each in found)]
+        )
+    header = [_("Against the other people"), "n", *(name.capitalize() for name in names)]
+    return [f"<h2>{escape(_('People beside machines'))}</h2>", _table(header, rows)]
 
 
 def _points_table(replies: Sequence[JudgedReply], result: EvaluatorResult) -> str:
