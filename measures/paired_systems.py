@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.stats import wilcoxon
 
 from measures.bootstrap import Floats
 from measures.reliability import one_sided_p_values
@@ -50,6 +49,8 @@ def better_on_same_contexts(one: Scores, other: Scores) -> float | None:
     differences = differences[differences != 0]
     if differences.size == 0:
         return None
+    from scipy.stats import wilcoxon  # 0.7 s to import, which every process would take to start
+
     return float(wilcoxon(differences, alternative="greater").pvalue)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import mannwhitneyu
 
 from measures.bootstrap import Floats, Ints
 from measures.rated_dialogues import RatedDialogues
@@ -55,6 +54,8 @@ def one_sided_p_values(samples: list[tuple[Floats, Floats]]) -> list[float | Non
 
     Pairs of equal sizes are tested together. None for an empty sample and for pairs in which all values are equal.
     """
+    from scipy.stats import mannwhitneyu  # 0.7 s to import, which every process would take to start
+
     groups: dict[tuple[int, int, bool], list[int]] = defaultdict(list)
     for place, (low, high) in enumerate(samples):
         values = np.concatenate([low, high])
