@@ -16,6 +16,8 @@ from measures.correlation import Numbers, to_floats
 from measures.estimate import Estimate
 from measures.paired_bootstrap import STATISTICS, Measure, PairedDifference, paired_difference
 
+INTERVALS_UP_TO = 30  # people; each takes a bootstrap over all items
+
 
 @dataclass(frozen=True, slots=True)
 class PeopleAgreement:
@@ -36,22 +38,24 @@ def people_agreement(
 ) -> PeopleAgreement:
     """ratings: shape (items, people), NaN for a missing one. Items with fewer than two ratings do not count.
 
-    People whose ratings, or whose others' ratings, do not vary are left out of the mean.
+    People whose ratings, or whose others' ratings, do not vary are left out of the mean. Single people have an interval
+    only if there are at most INTERVALS_UP_TO.
     """
     columns = _columns(ratings, np.ones(len(ratings), np.bool_))
     names = range(len(ratings)) if clusters is None else clusters
+    by_person = replicates if len(people) <= INTERVALS_UP_TO else 0
 
-    def estimate(statistic: Statistic, rows: Bools) -> Estimate:
+    def estimate(statistic: Statistic, rows: Bools, replicates: int) -> Estimate:
         found = clustered_estimate(statistic, names, replicates=replicates, seed=seed)
         return Estimate(found.value, found.low, found.high, int(rows.sum()), int((~rows).sum()))
 
     statistics = [column.statistic(measure, column.own) for column in columns]
     return PeopleAgreement(
         {
-            person: estimate(statistic, column.rows)
+            person: estimate(statistic, column.rows, by_person)
             for person, statistic, column in zip(people, statistics, columns, strict=True)
         },
-        estimate(_mean_of(statistics), _rated_twice(ratings)),
+        estimate(_mean_of(statistics), _rated_twice(ratings), replicates),
     )
 
 

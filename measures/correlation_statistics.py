@@ -25,10 +25,15 @@ def pearson_statistic(x: Floats, y: Floats) -> Statistic:
 
 def spearman_statistic(x: Floats, y: Floats) -> Statistic:
     """Correlation of mid-ranks, which are ranked again in every resample."""
-    codes_x, codes_y = _dense_ranks(x), _dense_ranks(y)
+    ranks_of_x, ranks_of_y = _centred_ranks(x), _centred_ranks(y)
 
     def correlation(weights: Floats) -> Floats:
-        return np.array([_rank_correlation(row, codes_x, codes_y) for row in weights])
+        ranks_x, ranks_y = ranks_of_x(weights), ranks_of_y(weights)
+        weighted_x = weights * ranks_x
+        product = np.einsum("bi,bi->b", weighted_x, ranks_y)
+        square_x = np.einsum("bi,bi->b", weighted_x, ranks_x)
+        square_y = np.einsum("bi,bi,bi->b", weights, ranks_y, ranks_y)
+        return _ratio(product, square_x, square_y)
 
     return correlation
 
@@ -91,17 +96,17 @@ def _count_below(x: Ints, y: Ints) -> Floats:
     return counted
 
 
-def _rank_correlation(weights: Floats, x: Ints, y: Ints) -> float:
-    ranks_x, ranks_y = _weighted_ranks(weights, x), _weighted_ranks(weights, y)
-    product = float(weights @ (ranks_x * ranks_y))
-    squares = float(weights @ ranks_x**2) * float(weights @ ranks_y**2)
-    return product / math.sqrt(squares) if squares > 0 else math.nan
+def _centred_ranks(values: Floats) -> Statistic:
+    """From weights to mid-ranks minus their mean, shape (resamples, items), if item i occurs weights[:, i] times."""
+    codes = _dense_ranks(values)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(codes.max() + 1))
 
+    def ranks(weights: Floats) -> Floats:
+        times = np.add.reduceat(weights[:, order], starts, axis=1)
+        middles: Floats = np.cumsum(times, axis=1) - times / 2 - weights.sum(axis=1)[:, None] / 2
+        return middles[:, codes]
 
-def _weighted_ranks(weights: Floats, codes: Ints) -> Floats:
-    """Mid-ranks minus their mean, if item i occurs weights[i] times."""
-    times = np.bincount(codes, weights)
-    ranks: Floats = (np.cumsum(times) - times / 2 - weights.sum() / 2)[codes]
     return ranks
 
 

@@ -14,6 +14,7 @@ from typing import Any
 Figures = Mapping[str, Any]
 MEASURES = ("pearson", "spearman", "kendall")
 NAME = 32  # characters of the first column
+MOST_PEOPLE = 12  # who are listed one by one; the JSON has all
 
 
 def table(report: Figures) -> str:
@@ -92,9 +93,11 @@ def _people(report: Figures) -> Iterator[str]:
     names = [name for name in MEASURES if name in people]
     yield _row("against the other people", "n", *(name.capitalize() for name in names))
     rows = [("a person", [people[name]["mean"] for name in names])]
-    rows += [
-        (f"  {person}", [people[name]["by_person"][person] for name in names]) for person in people["people"]
-    ]
+    if len(people["people"]) <= MOST_PEOPLE:
+        rows += [
+            (f"  {person}", [people[name]["by_person"][person] for name in names])
+            for person in people["people"]
+        ]
     for name, estimates in rows:
         yield _row(name, estimates[0]["n"], *map(format_estimate, estimates))
     for evaluator in report["ranking"]:

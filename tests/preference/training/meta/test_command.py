@@ -169,6 +169,7 @@ def test_the_output_folder_has_report_scores_and_plots(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "report"
+    write_rows(data, [row(number, humans=[HUMAN[number], number]) for number in range(5)])
     arguments = [
         "--data",
         str(data),
@@ -187,7 +188,7 @@ def test_the_output_folder_has_report_scores_and_plots(
     }  # fmt: skip
     page = (output / "report.html").read_text()
     assert "<svg" in page
-    assert "long &lt;b&gt;" in page
+    assert "long &lt;b&gt;, minus a person" in page
     assert "<b>" not in page
     assert (output / "random.svg").read_text().count("<circle") == 5
     first = (output / "report.json").read_text()
