@@ -6,8 +6,8 @@
 format diqad writes them. A split that the data does not give is drawn by seed, a tenth of every label.
 
 Models: majority, naive_bayes, logistic_regression, gradient_boosting (n-grams), gru, transformer (from scratch), and
-any folder or hub id of a pretrained encoder or decoder, which gets a new output layer. --predictions adds what others
-predict, for example a judge, to the same table.
+any folder or hub id of a pretrained encoder or decoder, which gets a new output layer. --judge adds a language model
+behind an OpenAI-compatible server, asked directly and asked to reason first; --predictions adds what others predict.
 
 In DIR: metrics.json (by model, on the split test), predictions.jsonl (splits valid and test), report.html, report.json,
 and model/, the trained network with the best macro F1 on the split valid: an ordinary Hugging Face folder.
@@ -32,6 +32,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import with_settings
 
+JUDGE_ROWS = ("judge", "judge_steps")  # in the table: asked directly, and asked to reason first
 DEFAULT_MODELS = ("majority", "naive_bayes", "logistic_regression", "gradient_boosting", "gru", "transformer")
 
 
@@ -66,8 +67,18 @@ def add_assessor_options(parser: argparse.ArgumentParser) -> None:
         type=named_file,
         default=[],
         metavar="NAME=FILE",
-        help="compare predictions made elsewhere, too, for example by a judge: JSONL with id and prediction",
+        help="compare predictions made elsewhere, too: JSONL with id and prediction",
     )
+    add("--judge", metavar="URL", help="OpenAI-compatible server that labels the test dialogues, with /v1")
+    add("--judge-model", metavar="NAME", help="model of the judge")
+    add(
+        "--judge-questions",
+        type=Path,
+        metavar="FILE",
+        help="labelling schema, as JSON or YAML, with the question",
+    )
+    add("--judge-language", choices=("en", "zh"), default="en", help="of the question")
+    add("--judge-key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with its key")
     add("--curve", action="store_true", help="number of training dialogues, longest input, number of weights")
     add("--examine", metavar="MODEL", help="which of --models the experiments examine")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; may be repeated")
@@ -97,7 +108,8 @@ def settings_table() -> str:
 
 def build_recipe(options: argparse.Namespace) -> AssessorRecipe:
     """The recipe with --lora, --seed and --set. Raises TrainingError for a value out of bounds or a wrong name."""
-    if taken := next((name for name, _file in options.predictions if name in options.models), ""):
+    names = {*options.models, *(JUDGE_ROWS if options.judge else ())}
+    if taken := next((name for name, _file in options.predictions if name in names), ""):
         raise TrainingError(
             _("%(model)s is a model and the name of predictions, too.") % {"model": taken},
             _("Give the predictions another name."),
@@ -106,6 +118,11 @@ def build_recipe(options: argparse.Namespace) -> AssessorRecipe:
         raise TrainingError(
             _("%(model)s is not among the models.") % {"model": options.examine},
             _("Name one of %(models)s with --examine.") % {"models": ", ".join(options.models)},
+        )
+    if options.judge and not (options.judge_model and options.judge_questions):
+        raise TrainingError(
+            _("A judge needs a model and a question."),
+            _("Give --judge-model and --judge-questions, for example the preset of the labelling project."),
         )
     recipe = AssessorRecipe()
     if options.lora:

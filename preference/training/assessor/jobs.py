@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from measures.bootstrap import Floats
 from preference.training.assessor.assessor import load_assessor, save_assessor
@@ -171,7 +172,9 @@ class Jobs:
         """The fitted baseline. Kept in memory; a resumed run fits it again, to the same result."""
         key = self.folder(job).name
         if key not in self._classical:
-            fitted = fit_classical(job.model, job.train, job.valid, self.task, seed=job.recipe.seed)
+            # scikit-learn's threads spin beside others; --threads limits them as it limits those of PyTorch.
+            with threadpool_limits(torch.get_num_threads()):
+                fitted = fit_classical(job.model, job.train, job.valid, self.task, seed=job.recipe.seed)
             if not job.keep:
                 return fitted
             self._classical[key] = fitted

@@ -30,6 +30,7 @@ from preference.training.assessor.data import SPLITS, LabelledDialogue, read_dia
 from preference.training.assessor.external import read_predictions
 from preference.training.assessor.figures import compare_classes, distribution, metrics
 from preference.training.assessor.jobs import Job, JobResult, Jobs
+from preference.training.assessor.judged import ROWS, Judge, JudgeOptions
 from preference.training.assessor.recipe import AssessorRecipe
 from preference.training.assessor.report import render_report
 from preference.training.assessor.splits import assign_splits, check_splits, missing_labels
@@ -73,6 +74,7 @@ def train(
     table = [build_job(model, recipe, dialogues) for model in dict.fromkeys(options.models)]
     jobs.plan(table)
     results, failures = run_table(jobs, table, session)
+    results |= judge_dialogues(options, build_job("", recipe, dialogues), task, session, failures)
     results |= read_external(options.predictions, build_job("", recipe, dialogues), task)
     report = build_report(results, failures, dialogues, task)
     write_figures(session.output.folder, results, report)
@@ -172,6 +174,30 @@ def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Resul
     if not results:
         raise next(iter(failures.values()))
     return results, {model: str(error) for model, error in failures.items()}
+
+
+def judge_dialogues(
+    options: argparse.Namespace, job: Job, task: Task, session: Session, failures: dict[str, str]
+) -> Results:
+    """The rows of the judge, if one is wanted; what fails is added to failures. job: of any model."""
+    if not options.judge:
+        return {}
+    settings = JudgeOptions(
+        options.judge,
+        options.judge_model,
+        options.judge_questions,
+        options.judge_language,
+        options.judge_key_env,
+    )
+    judge = Judge(settings, task, session, session.output.folder / "jobs")
+    results: Results = {}
+    for name in ROWS:
+        try:
+            results |= read_external([(name, judge.predict(name, job.test))], job, task)
+        except TrainingError as error:
+            failures[name] = str(error)
+            session.progress.warn(f"{name}: {error}")
+    return results
 
 
 def read_external(files: Sequence[tuple[str, Path]], job: Job, task: Task) -> Results:

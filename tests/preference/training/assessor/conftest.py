@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ import pytest
 
 from tests.preference.training.assessor.synthetic import dialogue_rows, save_pretrained_model, write_rows
 from tests.preference.training.conftest import handlers_kept
+from tests.preference.training.evaluators.conftest import judge_server
 from tests.sizes import ASSESSED_DIALOGUES
 
 SMALL = (
     "hidden=64", "layers=2", "heads=4", "vocabulary=420", "max_length=48", "batch=16", "epochs=7",
     "scratch_rate=0.002", "rate=0.002", "curve_seeds=2", "dropout=0.0",
 )  # fmt: skip
-Assesses = Callable[..., int]
+__all__ = ["judge_server"]  # a fixture that the evaluators' tests have, too
 
 
 def arguments(data: Path, output: Path, *more: str, settings: tuple[str, ...] = ()) -> list[str]:

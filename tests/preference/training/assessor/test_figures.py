@@ -61,6 +61,7 @@ def test_metrics_equal_those_of_other_libraries_on_the_predictions_file(full_run
                 assert figure["low"] <= figure["value"] <= figure["high"], (model, name)
 
 
+@pytest.mark.soak
 def test_every_neural_model_reaches_the_bayes_rate(full_run: Path, encoder: Path, decoder: Path) -> None:
     figures = json_of(full_run / "metrics.json")
     for model in ("gru", "transformer", str(encoder), str(decoder)):

@@ -53,6 +53,14 @@ class Handler(BaseHTTPRequestHandler):
     def good(self, body: dict[str, Any], _: int) -> None:
         self.write(json.dumps({"answer": judged(body)}))
 
+    def quality(self, body: dict[str, Any], _: int) -> None:
+        """A dialogue's label from a word in it; prose if the judge is asked to reason about a thorough one."""
+        prompt = body["messages"][1]["content"].split("</conversation>")[0]
+        words = (("useless", "没用"), ("short", "简单"), ("thorough", "详细"))
+        label = next((n for n, names in enumerate(words) if any(name in prompt for name in names)), 0)
+        in_steps = "reasoning" in body["response_format"]["json_schema"]["schema"]["properties"]
+        self.write("It is good." if in_steps and label == 2 else json.dumps({"answer": label}))
+
     def checks(self, body: dict[str, Any], _: int) -> None:
         """5 if everything arrives that should."""
         schema = body["response_format"]["json_schema"]["schema"]
