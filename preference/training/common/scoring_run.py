@@ -1,6 +1,6 @@
-"""Scoring a file of replies: batches, progress, and going on after a stop.
+"""Scoring a file of replies, or labelling one of dialogues: batches, progress, and going on after a stop.
 
-OUTPUT             one row per reply, in the order of the input, appended batch by batch
+OUTPUT             one row per item, in the order of the input, appended batch by batch
 OUTPUT.run.json    evaluator and data, by which a resumed run is compared with the first
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import Evaluator, ReplyScore, ReplyToScore
+from preference.training.common.json_lines import Row
 from preference.training.common.messages import gettext as _
 from preference.training.common.progress import read_lines, replace_json
 
+Item = TypeVar("Item", contravariant=True)
 BATCH = 64  # replies between two writes; an evaluator divides them further by what fits into memory
 
 
@@ -35,9 +37,25 @@ def score_in_batches(
     return scores
 
 
+class OutputRow(Protocol):
+    """A score, a label: whatever becomes a row of the output."""
+
+    def as_row(self) -> Row: ...
+
+
+class Scorer(Protocol[Item]):
+    """An evaluator of replies, or of anything else."""
+
+    def score(self, items: Sequence[Item], /) -> Sequence[OutputRow]:
+        """One row for each item, in their order."""
+        ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+
 def score_to_file(
-    evaluator: Evaluator,
-    replies: Sequence[ReplyToScore],
+    evaluator: Scorer[Item],
+    replies: Sequence[Item],
     output: Path,
     *,
     data_sha256: str,

@@ -1,10 +1,11 @@
-"""Score a file of replies with any evaluator.
+"""Score a file of replies with any evaluator, or let a judge label whole dialogues.
 
     python -m preference.training.evaluators score --evaluator length --data replies.jsonl --output scores.jsonl
+    python -m preference.training.evaluators label --evaluator judge=URL,model=NAME,questions=FILE,only=quality ...
+    python -m preference.training.evaluators label --evaluator judge=URL,model=NAME --topics ...
 
-Rows in:   {"id": "7", "history": ["Hi!", "Hello."], "response": "How are you?", "reference": "…"}
-Rows out:  {"id": "7", "score": 0.71, …}, or {"id": "8", "score": null, "reason": "…"}
-
+score: rows {"id", "history": [..], "response"} in; {"id", "score", …} out, or "score": null and a "reason".
+label: rows {"id", "dialogue": [{"role", "content"}]} in; {"id", "prediction", …} out, or null and a "reason".
 --resume goes on behind the last row that an earlier run of the same evaluator and data wrote.
 """
 
@@ -22,8 +23,10 @@ from preference.training.common.messages import gettext as _
 from preference.training.common.output import sha256_of
 from preference.training.common.progress import read_lines
 from preference.training.common.reporting import exit_status, show_progress
-from preference.training.common.scoring_run import BATCH, score_to_file
+from preference.training.common.scoring_run import BATCH, Item, Scorer, score_to_file
+from preference.training.evaluators.labels import build_labeller, read_dialogues
 from preference.training.evaluators.table import build_evaluator, usage
+from preference.training.topics.categories import CATEGORIES, read_categories
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,35 +37,56 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    add = commands.add_parser("score", help="score every reply of a file").add_argument
-    add("--evaluator", required=True, metavar="SPEC", help="NAME, or NAME=VALUE,setting=value")
-    add("--data", type=Path, required=True, help="JSONL file with replies")
-    add("--output", type=Path, required=True, metavar="FILE", help="JSONL file with scores")
-    add("--resume", action="store_true", help="go on with --output, if it exists")
+    _add_options(commands.add_parser("score", help="score every reply of a file"), "replies", "scores")
+    label = commands.add_parser("label", help="label every dialogue of a file with a judge")
+    _add_options(label, "dialogues", "labels")
+    topics = label.add_mutually_exclusive_group()
+    topics.add_argument("--topics", action="store_true", help="the label is one of 26 topics")
+    topics.add_argument("--categories", type=Path, metavar="FILE", help="the label is one of these topics")
     return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, items: str, results: str) -> None:
+    add = parser.add_argument
+    add("--evaluator", required=True, metavar="SPEC", help="NAME, or NAME=VALUE,setting=value")
+    add("--data", type=Path, required=True, help=f"JSONL file with {items}")
+    add("--output", type=Path, required=True, metavar="FILE", help=f"JSONL file with {results}")
+    add("--resume", action="store_true", help="go on with --output, if it exists")
 
 
 def score(options: argparse.Namespace) -> None:
     """Write the scores, then a summary to stderr. Raises TrainingError."""
     replies = read_replies(options.data)
-    evaluator = build_evaluator(options.evaluator)
+    _write(options, build_evaluator(options.evaluator), replies, "score")
+
+
+def label(options: argparse.Namespace) -> None:
+    """Write the labels, then a summary to stderr. Raises TrainingError."""
+    categories = CATEGORIES if options.topics else ()
+    if options.categories:
+        categories = read_categories(options.categories)
+    dialogues = read_dialogues(options.data)
+    _write(options, build_labeller(options.evaluator, categories), dialogues, "prediction")
+
+
+def _write(options: argparse.Namespace, evaluator: Scorer[Item], items: Sequence[Item], column: str) -> None:
     score_to_file(
         evaluator,
-        replies,
+        items,
         options.output,
         data_sha256=sha256_of(options.data),
         resume=options.resume,
         batch=BATCH,
         progress=show_progress,
     )
-    print("\n".join(summary(read_lines(options.output))), file=sys.stderr)
+    print("\n".join(summary(read_lines(options.output), column)), file=sys.stderr)
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """How many rows have a score, why the others have none, and what a judge cost."""
-    reasons = Counter(row.get("reason", "") for row in rows if row["score"] is None)
+def summary(rows: Sequence[dict[str, Any]], column: str = "score") -> list[str]:
+    """How many rows have a result, why the others have none, and what a judge cost."""
+    reasons = Counter(row.get("reason", "") for row in rows if row[column] is None)
     lines = [
-        _("%(scored)s of %(total)s replies have a score.")
+        _("%(scored)s of %(total)s rows have a result.")
         % {"scored": len(rows) - reasons.total(), "total": len(rows)}
     ]
     lines += [f"  {count} × {reason}" for reason, count in reasons.most_common(5)]
@@ -81,4 +105,5 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. On failure the last two lines on stderr are cause and remedy."""
-    return exit_status(parser().parse_args(arguments), score)
+    options = parser().parse_args(arguments)
+    return exit_status(options, label if options.command == "label" else score)

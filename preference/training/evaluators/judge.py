@@ -14,9 +14,6 @@ from preference.training.common.judging.server import JudgeAnswer, JudgeServer
 from preference.training.common.messages import gettext as _
 from preference.training.evaluators.single import empty_response
 
-# After so many requests without any answer the server is taken for dead: the run stops and can be resumed.
-REQUESTS_UNTIL_DEAD = 4
-
 
 class Judge:
     """The score is the answer to the only question, or the mean over several, each from 0 (lowest) to 1 (highest).
@@ -32,7 +29,6 @@ class Judge:
         """in_steps: let the judge write down its steps before it answers. Raises TrainingError."""
         self.name = name
         self._server, self._questions, self._in_steps = server, list(questions), in_steps
-        self._has_answered = False
         if not any(len(question.numbers) > 1 for question in questions):
             raise TrainingError(
                 _("No question has numbers as answers, so that there is no score."),
@@ -52,7 +48,6 @@ class Judge:
         asked = [reply for reply in replies if reply.response]
         prompts = [self._prompt(reply, question) for reply in asked for question in self._questions]
         answers = self._server.ask(prompts)
-        self._check_alive(answers)
         width = len(self._questions)
         scores = {
             reply.id: self._score(reply, answers[place * width : (place + 1) * width])
@@ -70,15 +65,6 @@ class Judge:
             facts=reply.knowledge,
             in_steps=self._in_steps,
         )
-
-    def _check_alive(self, answers: Sequence[JudgeAnswer]) -> None:
-        failed = [answer for answer in answers if answer.failed]
-        is_dead = len(failed) == len(answers) and (
-            not self._has_answered or len(answers) >= REQUESTS_UNTIL_DEAD
-        )
-        if failed and is_dead:
-            raise TrainingError(failed[0].reason, failed[0].remedy)
-        self._has_answered = self._has_answered or len(failed) < len(answers)
 
     def _score(self, reply: ReplyToScore, answers: Sequence[JudgeAnswer]) -> ReplyScore:
         details: dict[str, Any] = {

@@ -12,6 +12,12 @@ from pathlib import Path
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import Evaluator
 from preference.training.common.messages import gettext as _
+from preference.training.evaluators.judge_settings import (
+    JUDGE_SETTINGS,
+    ask_in_steps,
+    judge_questions,
+    judge_server,
+)
 from preference.training.evaluators.specification import Specification, parse_specification
 
 
@@ -116,36 +122,21 @@ def _build_directeval(specification: Specification) -> Evaluator:
     )
 
 
+def _build_assessor(specification: Specification) -> Evaluator:
+    from preference.training.assessor.assessor import load_assessor
+
+    folder = Path(specification.required(_("the folder `model` of a trained assessor")))
+    return load_assessor(folder, device=specification.choice("device", DEVICES), name=specification.name)
+
+
 def _build_judge(specification: Specification) -> Evaluator:
-    from preference.training.common.judging.questions import DEFAULT_QUESTION, LANGUAGES, read_questions
-    from preference.training.common.judging.server import JudgeServer
     from preference.training.evaluators.judge import Judge
 
-    address = specification.required(_("the address of an OpenAI-compatible server"))
-    model = specification.text_setting("model")
-    if not model:
-        raise TrainingError(
-            _("%(specification)s: the judge needs a model.") % {"specification": specification.text},
-            _("Add model=NAME, as the server calls it."),
-        )
-    language = specification.choice("language", LANGUAGES)
-    file = specification.text_setting("questions")
-    keys = [key for key in specification.text_setting("only").split("+") if key]
-    questions = read_questions(Path(file), language, keys) if file else [DEFAULT_QUESTION[language]]
-    server = JudgeServer(
-        address,
-        model,
-        key_name=specification.text_setting("key_env", "OPENAI_API_KEY"),
-        parallel=specification.number("parallel", 8),
-        timeout=specification.number("timeout", 60),
-        retries=specification.number("retries", 2, low=0),
-        max_tokens=specification.number("max_tokens", 0, low=0),
-    )
     return Judge(
         specification.name,
-        server,
-        questions,
-        in_steps=specification.choice("steps", ("no", "yes")) == "yes",
+        judge_server(specification),
+        judge_questions(specification),
+        in_steps=ask_in_steps(specification),
     )
 
 
@@ -154,13 +145,13 @@ TEMPLATES = ("inst", "chat")
 WEIGHTS = ("equal", "human")
 MODEL_SETTINGS = ("context", "reply", "device")
 PAIR_SETTINGS = ("comparisons", "k", "template", "weights", "device")
-JUDGE_SETTINGS = (
-    "model", "questions", "only", "language", "steps", "key_env", "parallel", "timeout", "retries", "max_tokens",
-)  # fmt: skip
 KINDS: Mapping[str, Kind] = {
     "paireval": Kind(_build_paireval, "paireval=FOLDER", "compared with a few other replies", PAIR_SETTINGS),
     "directeval": Kind(
         _build_directeval, "directeval=FOLDER", "a model is asked whether it is good", ("template", "device")
+    ),
+    "assessor": Kind(
+        _build_assessor, "assessor=FOLDER", "expected label of the dialogue so far", ("device",)
     ),
     "likelihood": Kind(_build_likelihood, "likelihood=FOLDER", "nats per token of the reply", MODEL_SETTINGS),
     "preference": Kind(

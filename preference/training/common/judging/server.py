@@ -20,6 +20,8 @@ from preference.training.common.messages import gettext as _
 
 MAX_BODY = 4 << 20  # bytes of one answer
 DIRECT_TOKENS, STEPS_TOKENS = 64, 768
+# After so many questions without any answer the server is taken for dead: the run stops and can be resumed.
+QUESTIONS_UNTIL_DEAD = 4
 SHOWN_PROSE = 120  # characters of an answer that is none
 
 
@@ -61,7 +63,7 @@ class JudgeServer:
     ) -> None:
         self._url = _parse_address(base_url)
         self.base_url, self.model, self.served = base_url, model, ""
-        self._key_name = key_name
+        self._key_name, self._has_answered = key_name, False
         self._parallel, self._max_tokens = parallel, max_tokens
         self._timeout, self._retries = timeout, retries
 
@@ -75,8 +77,17 @@ class JudgeServer:
         }
 
     def ask(self, prompts: Sequence[JudgePrompt]) -> list[JudgeAnswer]:
-        """One answer for each prompt, in their order."""
-        return asyncio.run(self._ask_all(prompts))
+        """One answer for each prompt, in their order.
+
+        Raises TrainingError if the server answers none of them, unless they are a few after it answered others.
+        """
+        answers = asyncio.run(self._ask_all(prompts))
+        failed = [answer for answer in answers if answer.failed]
+        if len(failed) < len(answers):
+            self._has_answered = True
+        elif failed and (not self._has_answered or len(failed) >= QUESTIONS_UNTIL_DEAD):
+            raise TrainingError(failed[0].reason, failed[0].remedy)
+        return answers
 
     async def _ask_all(self, prompts: Sequence[JudgePrompt]) -> list[JudgeAnswer]:
         key = os.environ.get(self._key_name, "")

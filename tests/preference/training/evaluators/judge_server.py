@@ -73,6 +73,11 @@ class Handler(BaseHTTPRequestHandler):
         )
         self.write(json.dumps({"answer": 5 if is_complete else 1}))
 
+    def topics(self, body: dict[str, Any], _: int) -> None:
+        """Food if the dialogue is about tea, else a topic that does not exist."""
+        prompt = body["messages"][1]["content"]
+        self.write(json.dumps({"answer": "food" if "tea" in prompt else "weather"}))
+
     def fenced(self, body: dict[str, Any], _: int) -> None:
         self.write(f'<think>Hm.</think>```json\n{{"reasoning": "short", "answer": "{judged(body)}"}}\n```')
 

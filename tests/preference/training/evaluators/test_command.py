@@ -35,7 +35,7 @@ def test_every_row_has_a_score_or_a_reason(
     assert score(data, output) == 0
     assert rows(output)[0] == {"id": "0", "score": None, "reason": "The response is empty."}
     assert [row["score"] for row in rows(output)[1:]] == [1, 2, 3, 4]
-    assert "4 of 5 replies have a score." in capsys.readouterr().err
+    assert "4 of 5 rows have a result." in capsys.readouterr().err
 
 
 def test_resuming(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_what_a_judge_costs_is_summed_up() -> None:
     row = {"id": "1", "score": 3, "tokens": {"prompt": 100, "completion": 7}, "requests": 2}
     failed = {"id": "2", "score": None, "reason": "The judge answered nothing."}
     assert summary([row, row, failed]) == [
-        "2 of 3 replies have a score.",
+        "2 of 3 rows have a result.",
         "  1 × The judge answered nothing.",
         "The judge read 200 tokens and wrote 14 in 4 answers.",
     ]
