@@ -1,7 +1,8 @@
 // @ts-check
 /** The chat of a participant: bubbles, the input, the counter, the topic. */
 import { isPassing, Problem, uuid } from "../shared/api.js";
-import { byId, createElement, format, gettext, isComposing, ngettext } from "../shared/page.js";
+import { isComposing } from "../shared/keys.js";
+import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
 import { request } from "./api.js";
 import { Exchange } from "./exchange.js";
 import { Memory } from "./memory.js";

@@ -5,7 +5,8 @@
  * the composer's own rule; all other keys stand on their controls (data-key).
  */
 import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
-import { gettext, isComposing, isTyping } from "../shared/page.js";
+import { isComposing, isTyping } from "../shared/keys.js";
+import { gettext } from "../shared/page.js";
 import { CandidateList, isLive, SERVER_AWAY } from "./candidate_list.js";
 
 /**

@@ -3,7 +3,8 @@
  * What is being written: the field, the candidate that the text was started from, and what changed against it. The
  * action that is shown is derived from the text exactly as the server derives it (annotation/authoring/services/provenance.py).
  */
-import { createElement, format, gettext, isComposing, matches, ngettext } from "../shared/page.js";
+import { isComposing, matches } from "../shared/keys.js";
+import { createElement, format, gettext, ngettext } from "../shared/page.js";
 
 /**
  * @typedef {{ set: number, place: number, text: string, ordinal: number }} Source

@@ -5,9 +5,10 @@
  */
 import { call } from "../shared/api.js";
 import { Activity } from "../shared/drafts.js";
+import { isTyping, matches } from "../shared/keys.js";
 import * as outbox from "../shared/outbox.js";
 import { confirmedSince, owner } from "../shared/outbox_store.js";
-import { byId, closePopover, createElement, gettext, isTyping, matches } from "../shared/page.js";
+import { byId, closePopover, createElement, gettext } from "../shared/page.js";
 import { Editor, Sender } from "./answers.js";
 import { Questions, questionCommands, wireCommands } from "./questions/questions.js";
 import {
