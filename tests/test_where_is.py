@@ -27,6 +27,12 @@ def test_every_room_of_annotation_and_preference_is_named() -> None:
         assert folders - named == set(), floor
 
 
+def test_the_files_that_people_look_for_exist() -> None:
+    files = re.findall(r"`([\w/]+\.(?:py|js))`", TEXT.partition("| looking for |")[2])
+    assert len(files) > 5
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
 def test_everything_named_exists() -> None:
     for floor, text in FLOORS.items():
         for name in re.findall(r"`(\w+(?:\.\w+)?)/?`", text):
