@@ -12,7 +12,7 @@ BENCHMARKS: dict[str, list[str]] = {
     "candidates": ["--rounds", "2"],
     "joint_training": ["--model-size", "5m", "--rounds", "1"],
     "candidate_scoring": ["--rounds", "3"],
-    "paireval": ["--model-size", "5m", "--targets", "3", "--turns", "1", "--rounds", "2"],
+    "paireval": ["--model-size", "5m", "--rounds", "1"],
     "waiting": ["--turns", "12"],
     "authoring": ["--seconds", "2", "--sizes", "1000", "10000"],
     "page": ["--turns", "8"],

@@ -1,8 +1,9 @@
 """How fast PairEval scores replies when prompts share what they begin with, against prompts encoded whole.
 
-`python -m benchmarks.paireval`. Three comparison examples, both orders: six prompts a reply. Made-up dialogues of 14
-utterances of 6 to 22 words, one token a word; replies at random positions, the examples from other dialogues at random
-positions, too. Two ways to ask:
+`python -m benchmarks.paireval`. Three comparison examples, both orders: six prompts a reply. Utterances are made up,
+of 6 to 22 words, one token a word. The examples are replies early, in the middle and late in a dialogue of eight
+utterances (the mean of DailyDialog, from which the paper draws them); the replies to score are the last of one of 14
+(--histories). Two ways to ask:
 
 one target: one reply of a dialogue a call. candidates: seven replies to the same history a call.
 
@@ -13,9 +14,8 @@ come first) is encoded when the evaluator is loaded, once for all replies, and i
 
 Both score the same replies in turn, in one process, and their scores are compared. The bound is the number of tokens
 that whole prompts feed, padding included, over those that trees feed: what the ratio would be if every fed token took
-the same time. Ratios grow with the history's share of a prompt, and shrink with that of the examples' text and of the
-closing question, which have to be encoded behind every reply anew. What it does not show: how well the scores agree
-with people.
+the same time. For candidates it grows with the length of their history, which they share; the examples and the closing
+question have to be encoded behind every reply anew. What it does not show: how well the scores agree with people.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ from preference.training.paireval.prompts import INST, PAIR, Conversation, Promp
 from preference.training.paireval.reading import PromptReader
 from preference.training.paireval.scorer import PairEval, shared_beginnings
 
-UTTERANCES = 14
+EXAMPLE_HISTORIES = (1, 4, 7)  # utterances
 WORDS = (6, 22)  # in an utterance
 CANDIDATES = 7
-EXAMPLES = 3
 TOKEN = Regex(r"\n|\w+|[^\w\s]")
 CLOSE = 1e-5
 Batches = list[list[ReplyToScore]]
@@ -75,9 +74,9 @@ class Corpus:
         count = self._random.randint(*WORDS)
         return " ".join(f"w{self._random.randrange(self._words)}" for _ in range(count))
 
-    def turn(self, name: str, replies: int) -> list[ReplyToScore]:
-        """Replies to one history, whose length is drawn among the positions of a dialogue."""
-        history = tuple(self.utterance() for _ in range(self._random.randrange(1, UTTERANCES)))
+    def turn(self, name: str, *, utterances: int, replies: int) -> list[ReplyToScore]:
+        """Replies to one history of so many utterances."""
+        history = tuple(self.utterance() for _ in range(utterances))
         return [ReplyToScore(f"{name}.{number}", history, self.utterance()) for number in range(replies)]
 
 
@@ -110,7 +109,7 @@ def time_both(
     assert all(scores["shared"])
     assert max(differences) < CLOSE, max(differences)
     cases = {name: Case(partial(run, name)) for name in evaluators}
-    return time_in_turn(cases, rounds, clock=clock), fed
+    return time_in_turn(cases, rounds, warmup=0, clock=clock), fed  # comparing was the warm-up
 
 
 def compute_figures(
@@ -150,8 +149,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model-size", default="28m", choices=SIZES)
-    parser.add_argument("--targets", type=int, default=8, help="replies that are scored one by one")
-    parser.add_argument("--turns", type=int, default=3, help="turns of seven candidates")
+    parser.add_argument(
+        "--histories", type=int, nargs="+", default=[13], metavar="N", help="utterances before a reply"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="of the made-up dialogues")
@@ -167,18 +167,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     clock = time.process_time if options.cpu_time else time.perf_counter
     corpus = Corpus(SIZES[options.model_size]["vocab_size"] - 100, options.seed)
-    comparisons = [corpus.turn(f"example {number}", 1)[0] for number in range(EXAMPLES)]
+    comparisons = [
+        reply
+        for length in EXAMPLE_HISTORIES
+        for reply in corpus.turn(f"example {length}", utterances=length, replies=1)
+    ]
     evaluators = {
         "whole": build_evaluator(options.model_size, comparisons, share=False),
         "shared": build_evaluator(options.model_size, comparisons, share=True),
     }
     calls = {
-        "one_target": [corpus.turn(f"target {number}", 1) for number in range(options.targets)],
-        "candidates": [corpus.turn(f"turn {number}", CANDIDATES) for number in range(options.turns)],
+        name: [corpus.turn(f"{name} {n}", utterances=n, replies=replies) for n in options.histories]
+        for name, replies in (("one_target", 1), ("candidates", CANDIDATES))
     }
     print(
         f"model {options.model_size}, fp32, {options.threads} thread(s), PyTorch {torch.__version__}, "
-        f"{platform.machine()}; {EXAMPLES} examples; {options.rounds} rounds\n"
+        f"{platform.machine()}; {len(comparisons)} examples; {options.rounds} rounds\n"
     )
     results = {name: time_both(evaluators, chosen, options.rounds, clock) for name, chosen in calls.items()}
     print(format_table(calls, results))

@@ -55,26 +55,37 @@ def attend_in_blocks(model: Any) -> None:
         model.set_attn_implementation(NAME)
 
 
-def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
+def additive_mask(visible: Tensor, model: Any) -> Tensor:
     """The mask that every attention of transformers adds to its logits: 0 if visible, else the least number.
 
-    visible: (B, L, L), True where a query (second axis) sees a key (third axis). The mask is (B, 1, L, L); on a CPU it
-    carries its blocks along through the layers as an attribute.
+    visible: (B, L, K), True where a query (second axis) sees a key (third axis). The mask is (B, 1, L, K).
+
+    On a CPU, for a model that attends in blocks, it carries its blocks along through the layers as an attribute. It is
+    itself only a stand-in of this shape without memory: for 4,000 tokens a real one takes 64 MB. `shared_context.probe`
+    finds a model that reads it in any other way.
     """
-    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-    mask = mask.masked_fill_(~visible, torch.finfo(dtype).min)[:, None]
-    if visible.device.type == "cpu":
-        mask.blocks = list(_blocks(visible, mask))  # type: ignore[attr-defined]
-    return mask
+    if visible.device.type == "cpu" and model.config._attn_implementation == NAME:
+        stand_in = torch.zeros((), dtype=model.dtype).expand(visible.shape)[:, None]
+        stand_in.blocks = list(_blocks(visible, model.dtype))  # type: ignore[attr-defined]
+        stand_in.visible = visible  # type: ignore[attr-defined]
+        return stand_in
+    return _dense_mask(visible, model.dtype)[:, None]
 
 
-def _blocks(visible: Tensor, mask: Tensor) -> Iterator[Block]:
+def _dense_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """Of the shape of `visible`."""
+    hidden = torch.tensor(torch.finfo(dtype).min, dtype=dtype, device=visible.device)
+    return torch.where(visible, torch.zeros_like(hidden), hidden)
+
+
+def _blocks(visible: Tensor, dtype: torch.dtype) -> Iterator[Block]:
     rows, length, _ = visible.shape
     for row in range(rows):
         for start in range(0, length, BLOCK):
             stop = min(start + BLOCK, length)
-            columns = visible[row, start:stop].any(0).nonzero()[:, 0]
-            yield Block(row, start, stop, columns, mask[row, 0, start:stop].index_select(1, columns))
+            seen = visible[row, start:stop]
+            columns = seen.any(0).nonzero()[:, 0]
+            yield Block(row, start, stop, columns, _dense_mask(seen.index_select(1, columns), dtype))
 
 
 def sdpa_in_blocks(
@@ -95,6 +106,8 @@ def sdpa_in_blocks(
     blocks: list[Block] | None = getattr(attention_mask, "blocks", None)
     unknown = {name for name, given in kwargs.items() if given is not None} - IGNORABLE
     if blocks is None or dropout or unknown:
+        if blocks is not None:
+            attention_mask = _dense_mask(attention_mask.visible, query.dtype)[:, None]  # type: ignore[union-attr]
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )

@@ -27,7 +27,7 @@ def model_inputs(
     if position_ids is not None:
         inputs["position_ids"] = position_ids
     if attention is not None:
-        inputs["attention_mask"] = additive_mask(attention, backbone.dtype)
+        inputs["attention_mask"] = additive_mask(attention, backbone)
     return inputs
 
 

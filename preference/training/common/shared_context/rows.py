@@ -203,7 +203,11 @@ def _visible(row: Row, width: int) -> NDArray[np.bool_]:
             sees[index] |= sees[piece.parent]
     sizes = [*(len(piece.tokens) for piece in pieces), width - row.tokens]
     first = len(pieces) - len(row.pieces)
-    stem_tokens = sum(sizes[:first])
-    # Parents come before their children, so that "no later column" is right within and between pieces.
     seen = sees[first:].repeat(sizes, axis=1).repeat(sizes[first:], axis=0)
-    return np.tril(seen, k=stem_tokens)
+    # Parents come before their children, so that only within a piece can a later column be seen.
+    start, stem_tokens = 0, sum(sizes[:first])
+    for size in sizes[first:]:
+        columns = slice(stem_tokens + start, stem_tokens + start + size)
+        seen[start : start + size, columns] = np.tri(size, dtype=bool)
+        start += size
+    return seen
