@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,11 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_options(commands.add_parser("score", help="score every reply of a file"), "replies", "scores")
+    score = commands.add_parser("score", help="score every reply of a file")
+    _add_options(score, "replies", "scores")
+    score.add_argument(
+        "--no-knowledge", action="store_true", help="ignore the column `knowledge`, which makes prompts long"
+    )
     label = commands.add_parser("label", help="label every dialogue of a file with a judge")
     _add_options(label, "dialogues", "labels")
     topics = label.add_mutually_exclusive_group()
@@ -56,8 +61,11 @@ def _add_options(parser: argparse.ArgumentParser, items: str, results: str) -> N
 
 def score(options: argparse.Namespace) -> None:
     """Write the scores, then a summary to stderr. Raises TrainingError."""
-    replies = read_replies(options.data)
-    _write(options, build_evaluator(options.evaluator), replies, "score")
+    replies, data = read_replies(options.data), sha256_of(options.data)
+    if options.no_knowledge:
+        replies = [replace(reply, knowledge="") for reply in replies]
+        data += " without knowledge"
+    _write(options, build_evaluator(options.evaluator), replies, data, "score")
 
 
 def label(options: argparse.Namespace) -> None:
@@ -66,15 +74,18 @@ def label(options: argparse.Namespace) -> None:
     if options.categories:
         categories = read_categories(options.categories)
     dialogues = read_dialogues(options.data)
-    _write(options, build_labeller(options.evaluator, categories), dialogues, "prediction")
+    labeller = build_labeller(options.evaluator, categories)
+    _write(options, labeller, dialogues, sha256_of(options.data), "prediction")
 
 
-def _write(options: argparse.Namespace, evaluator: Scorer[Item], items: Sequence[Item], column: str) -> None:
+def _write(
+    options: argparse.Namespace, evaluator: Scorer[Item], items: Sequence[Item], data_sha256: str, column: str
+) -> None:
     score_to_file(
         evaluator,
         items,
         options.output,
-        data_sha256=sha256_of(options.data),
+        data_sha256=data_sha256,
         resume=options.resume,
         batch=BATCH,
         progress=show_progress,

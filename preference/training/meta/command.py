@@ -19,6 +19,7 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     add("--evaluators", nargs="+", default=[], metavar="SPEC", help="NAME, or NAME=VALUE,setting=value")
     add("--scores", nargs="+", default=[], metavar="NAME=FILE", help="scores that were computed before")
     add("--human", default="human", metavar="COLUMN", help="column, or column.key, of people's score")
+    add("--no-knowledge", action="store_true", help="ignore the column `knowledge`, which makes prompts long")
     add("--probes", action="store_true", help="also score replies that were spoiled on purpose")
     add("--replicates", type=positive_int, default=REPLICATES, help="resamples of every interval")
     add("--seed", type=int, default=SEED, help="of the resamples and the probes")
@@ -63,6 +65,8 @@ def run(options: argparse.Namespace) -> None:
     """Print the report, and write it with --output. Raises TrainingError."""
     files = [_score_file(text) for text in options.scores]
     replies = read_judged_replies(options.data, options.human)
+    if options.no_knowledge:
+        replies = [replace(each, reply=replace(each.reply, knowledge="")) for each in replies]
     evaluators = build_evaluators(options.evaluators)
     _check_names([*(evaluator.name for evaluator in evaluators), *(name for name, _file in files)])
     results = [_score(evaluator, replies, options) for evaluator in evaluators]
@@ -94,7 +98,7 @@ def _score(
         evaluator,
         replies,
         file,
-        data_sha256=sha256_of(options.data),
+        data_sha256=sha256_of(options.data) + (" without knowledge" if options.no_knowledge else ""),
         resume=file.exists(),
         progress=show_progress,
     )

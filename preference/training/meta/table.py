@@ -14,6 +14,7 @@ from typing import Any
 Figures = Mapping[str, Any]
 MEASURES = ("pearson", "spearman", "kendall")
 NAME = 32  # characters of the first column
+MOST_REASONS = 3  # that are listed of one evaluator
 MOST_PEOPLE = 12  # who are listed one by one; the JSON has all
 
 
@@ -54,14 +55,22 @@ def _lines(report: Figures) -> Iterator[str]:
             figures["name"], figures["n_scored"], *(format_estimate(figures[name]) for name in MEASURES)
         )
     for figures in ordered(report):
-        for reason, count in figures["reasons"].items():
-            yield f"  {figures['name']}: {count} × {reason}"
+        yield from _reasons(figures)
     sections = (_differences, _people, _systems, _labels, _people_labels, _comparisons, _probes)
     for section in sections:
         lines = list(section(report))
         yield from ["", *lines] if lines else []
     for note in report["notes"]:
         yield f"\n{note}"
+
+
+def _reasons(figures: Figures) -> Iterator[str]:
+    """Why rows have no score, the most frequent reasons first."""
+    reasons = list(figures["reasons"].items())
+    for reason, count in reasons[:MOST_REASONS]:
+        yield f"  {figures['name']}: {count} × {reason}"
+    if others := sum(count for _reason, count in reasons[MOST_REASONS:]):
+        yield f"  {figures['name']}: {others} × other reasons"
 
 
 def _row(name: str, count: object, *cells: str) -> str:

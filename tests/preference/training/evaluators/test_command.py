@@ -52,6 +52,20 @@ def test_resuming(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert remedy
 
 
+def test_knowledge_can_be_left_out(judge_server: str, tmp_path: Path) -> None:
+    """This judge is slow if it reads "wait"."""
+    data = tmp_path / "replies.jsonl"
+    data.write_text(
+        json.dumps({"id": 1, "history": ["Hi!"], "response": "one two", "knowledge": "wait"}) + "\n"
+    )
+    judge = f"judge={judge_server}/slow_for_some/v1,model=m,retries=0,timeout=1"
+    output = tmp_path / "scores.jsonl"
+    assert score(data, output, evaluator=judge) == 1
+    assert score(data, output, "--resume", "--no-knowledge", evaluator=judge) == 1  # other data
+    assert score(data, tmp_path / "without.jsonl", "--no-knowledge", evaluator=judge) == 0
+    assert rows(tmp_path / "without.jsonl")[0]["score"] == 2
+
+
 def test_what_a_judge_costs_is_summed_up() -> None:
     row = {"id": "1", "score": 3, "tokens": {"prompt": 100, "completion": 7}, "requests": 2}
     failed = {"id": "2", "score": None, "reason": "The judge answered nothing."}
