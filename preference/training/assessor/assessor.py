@@ -130,6 +130,9 @@ def save_assessor(network: Network, folder: Path, about: Mapping[str, Any]) -> N
             network.model.save_pretrained(partial)
             network.tokenizer.save_pretrained(partial)
         replace_json(partial / MANIFEST, manifest)
+        for file in partial.iterdir():
+            # safetensors writes files that only their owner may read.
+            file.chmod((partial / MANIFEST).stat().st_mode)
         partial.rename(folder)
     except WRITE_ERRORS as error:
         shutil.rmtree(partial, ignore_errors=True)

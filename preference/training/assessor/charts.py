@@ -204,7 +204,7 @@ def short_number(value: float) -> str:
     """1500000 as 1.5 M."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
-            return f"{value / size:g}{unit}"
+            return f"{value / size:.3g}{unit}"
     return f"{value:g}"
 
 

@@ -25,6 +25,7 @@ from preference.training.common.messages import gettext as _
 TABLE_4 = ("accuracy", "uar", "spearman", "pearson", "f1")
 CURVE_METRICS = ("accuracy", "f1")
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the training dialogues
+LEAST_SAMPLE = 10  # training dialogues; fewer say nothing
 LENGTH_PARTS = (8, 4, 2, 1)  # the longest input is divided by these
 LEAST_LENGTH = 8
 # What is appended, by language; the paper's words, and their translation in its footnotes 5 and 6.
@@ -94,6 +95,11 @@ def _leave_out(jobs: Jobs, job: Job, full: JobResult, domain: str) -> Figures:
     )
 
 
+def can_be_trained(job: Job) -> bool:
+    """Whether enough dialogues are left."""
+    return len({dialogue.label for dialogue in job.train}) > 1 and bool(job.valid)
+
+
 def _run_checked(jobs: Jobs, job: Job) -> JobResult:
     """Run a job on part of the dialogues. Raises TrainingError if too few are left."""
     check_labels(job.train)
@@ -155,12 +161,12 @@ def perturb(jobs: Jobs, job: Job, full: JobResult) -> Figures:
 def data_jobs(job: Job) -> list[tuple[int, int, Job]]:
     """(training dialogues, seed, job) for every size of the curve; a smaller sample is part of every larger one."""
     found = []
-    sizes = sorted({max(2, round(share * len(job.train))) for share in SHARES})
-    for size in sizes:
-        is_all = size >= len(job.train)
+    everything = len(job.train)
+    sizes = {min(everything, max(LEAST_SAMPLE, round(share * everything))) for share in SHARES}
+    for size in sorted(sizes):
         for number in range(job.recipe.curve_seeds):
             seed = job.recipe.seed + number
-            sample = job.train if is_all else tuple(shuffled(job.train, seed)[:size])
+            sample = job.train if size == everything else tuple(shuffled(job.train, seed)[:size])
             recipe = dataclasses.replace(job.recipe, seed=seed)
             found.append((size, seed, dataclasses.replace(job, train=sample, recipe=recipe, keep=False)))
     return found

@@ -145,6 +145,7 @@ class Jobs:
         if (result := _read_result(folder)) is not None:
             self._count(job, folder)
             return result
+        self.session.progress.say(f"{job.model}: {len(job.train)} training dialogues")
         started = time.monotonic()
         if job.is_neural:
             result = self._train_neural(job, folder, started)
@@ -184,7 +185,12 @@ class Jobs:
         network = self._build(job)
         network.model.to(self.device)
         context = TrainingContext(
-            folder, self.session.stop, self.saving, self._begin_progress(job, folder), self.bf16
+            folder,
+            self.session.stop,
+            self.saving,
+            self._begin_progress(job, folder),
+            self._announce_epoch,
+            self.bf16,
         )
         try:
             epochs = train_network(
@@ -210,6 +216,10 @@ class Jobs:
         return lambda step, epoch, loss: self.session.progress.step(
             Step(first_step + step, epoch, rate, {"loss": loss})
         )
+
+    def _announce_epoch(self, epoch: Epoch) -> None:
+        score = "-" if epoch.valid_f1 is None else f"{epoch.valid_f1:.3f}"
+        self.session.progress.say(f"epoch {epoch.number}  loss {epoch.loss:.4f}  macro F1 on valid {score}")
 
     def _finish_network(self, network: Network, job: Job, epochs: Sequence[Epoch]) -> None:
         """Merge adapters, round the weights to the format of saved networks, and save those that are kept.

@@ -33,7 +33,8 @@ STYLE = """
 body { font: 15px/1.55 system-ui, "PingFang SC", "Noto Sans CJK SC", sans-serif; color: var(--ink);
   background: var(--paper); max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; display: block; overflow-x: auto; }
-th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th, td { padding: 0.25rem 0.6rem; vertical-align: top; white-space: nowrap; text-align: right;
+  border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
 svg { max-width: 35rem; width: 100%; height: auto; }
 svg text { fill: var(--ink); font-size: 12px; }
@@ -232,26 +233,26 @@ def _single_curve(title: str, label: str, key: str, rows: Sequence[Report]) -> I
         for name in CURVE_METRICS
     }
     yield line_plot(series, (label, _("on the split test")))
+    names = [[row["model"]] if "model" in row else [] for row in rows]
     cells = [
-        [
-            row.get("model", ""),
-            row[key],
-            *(_format(row[name]) for name in CURVE_METRICS),
-            row.get("reason", ""),
-        ]
-        for row in rows
+        [*name, row[key], *(_format(row[metric]) for metric in CURVE_METRICS), row.get("reason", "")]
+        for name, row in zip(names, rows, strict=True)
     ]
-    yield table([_("model"), label, *CURVE_METRICS, ""], cells)
+    yield table([*([_("model")] if names[0] else []), label, *CURVE_METRICS, ""], cells)
 
 
 # HTML
 
 
 def table(head: Cells, rows: Iterable[Cells]) -> str:
-    """Cells are escaped."""
-    top = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    """Cells are escaped; a line break in a cell stays one."""
+    top = "".join(f"<th>{_cell(cell)}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    return escape(str(value)).replace("\n", "<br>")
 
 
 def _heading(words: str, level: int = 2) -> str:
@@ -272,8 +273,8 @@ def _format(value: float | None) -> str:
 
 
 def format_estimate(estimate: Mapping[str, Any]) -> str:
-    """`value [low, high]`; a dash if it is undefined, the value alone if it has no interval."""
+    """The value, with its interval below; a dash if it is undefined."""
     value = _format(estimate["value"])
     if estimate["value"] is None or estimate["low"] is None:
         return value
-    return f"{value} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+    return f"{value}\n{estimate['low']:.3f} … {estimate['high']:.3f}"

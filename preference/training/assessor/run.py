@@ -161,7 +161,6 @@ def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Resul
     results: Results = {}
     failures: dict[str, TrainingError] = {}
     for job in table:
-        session.progress.say(f"{job.model} …")
         try:
             results[job.model] = job, jobs.run(job)
         except TrainingError as error:
@@ -354,7 +353,7 @@ def run_experiments(
     if wanted.curve:
         planned += [part for *_sizes, part in experiments.data_jobs(job)]
         planned += [part for _length, part in experiments.length_jobs(job)]
-    jobs.plan(planned)
+    jobs.plan([part for part in planned if experiments.can_be_trained(part)])
     if wanted.perturb:
         found["perturb"] = experiments.perturb(jobs, job, full)
     if domains:

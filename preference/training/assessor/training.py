@@ -67,12 +67,14 @@ class TrainingContext:
     """What training needs besides network and data.
 
     folder: of this training's files. report: called after every optimiser step with (step from 1, epoch from 1, loss).
+    announce: called after every epoch.
     """
 
     folder: Path
     stop: StopRequest
     saving: Saving
     report: Callable[[int, int, float], None]
+    announce: Callable[[Epoch], None] = lambda epoch: None
     bf16: bool = False
 
 
@@ -217,6 +219,7 @@ class _Run:
     def finish_epoch(self, epoch: Epoch) -> None:
         """Remember the epoch, keep its weights if it is the best so far, and write a checkpoint."""
         self.position.epochs.append(epoch)
+        self.context.announce(epoch)
         self.position.loss_sum = 0.0
         if self.position.best is epoch:
             _replace_weights(self.context.folder / "best.safetensors", self.network)
