@@ -13,7 +13,6 @@ from preference.training.assessor.assessor import TrainedAssessor, load_assessor
 from preference.training.assessor.data import Turn
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import Evaluator, ReplyToScore
-from preference.training.evaluators.table import build_evaluator
 from tests.preference.training.assessor.conftest import json_of, predictions_of
 from tests.preference.training.assessor.synthetic import WORDS, dialogue_rows
 from tests.sizes import ASSESSED_DIALOGUES
@@ -39,11 +38,6 @@ def test_it_is_an_evaluator_whose_score_is_the_expected_label(assessor: TrainedA
     assert 0 <= low.value < middle.value < high.value <= 2
     assert low.value == pytest.approx(np.dot(low.details["probabilities"], [0, 1, 2]))
     assert [score.details["label"] for score in (low, middle, high)] == [0, 1, 2]
-
-
-def test_it_is_among_the_evaluators_by_name(full_run: Path) -> None:
-    (score,) = build_evaluator(f"assessor={full_run / 'model'},device=cpu").score([reply("a", "short")])
-    assert score.value is not None
 
 
 def test_an_empty_reply_has_no_score_but_a_reason(assessor: TrainedAssessor) -> None:
