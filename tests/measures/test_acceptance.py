@@ -15,7 +15,7 @@ from measures.acceptance import (
     stratified_accuracy,
     stratified_share,
 )
-from measures.verdict import ClassTally, Decision, decision
+from measures.batch_verdict import BatchVerdict, ClassTally, batch_verdict
 
 
 def test_92_of_100_passes_and_91_does_not() -> None:
@@ -104,14 +104,14 @@ def test_the_stratified_interval_covers() -> None:
     ],
 )
 def test_the_verdict_is_told_once_it_cannot_change(judged: int, correct: int, expected: str) -> None:
-    assert decision([ClassTally("2", 100, judged, correct)], overall=0.92) == expected
+    assert batch_verdict([ClassTally("2", 100, judged, correct)], overall=0.92) == expected
 
 
 def test_one_bad_class_returns_the_batch() -> None:
     tallies = [ClassTally("2", 90, 90, 90), ClassTally("0", 10, 10, 8), ClassTally("1", 0, 0, 0)]
-    assert decision(tallies, overall=0.92) == Decision.ACCEPT
-    assert decision(tallies, overall=0.92, per_class=0.9) == Decision.RETURN
-    assert decision([], overall=0.92) == Decision.OPEN
+    assert batch_verdict(tallies, overall=0.92) == BatchVerdict.ACCEPT
+    assert batch_verdict(tallies, overall=0.92, per_class=0.9) == BatchVerdict.RETURN
+    assert batch_verdict([], overall=0.92) == BatchVerdict.OPEN
 
 
 @given(
@@ -122,14 +122,14 @@ def test_one_bad_class_returns_the_batch() -> None:
 def test_an_early_verdict_is_the_final_one(
     classes: list[list[bool]], weighted: bool, data: st.DataObject
 ) -> None:
-    def at(judged: list[int]) -> Decision:
+    def at(judged: list[int]) -> BatchVerdict:
         tallies = [
             ClassTally(str(i), len(answers), n, sum(answers[:n]), population=20 * (i + 1))
             for i, (answers, n) in enumerate(zip(classes, judged, strict=True))
         ]
-        return decision(tallies, overall=0.8, per_class=0.7, weighted=weighted)
+        return batch_verdict(tallies, overall=0.8, per_class=0.7, weighted=weighted)
 
     early = at([data.draw(st.integers(0, len(answers))) for answers in classes])
     final = at([len(answers) for answers in classes])
-    assert final != Decision.OPEN
-    assert early in (final, Decision.OPEN)
+    assert final != BatchVerdict.OPEN
+    assert early in (final, BatchVerdict.OPEN)

@@ -28,8 +28,8 @@ from measures.acceptance import (
     stratified_accuracy,
     stratified_share,
 )
+from measures.batch_verdict import BatchVerdict, ClassTally, batch_verdict
 from measures.estimate import Estimate
-from measures.verdict import ClassTally, Decision, decision
 
 OPEN, RIGHT, WRONG, THEIRS_RIGHT, THEIRS_WRONG, OWN = ".rwRWo"
 
@@ -53,7 +53,7 @@ class SampleProgress:
     """What the judgements so far say about the batch. accuracy: of the batch, estimated from what is judged."""
 
     tallies: list[ClassTally]
-    decision: Decision
+    decision: BatchVerdict
     accuracy: Estimate
     by_class: dict[str, Estimate]
 
@@ -72,7 +72,7 @@ class SampleProgress:
     @property
     def is_early(self) -> bool:
         """Decided before all of the sample is judged."""
-        return self.decision is not Decision.OPEN and self.judged < self.sample
+        return self.decision is not BatchVerdict.OPEN and self.judged < self.sample
 
 
 def sample_progress(sample: Sample, reviewed: Sequence[ReviewedItem] | None = None) -> SampleProgress:
@@ -83,7 +83,7 @@ def sample_progress(sample: Sample, reviewed: Sequence[ReviewedItem] | None = No
     tallies, thresholds = tally_classes(sample, reviewed), thresholds_of(sample)
     return SampleProgress(
         tallies,
-        decision(
+        batch_verdict(
             tallies,
             overall=thresholds.overall,
             per_class=thresholds.classes,

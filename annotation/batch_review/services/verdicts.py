@@ -17,7 +17,7 @@ from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
 from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
-from measures.verdict import Decision
+from measures.batch_verdict import BatchVerdict
 from projects.transitions import move
 
 
@@ -34,7 +34,7 @@ def accept_round(*, controller: User, round_id: int, decision_id: UUID, reason: 
         return row
     sample = _sample_in_review(row)
     progress = _decided_progress(sample)
-    if progress.decision is Decision.RETURN:
+    if progress.decision is BatchVerdict.RETURN:
         raise Refusal(
             "fails",
             _("The sample does not pass, so the batch cannot be accepted."),
@@ -63,7 +63,7 @@ def return_round(
         raise Invalid(_("Say why the batch goes back: its annotators read it."), field="reason")
     sample = _sample_in_review(row)
     progress = _decided_progress(sample)
-    if progress.decision is Decision.ACCEPT:
+    if progress.decision is BatchVerdict.ACCEPT:
         raise Refusal(
             "passes",
             _("The sample passes, so the batch cannot be returned."),
@@ -105,7 +105,7 @@ def _decided_progress(sample: Sample) -> SampleProgress:
             _("Let a trainer settle it first."),
         )
     progress = sample_progress(sample)
-    if progress.decision is Decision.OPEN:
+    if progress.decision is BatchVerdict.OPEN:
         raise Refusal(
             "not_decided",
             _("%(judged)d of %(all)d dialogues are judged, and the rest can still change the verdict.")

@@ -36,7 +36,7 @@ from frontend.pages.batch_review.corrections import appeals_by_item, build_corre
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.labels import answer_in_words
 from frontend.ui.paging import parse_number
-from measures.verdict import Decision
+from measures.batch_verdict import BatchVerdict
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of
@@ -91,7 +91,7 @@ def _render_batch(
 def _has_reason_form(context: dict[str, Any]) -> bool:
     """Whether a form on the page asks for a reason and so shows a refused one again."""
     state = context["latest"].state
-    returns = context["judges"] and context.get("decision") is Decision.RETURN
+    returns = context["judges"] and context.get("decision") is BatchVerdict.RETURN
     opens = context["configures"]
     return bool((state == RoundState.IN_REVIEW and returns) or (state == RoundState.SEALED and opens))
 
@@ -107,7 +107,7 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
         "progress": progress,
         "is_over": is_over,
         "decision": progress.decision,
-        "accepts": progress.decision is Decision.ACCEPT,
+        "accepts": progress.decision is BatchVerdict.ACCEPT,
         # Listing a class that has only unjudged dialogues would reveal the label of the last one.
         "classes": [
             (names.get(tally.label, tally.label), tally, progress.by_class[tally.label])

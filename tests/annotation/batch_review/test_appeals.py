@@ -13,7 +13,7 @@ from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
 from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.models.labels import FinalLabel
 from common.refusals import Refusal
-from measures.verdict import Decision
+from measures.batch_verdict import BatchVerdict
 from projects.models import Project
 from tests.annotation.batch_review.conftest import (
     judge_all,
@@ -27,7 +27,7 @@ def code(refused: pytest.ExceptionInfo[Refusal]) -> str:
 
 def test_an_upheld_appeal_changes_the_verdict(drawn: Sample, anna: User, carla: User, tina: User) -> None:
     judge_all(carla, drawn, wrong=2)
-    assert sample_progress(drawn).decision is Decision.RETURN
+    assert sample_progress(drawn).decision is BatchVerdict.RETURN
     appeal = raise_appeal(
         by=anna, item_id=sample_items(drawn)[0].pk, appeal_id=uuid4(), reason="It names the step."
     )

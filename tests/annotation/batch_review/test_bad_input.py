@@ -24,7 +24,7 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from annotation.tasks.models.work import Task, TaskState
 from common.refusals import Refusal
-from measures.verdict import Decision
+from measures.batch_verdict import BatchVerdict
 from projects.models import Event, Project, Role
 from projects.services import set_group
 from tests.annotation.batch_review.conftest import (
@@ -60,7 +60,7 @@ def test_a_batch_is_not_returned_to_an_unknown_group(drawn: Sample, carla: User)
 def test_a_drawn_sample_keeps_its_plan(quality: Project, drawn: Sample, carla: User) -> None:
     judge_all(carla, drawn, wrong=2)
     update_batch_plan(project=quality, actor=carla, changes={"overall_percent": 50, "sample_size": 2})
-    assert sample_progress(drawn).decision is Decision.RETURN
+    assert sample_progress(drawn).decision is BatchVerdict.RETURN
     with pytest.raises(Refusal) as refused:
         accept_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4())
     assert refused.value.code == "fails"

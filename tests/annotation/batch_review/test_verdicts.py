@@ -13,7 +13,7 @@ from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import Task, TaskState
 from common.refusals import Invalid, Refusal
-from measures.verdict import Decision
+from measures.batch_verdict import BatchVerdict
 from projects.models import Project
 from tests.annotation.batch_review.conftest import (
     cut_one_batch,
@@ -47,7 +47,7 @@ def test_one_failing_class_fails_the_batch(quality: Project, anna: User, carla: 
     for item in sample_items(sample):
         judge_item(carla, item, right=item.label == "2")
     progress = sample_progress(sample)
-    assert (progress.right, progress.judged, progress.decision) == (3, 4, Decision.RETURN)
+    assert (progress.right, progress.judged, progress.decision) == (3, 4, BatchVerdict.RETURN)
     assert progress.by_class["1"].value == 0
 
 
@@ -136,10 +136,10 @@ def test_a_small_stratified_sample_is_not_decided_before_it_is_judged(
     batch = cut_one_batch(quality, 6)
     label_next(quality, anna, [2, 2, 2, 1, 1, 0])
     sample = draw_sample(controller=carla, round_id=latest_round(batch).pk, sample_id=uuid4())
-    assert sample_progress(sample).decision is Decision.OPEN
+    assert sample_progress(sample).decision is BatchVerdict.OPEN
     assert sorted(item.label for item in sample_items(sample)) == ["0", "1", "2"]
     judge_all(carla, sample)
-    assert sample_progress(sample).decision is Decision.ACCEPT
+    assert sample_progress(sample).decision is BatchVerdict.ACCEPT
 
 
 def test_a_repeated_verdict_must_be_the_same(drawn: Sample, carla: User, chris: User) -> None:

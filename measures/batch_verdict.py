@@ -7,7 +7,7 @@ from enum import StrEnum
 from measures.acceptance import Share, Stratum, exact_fraction, passes, stratified_share
 
 
-class Decision(StrEnum):
+class BatchVerdict(StrEnum):
     """OPEN: the rest of the sample can still lead to either decision."""
 
     ACCEPT = "accept"
@@ -37,9 +37,9 @@ class ClassTally:
         return self.correct + self.sample - self.judged
 
 
-def decision(
+def batch_verdict(
     tallies: Sequence[ClassTally], *, overall: Share, per_class: Share | None = None, weighted: bool = False
-) -> Decision:
+) -> BatchVerdict:
     """Accept if the overall accuracy is at least `overall`, and that of each class in the sample at least `per_class`.
 
     weighted: whether the sample was drawn by class; then classes are weighted by their population.
@@ -47,12 +47,12 @@ def decision(
     correct. OPEN without a sample.
     """
     if not any(tally.sample for tally in tallies):
-        return Decision.OPEN
+        return BatchVerdict.OPEN
     if _passes(tallies, [tally.correct for tally in tallies], overall, per_class, weighted):
-        return Decision.ACCEPT
+        return BatchVerdict.ACCEPT
     if not _passes(tallies, [tally.at_most for tally in tallies], overall, per_class, weighted):
-        return Decision.RETURN
-    return Decision.OPEN
+        return BatchVerdict.RETURN
+    return BatchVerdict.OPEN
 
 
 def _passes(
