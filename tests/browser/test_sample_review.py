@@ -226,12 +226,12 @@ def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
 ) -> None:
     sample, carla = drawn(mara, [2] * 8, overall_percent=90, is_blind=False)
     page = opened(signs_in(carla), sample)
-    expect(page.locator("#standing")).to_contain_text("nothing more may be wrong")
+    expect(page.locator("#sample-progress")).to_contain_text("nothing more may be wrong")
     expect(page.locator("#stop")).to_be_hidden()
     press(page, "n", KEYS[0], "Alt+n")
     page.keyboard.type("Too thin.")
     press(page, "Control+Enter")
-    expect(page.locator("#standing")).to_contain_text("It cannot pass any more.")
+    expect(page.locator("#sample-progress")).to_contain_text("It cannot pass any more.")
     press(page, "Alt+v")
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
@@ -393,7 +393,7 @@ def test_nothing_is_cut_off_on_a_telephone(mara: User, signs_in: SignedIn) -> No
     page = opened(signs_in(carla, viewport={"width": 360, "height": 740}), sample)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     tops = []
-    for selector in ("#strip", "#standing summary", "#turns", "#questions", "#send"):
+    for selector in ("#strip", "#sample-progress summary", "#turns", "#questions", "#send"):
         expect(page.locator(selector)).to_be_in_viewport()
         box = page.locator(selector).bounding_box()
         assert box

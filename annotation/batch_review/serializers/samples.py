@@ -15,8 +15,8 @@ from annotation.labelling.serializers import AnswersField, LabelUtteranceSeriali
 from annotation.tasks.serializers import A_DAY_MS, BIGGEST_ID
 from annotation.tasks.services.reasons import MAX_REASON
 from common.rest.serializers import StrictSerializer
+from measures.batch_verdict import BatchVerdict, ClassTally
 from measures.estimate import Estimate
-from measures.verdict import ClassTally, Decision
 
 BIGGEST_SEED = 2**63 - 1
 
@@ -76,7 +76,9 @@ class SampleProgressSerializer(ShareSerializer):
     judged = serializers.IntegerField()
     right = serializers.IntegerField()
     sample = serializers.IntegerField()
-    decision = serializers.ChoiceField(choices=[(decision.value, decision.value) for decision in Decision])
+    decision = serializers.ChoiceField(
+        choices=[(decision.value, decision.value) for decision in BatchVerdict]
+    )
     is_early = serializers.BooleanField()
     needed = serializers.FloatField()
     needed_by_class = serializers.FloatField(allow_null=True)
@@ -89,7 +91,7 @@ class ControllerProgressSerializer(serializers.Serializer[Any]):
     """cells: one character per dialogue in the order drawn: "." open, "r" right and "w" wrong as you judged, "R" and
     "W" as somebody else did, "o" your own work. left: how many you can still judge."""
 
-    standing = SampleProgressSerializer()
+    sample_progress = SampleProgressSerializer()
     cells = serializers.CharField()
     left = serializers.IntegerField()
 
@@ -161,7 +163,7 @@ def serialize_progress_for(controller: User, sample: Sample) -> dict[str, Any]:
     seen = controller_progress(controller, sample)
     progress, thresholds = seen.progress, seen.thresholds
     return {
-        "standing": {
+        "sample_progress": {
             **_serialize_estimate(progress.accuracy),
             "judged": progress.judged,
             "right": progress.right,

@@ -113,7 +113,7 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
     [item] = get(client, f"rounds/{drawn.round_id}/sample/next/")["items"]
     assert (item["place"], item["label"], item["judgement"]) == (0, None, None)
     assert get(client, f"sample-items/{item['id']}/")["label"] is None
-    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["sample_progress"]
     assert {entry["drawn"] for entry in progress["classes"]} == {None}
     address = f"sample-items/{item['id']}/judgements/"
     assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
@@ -130,7 +130,7 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
     assert judged["label"] == row.final.answers
     assert [entry["place"] for entry in judged["next"]] == [1, 2]
     assert {entry["label"] for entry in judged["next"]} == {None}
-    assert (judged["cells"], judged["left"], judged["standing"]["judged"]) == ("r...", 3, 1)
+    assert (judged["cells"], judged["left"], judged["sample_progress"]["judged"]) == ("r...", 3, 1)
     assert Judgement.objects.count() == 1
     assert get(client, f"sample-items/{item['id']}/")["judgement"]["is_right"]
 
@@ -141,7 +141,7 @@ def test_an_open_sample_shows_the_label(client: Client, sealed: Round, carla: Us
     drawn = post(client, f"rounds/{sealed.pk}/sample/", 201, id=str(uuid4()))
     [item] = get(client, f"rounds/{sealed.pk}/sample/next/")["items"]
     assert item["label"]["dialogue"]["quality"] in (1, 2)
-    assert sum(entry["drawn"] for entry in drawn["standing"]["classes"]) == 4
+    assert sum(entry["drawn"] for entry in drawn["sample_progress"]["classes"]) == 4
     assert post(client, f"sample-items/{item['id']}/judgements/", 201, id=str(uuid4()))["is_right"]
 
 
@@ -151,7 +151,7 @@ def test_a_judgement_is_corrected(client: Client, drawn: Sample, carla: User) ->
     judge_item(carla, item, right=False)
     address = f"sample-items/{item.pk}/judgements/"
     judged = post(client, address, 201, id=str(uuid4()), answers=ANSWERS[item.label], reason="Read it again.")
-    assert (judged["cells"], judged["standing"]["right"]) == ("r...", 1)
+    assert (judged["cells"], judged["sample_progress"]["right"]) == ("r...", 1)
 
 
 def test_invalid_answers_are_named(client: Client, drawn: Sample, carla: User) -> None:
@@ -188,7 +188,7 @@ def test_everybody_sees_the_progress_of_a_shared_sample(
     judge_item(chris, second, right=True)
     client.force_login(chris)
     body = get(client, f"rounds/{drawn.round_id}/sample/")
-    assert (body["cells"], body["left"], body["standing"]["spare"]) == ("Wr..", 2, 0)
+    assert (body["cells"], body["left"], body["sample_progress"]["spare"]) == ("Wr..", 2, 0)
     refused = post(
         client, f"sample-items/{first.pk}/judgements/", 409, id=str(uuid4()), answers=diqad_answers(2)
     )
@@ -222,7 +222,7 @@ def test_a_verdict_may_be_certain_before_all_is_judged(client: Client, drawn: Sa
     judge_item(carla, first, right=False)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "not_decided"
     judge_item(carla, second, right=False)
-    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["sample_progress"]
     assert (progress["decision"], progress["is_early"], progress["spare"]) == ("return", True, -1)
     assert post(client, f"rounds/{drawn.round_id}/accept/", 409, id=str(uuid4()))["code"] == "fails"
     sent: dict[str, Any] = {"id": str(uuid4()), "reason": "Two of two are wrong."}
@@ -242,7 +242,7 @@ def test_a_class_that_cannot_pass_is_named(client: Client, drawn: Sample, carla:
     wrong = sample_items(drawn)[0]
     judge_item(carla, wrong, right=False)
     client.force_login(carla)
-    progress = get(client, f"rounds/{drawn.round_id}/sample/")["standing"]
+    progress = get(client, f"rounds/{drawn.round_id}/sample/")["sample_progress"]
     assert (progress["failing"], progress["decision"]) == ([wrong.label], "return")
 
 

@@ -39,7 +39,7 @@ def test_a_blind_page_holds_no_label(client: Client, drawn: Sample, carla: User)
     data = data_of(client)
     assert len(data["items"]) == 3
     assert {item["label"] for item in data["items"]} == {None}
-    assert {entry["drawn"] for entry in data["progress"]["standing"]["classes"]} == {None}
+    assert {entry["drawn"] for entry in data["progress"]["sample_progress"]["classes"]} == {None}
     assert data["schemas"].keys() == {"1"}
 
 

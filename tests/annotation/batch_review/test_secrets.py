@@ -104,8 +104,8 @@ def test_the_second_controller_sees_only_their_own_judgements(
     judge_item(chris, sample_items(doubled)[3], right=True)
     client.force_login(chris)
     sample = client.get(f"/api/v1/rounds/{doubled.round_id}/sample/").json()
-    assert (sample["standing"]["judged"], sample["standing"]["right"]) == (1, 1)
-    assert (sample["standing"]["decision"], sample["standing"]["spare"], sample["cells"]) == (
+    assert (sample["sample_progress"]["judged"], sample["sample_progress"]["right"]) == (1, 1)
+    assert (sample["sample_progress"]["decision"], sample["sample_progress"]["spare"], sample["cells"]) == (
         "open",
         1,
         "...r",
@@ -147,7 +147,7 @@ def test_a_decided_dispute_shows_no_label_either(
 ) -> None:
     address = f"disputes/{sample_items(drawn)[0].task_id}/"
     client.force_login(tina)
-    page, api = client.get(f"/p/quality/{address}?anew=1"), client.get(f"/api/v1/{address}")
+    page, api = client.get(f"/p/quality/{address}?again=1"), client.get(f"/api/v1/{address}")
     assert (page.status_code, api.status_code) == (403, 403)
     assert HIDDEN in page.content.decode()
     assert HIDDEN in api.json()["detail"]

@@ -85,7 +85,7 @@ export class JudgementSender {
     const item = state.judged.get(id);
     state.unsent.delete(id);
     state.removeFromQueue(id);
-    state.progress = { standing: answer.standing, cells: answer.cells, left: answer.left };
+    state.progress = { sample_progress: answer.sample_progress, cells: answer.cells, left: answer.left };
     if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
     const answers = /** @type {Answers} */ (sent.answers ?? answer.label);
     const judgement = { answers, is_right: answer.is_right, reason: String(sent.reason) };

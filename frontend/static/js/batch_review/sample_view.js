@@ -20,7 +20,7 @@ export class SampleView {
   /** @param {import("./sample_state.js").SampleState} state */
   constructor(state) {
     this.state = state;
-    const unfold = () => byId("standing").toggleAttribute("open", WIDE.matches);
+    const unfold = () => byId("sample-progress").toggleAttribute("open", WIDE.matches);
     WIDE.addEventListener("change", unfold);
     unfold();
     this.#showChecked();
@@ -67,11 +67,11 @@ export class SampleView {
 
   drawProgress() {
     const { progress, stage, item } = this.state;
-    const { judged, right, sample } = progress.standing;
+    const { judged, right, sample } = progress.sample_progress;
     const message = gettext("{judged} of {all} judged: {right} right, {wrong} wrong");
     const label = format(message, { judged, all: sample, right, wrong: judged - right });
     drawStrip(progress.cells, stage === "end" ? null : (item?.place ?? null), label);
-    drawStanding(progress, (name) => this.state.classText(name));
+    drawSampleProgress(progress, (name) => this.state.classText(name));
   }
 
   /** @param {"good" | "bad" | ""} tone  @param {string} verdict  @param {string} text */
@@ -119,12 +119,12 @@ export class SampleView {
   }
 
   showEnd() {
-    const { left, standing } = this.state.progress;
-    const isComplete = left === 0 && standing.judged === standing.sample;
+    const { left, sample_progress: sampleProgress } = this.state.progress;
+    const isComplete = left === 0 && sampleProgress.judged === sampleProgress.sample;
     partOf("end", "title").textContent = isComplete
       ? gettext("All of the sample is judged")
       : gettext("There is nothing left for you");
-    partOf("end", "verdict").textContent = describeOutlook(standing);
+    partOf("end", "verdict").textContent = describeOutlook(sampleProgress);
     partOf("end", "more").textContent = isComplete ? "" : describeLeft(left);
     this.enter("end");
     byId("again").hidden = left === 0;
@@ -149,8 +149,8 @@ function describeLeft(n) {
  * @typedef {{ value: number | null, low: number | null, high: number | null }} Estimate
  * @typedef {Estimate & { label: string, drawn: number | null, judged: number, right: number }} Class
  * @typedef {Estimate & { judged: number, right: number, sample: number, decision: "accept" | "return" | "open",
- *   needed: number, needed_by_class: number | null, spare: number | null, failing: string[], classes: Class[] }} Standing
- * @typedef {{ standing: Standing, cells: string, left: number }} Progress  cells: as the API describes them
+ *   needed: number, needed_by_class: number | null, spare: number | null, failing: string[], classes: Class[] }} SampleProgress
+ * @typedef {{ sample_progress: SampleProgress, cells: string, left: number }} Progress  cells: as the API describes them
  */
 
 const MOST_CELLS = 200;
@@ -182,7 +182,7 @@ function drawStrip(cells, current, label) {
   strip.setAttribute("aria-label", label);
 }
 
-/** @param {Standing} standing */
+/** @param {SampleProgress} sampleProgress */
 function describeOutlook({ decision, judged, sample, spare }) {
   const isWhole = judged === sample;
   if (decision === "accept")
@@ -204,41 +204,41 @@ function describeOutlook({ decision, judged, sample, spare }) {
 }
 
 /** @param {string} name  of a part of the accuracy pane */
-const standingPart = (name) => partOf("standing", name);
+const progressPart = (name) => partOf("sample-progress", name);
 
 /**
  * @param {Progress} progress
  * @param {(label: string) => string} nameClass  a class in words, "" without classes
  */
-function drawStanding({ standing, left }, nameClass) {
-  const { judged, sample, decision, failing, classes } = standing;
-  drawAccuracy(standing);
-  standingPart("outlook").textContent = describeOutlook(standing);
-  standingPart("outlook").dataset.decision = decision;
-  standingPart("needed").textContent = describeNeeded(standing);
-  standingPart("failing").hidden = failing.length === 0;
+function drawSampleProgress({ sample_progress: sampleProgress, left }, nameClass) {
+  const { judged, sample, decision, failing, classes } = sampleProgress;
+  drawAccuracy(sampleProgress);
+  progressPart("outlook").textContent = describeOutlook(sampleProgress);
+  progressPart("outlook").dataset.decision = decision;
+  progressPart("needed").textContent = describeNeeded(sampleProgress);
+  progressPart("failing").hidden = failing.length === 0;
   const names = list.format(failing.map(nameClass));
-  standingPart("failing").textContent = format(gettext("Class that fell short: {names}"), { names });
-  const table = /** @type {HTMLTableElement} */ (byId("standing").querySelector("table"));
+  progressPart("failing").textContent = format(gettext("Class that fell short: {names}"), { names });
+  const table = /** @type {HTMLTableElement} */ (byId("sample-progress").querySelector("table"));
   table.hidden = classes.every(({ label }) => !nameClass(label));
   table.tBodies[0].replaceChildren(...classes.map((row) => createClassRow(row, nameClass(row.label))));
   byId("stop").hidden = decision === "open" || left === 0 || judged === sample;
 }
 
-/** @param {Standing} standing */
+/** @param {SampleProgress} sampleProgress */
 function drawAccuracy({ judged, right, value, low, high }) {
   const interval = format(gettext("95 % interval {low} to {high}"), {
     low: formatPercent(low),
     high: formatPercent(high),
   });
-  standingPart("accuracy").textContent =
+  progressPart("accuracy").textContent =
     judged > 0 && value !== null ? formatPercent(value) : gettext("Nothing is judged yet");
-  standingPart("accuracy").toggleAttribute("data-figure", judged > 0);
-  standingPart("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
-  standingPart("interval").textContent = judged > 0 ? interval : "";
+  progressPart("accuracy").toggleAttribute("data-figure", judged > 0);
+  progressPart("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
+  progressPart("interval").textContent = judged > 0 ? interval : "";
 }
 
-/** @param {Standing} standing */
+/** @param {SampleProgress} sampleProgress */
 function describeNeeded({ needed, needed_by_class }) {
   const message =
     needed_by_class === null
@@ -247,7 +247,7 @@ function describeNeeded({ needed, needed_by_class }) {
   return format(message, { overall: formatPercent(needed), classes: formatPercent(needed_by_class) });
 }
 
-/** @param {Class} standing  of a class  @param {string} name */
+/** @param {Class} tally  @param {string} name */
 function createClassRow({ judged, right, value, low, high }, name) {
   const row = createElement("tr");
   const head = createElement("th", "", name);
