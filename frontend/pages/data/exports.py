@@ -22,9 +22,10 @@ from accounts.models import User
 from assessment.sessions.selectors.runs import runs_of
 from dialogues.models import Split
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
-from jobs.models import LIVE_STATES
+from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from measures.rated_dialogues import MAXIMUM
@@ -286,6 +287,10 @@ def _export_in(user: User, slug: str, export_id: UUID) -> Export:
     return export
 
 
+def _job_in(user: User, slug: str, export_id: UUID) -> Job:
+    return _export_in(user, slug, export_id).job
+
+
 @login_required
 @never_cache
 @require_safe
@@ -313,26 +318,20 @@ def remove(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
     return redirect("export", slug, export_id)
 
 
-@require_POST
-@login_required
-def cancel(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
-    cancel_job(job=_export_in(signed_in(request), slug, export_id).job, actor=signed_in(request))
-    return redirect("export", slug, export_id)
-
-
-@require_POST
-@login_required
-def retry(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponse:
-    retry_job(job=_export_in(signed_in(request), slug, export_id).job, actor=signed_in(request))
-    return redirect("export", slug, export_id)
-
-
 urlpatterns = [
     path("p/<slug:slug>/exports/", export_list, name="exports"),
     path("p/<slug:slug>/exports/<uuid:export_id>/", export_page, name="export"),
     path("p/<slug:slug>/exports/<uuid:export_id>/file/", download, name="export_file"),
     path("p/<slug:slug>/exports/<uuid:export_id>/manifest/", manifest, name="export_manifest"),
     path("p/<slug:slug>/exports/<uuid:export_id>/remove/", remove, name="export_remove"),
-    path("p/<slug:slug>/exports/<uuid:export_id>/cancel/", cancel, name="export_cancel"),
-    path("p/<slug:slug>/exports/<uuid:export_id>/retry/", retry, name="export_retry"),
+    path(
+        "p/<slug:slug>/exports/<uuid:export_id>/cancel/",
+        job_view(cancel_job, _job_in, "export"),
+        name="export_cancel",
+    ),
+    path(
+        "p/<slug:slug>/exports/<uuid:export_id>/retry/",
+        job_view(retry_job, _job_in, "export"),
+        name="export_retry",
+    ),
 ]

@@ -33,6 +33,7 @@ from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
 from dialogues.services.refused_rows import MAX_ROWS
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES, Job, JobState
@@ -219,25 +220,19 @@ def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> Str
     return stream_errors_csv(_import_in(signed_in(request), slug, import_id))
 
 
-@require_POST
-@login_required
-def cancel(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
-    cancel_job(job=_import_in(signed_in(request), slug, import_id), actor=signed_in(request))
-    return redirect("import", slug, import_id)
-
-
-@require_POST
-@login_required
-def retry(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
-    retry_job(job=_import_in(signed_in(request), slug, import_id), actor=signed_in(request))
-    return redirect("import", slug, import_id)
-
-
 urlpatterns = [
     path("p/<slug:slug>/imports/", import_list, name="imports"),
     path("p/<slug:slug>/imports/look/", preview, name="import_preview"),
     path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),
     path("p/<slug:slug>/imports/<uuid:import_id>/refused.csv", import_errors_table, name="import_errors"),
-    path("p/<slug:slug>/imports/<uuid:import_id>/cancel/", cancel, name="import_cancel"),
-    path("p/<slug:slug>/imports/<uuid:import_id>/retry/", retry, name="import_retry"),
+    path(
+        "p/<slug:slug>/imports/<uuid:import_id>/cancel/",
+        job_view(cancel_job, _import_in, "import"),
+        name="import_cancel",
+    ),
+    path(
+        "p/<slug:slug>/imports/<uuid:import_id>/retry/",
+        job_view(retry_job, _import_in, "import"),
+        name="import_retry",
+    ),
 ]

@@ -19,9 +19,10 @@ from accounts.models import User
 from dialogues.models import Split
 from frontend.charts import snapshot as charts
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
-from jobs.models import LIVE_STATES
+from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.data.models.snapshots import Snapshot
@@ -209,6 +210,10 @@ def _snapshot_in(user: User, slug: str, snapshot_id: UUID) -> Snapshot:
     return snapshot
 
 
+def _job_in(user: User, slug: str, snapshot_id: UUID) -> Job:
+    return _snapshot_in(user, slug, snapshot_id).job
+
+
 @login_required
 @never_cache
 @require_safe
@@ -248,26 +253,20 @@ def remove(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
     return redirect("snapshot", slug, snapshot_id)
 
 
-@require_POST
-@login_required
-def cancel(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
-    cancel_job(job=_snapshot_in(signed_in(request), slug, snapshot_id).job, actor=signed_in(request))
-    return redirect("snapshot", slug, snapshot_id)
-
-
-@require_POST
-@login_required
-def retry(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
-    retry_job(job=_snapshot_in(signed_in(request), slug, snapshot_id).job, actor=signed_in(request))
-    return redirect("snapshot", slug, snapshot_id)
-
-
 urlpatterns = [
     path("p/<slug:slug>/snapshots/", snapshot_list, name="snapshots"),
     path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/", snapshot_page, name="snapshot"),
     path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/files/<str:name>", download, name="snapshot_file"),
     path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/push/", push, name="snapshot_push"),
     path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/remove/", remove, name="snapshot_remove"),
-    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/cancel/", cancel, name="snapshot_cancel"),
-    path("p/<slug:slug>/snapshots/<uuid:snapshot_id>/retry/", retry, name="snapshot_retry"),
+    path(
+        "p/<slug:slug>/snapshots/<uuid:snapshot_id>/cancel/",
+        job_view(cancel_job, _job_in, "snapshot"),
+        name="snapshot_cancel",
+    ),
+    path(
+        "p/<slug:slug>/snapshots/<uuid:snapshot_id>/retry/",
+        job_view(retry_job, _job_in, "snapshot"),
+        name="snapshot_retry",
+    ),
 ]

@@ -18,11 +18,12 @@ from common.refusals import NotFound, Refusal
 from dialogues.models import Split
 from frontend.charts.evaluation import draw_report, name_of
 from frontend.charts.files import chart_file, json_file
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.training import snapshot_url, trainable_project
 from frontend.pages.learning.training_form import base_name
 from frontend.pages.requests import signed_in
-from jobs.models import LIVE_STATES
+from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.child_process import QUEUE
@@ -89,6 +90,10 @@ def _evaluation_in(user: User, slug: str, evaluation_id: UUID) -> Evaluation:
     return row
 
 
+def _job_in(user: User, slug: str, evaluation_id: UUID) -> Job:
+    return _evaluation_in(user, slug, evaluation_id).job
+
+
 @login_required
 @never_cache
 @require_safe
@@ -128,25 +133,11 @@ def evaluation_download(
     return chart_file(chart, stem, suffix)
 
 
-@require_POST
-@login_required
-def evaluation_cancel(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
-    cancel_job(job=_evaluation_in(signed_in(request), slug, evaluation_id).job, actor=signed_in(request))
-    return redirect("evaluation", slug, evaluation_id)
-
-
-@require_POST
-@login_required
-def evaluation_retry(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
-    retry_job(job=_evaluation_in(signed_in(request), slug, evaluation_id).job, actor=signed_in(request))
-    return redirect("evaluation", slug, evaluation_id)
-
-
 EVALUATION_URL = "p/<slug:slug>/evaluations/<uuid:evaluation_id>/"
 urlpatterns = [
     path("p/<slug:slug>/evaluations/", evaluate, name="evaluate"),
     path(EVALUATION_URL, evaluation_page, name="evaluation"),
-    path(f"{EVALUATION_URL}cancel/", evaluation_cancel, name="evaluation_cancel"),
-    path(f"{EVALUATION_URL}retry/", evaluation_retry, name="evaluation_retry"),
+    path(f"{EVALUATION_URL}cancel/", job_view(cancel_job, _job_in, "evaluation"), name="evaluation_cancel"),
+    path(f"{EVALUATION_URL}retry/", job_view(retry_job, _job_in, "evaluation"), name="evaluation_retry"),
     path(f"{EVALUATION_URL}<slug:name>.<str:suffix>", evaluation_download, name="evaluation_download"),
 ]
