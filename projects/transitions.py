@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 from uuid import UUID
 
 from django.db import models
@@ -56,52 +56,28 @@ def move(
     record(row, kind=kind, project=project, actor=actor, reason=reason, before=before, after=to, data=data)
 
 
-def record(
-    row: models.Model,
-    *,
-    kind: str,
-    project: Project | None,
-    actor: User | None = None,
-    reason: str = "",
-    before: str = "",
-    after: str = "",
-    data: Mapping[str, Any] | None = None,
-) -> Event:
+class EventDetails(TypedDict, total=False):
+    """Everything about an event but its subject."""
+
+    kind: Required[str]
+    project: Required[Project | None]
+    actor: User | None
+    reason: str
+    before: str
+    after: str
+    data: Mapping[str, Any] | None
+
+
+def record(row: models.Model, **details: Unpack[EventDetails]) -> Event:
     """Write one event about `row`."""
-    return Event.objects.create(
-        project=project,
-        subject_type=row._meta.label_lower,
-        subject_id=str(row.pk),
-        kind=kind,
-        before=before,
-        after=after,
-        actor=actor,
-        reason=reason,
-        data=dict(data or {}),
-    )
+    return _write_event(row._meta.label_lower, str(row.pk), details)
 
 
-def record_request(
-    subject_type: str,
-    request_id: UUID,
-    *,
-    kind: str,
-    project: Project | None,
-    actor: User | None = None,
-    reason: str = "",
-    before: str = "",
-    after: str = "",
-    data: Mapping[str, Any] | None = None,
-) -> Event:
+def record_request(subject_type: str, request_id: UUID, **details: Unpack[EventDetails]) -> Event:
     """Write the event of a request that leaves no row of its own, so that a repeated request finds it by its id."""
-    return Event.objects.create(
-        project=project,
-        subject_type=subject_type,
-        subject_id=str(request_id),
-        kind=kind,
-        before=before,
-        after=after,
-        actor=actor,
-        reason=reason,
-        data=dict(data or {}),
-    )
+    return _write_event(subject_type, str(request_id), details)
+
+
+def _write_event(subject_type: str, subject_id: str, details: EventDetails) -> Event:
+    fields = {**details, "data": dict(details.get("data") or {})}
+    return Event.objects.create(subject_type=subject_type, subject_id=subject_id, **fields)
