@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from config import embedded
-from config.supervisor import GivenUp, Service, Supervisor, environment, print_line
+from config.supervisor import Service, ServiceFailed, Supervisor, environment, print_line
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIRST_PORT: Final = 8000
@@ -109,7 +109,7 @@ def remedy_for(reason: str, port: int) -> str:
 
 @contextlib.contextmanager
 def only_demo_of(var: Path) -> Iterator[TextIO]:
-    """Two demos in one folder would share workers' names and the scheduler's file: the second one reports the first.
+    """Refuse a second demo in the same folder, because both would share workers' names and the scheduler's file.
 
     Yields the locked file, for the address.
     """
@@ -148,7 +148,7 @@ def public_url(port: int) -> str:
 
 
 def free_bots_port(taken: int) -> int:
-    """Of the two chatbots that the demo's study tests, beside the web server's."""
+    """A free port for the demo's chatbots, other than the web server's."""
     for port in range(FIRST_BOTS_PORT, FIRST_BOTS_PORT + 100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -203,7 +203,7 @@ def run(port: int, var: Path, begun: float) -> int:
             f"{' '.join(error.cmd[1:])} failed; the lines above say why. `manage.py doctor` may know more."
         )
         return 1
-    except GivenUp as why:
+    except ServiceFailed as why:
         print_line(str(why))
         return 1
     finally:

@@ -1,6 +1,6 @@
 """Runs several processes as one: prefixes their lines, restarts what dies, stops all of them together.
 
-A process that had run for a while is started again. One that cannot even start ends the whole: `GivenUp` says why.
+A process that ran for a while is started again. One that cannot start ends everything with `ServiceFailed`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import IO, Final
 
 STOP_SECONDS: Final = 15.0
 SETTLED_SECONDS: Final = 30.0
-MOST_EARLY_DEATHS: Final = 3
-LAST_WORDS: Final = 40  # lines that are remembered of each process
+MAX_EARLY_EXITS: Final = 3
+TAIL_LINES: Final = 40  # lines kept of each process, for the reason of its failure
 REASON: Final = re.compile(r"error|exception|refus|denied|cannot|in use|not found|killed", re.IGNORECASE)
 PR_SET_PDEATHSIG: Final = 1
 
 
-class GivenUp(Exception):
-    """A service ended again and again right after its start; the text names it, its reason and the remedy."""
+class ServiceFailed(Exception):
+    """A service ended repeatedly right after its start; the text names it, the reason and the remedy."""
 
 
 @dataclass(slots=True)
@@ -44,20 +44,20 @@ class Service:
     remedy: Callable[[str], str] = field(default=lambda reason: "")
     process: subprocess.Popen[str] | None = None
     reader: threading.Thread | None = None
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_WORDS))
+    output_tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     started_at: float = 0.0
     retry_at: float = 0.0
-    deaths: int = 0
+    early_exits: int = 0
 
     def keep_alive(self) -> None:
         now = time.monotonic()
         if self.process is not None and self.process.poll() is None:
             return
         if self.process is not None:
-            self.deaths = 1 if now - self.started_at > SETTLED_SECONDS else self.deaths + 1
-            if self.deaths >= MOST_EARLY_DEATHS:
-                raise GivenUp(self.why(self.process.returncode))
-            wait = 0.5 * 2**self.deaths
+            self.early_exits = 1 if now - self.started_at > SETTLED_SECONDS else self.early_exits + 1
+            if self.early_exits >= MAX_EARLY_EXITS:
+                raise ServiceFailed(self.why(self.process.returncode))
+            wait = 0.5 * 2**self.early_exits
             print_line(
                 f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s"
             )
@@ -68,15 +68,15 @@ class Service:
     def why(self, status: int) -> str:
         """One line: what ended how, the last line that names a reason, what to do."""
         if self.reader:
-            self.reader.join(1.0)  # the pipe may hold the last words still
-        lines = [line for line in self.said if any(map(str.isalnum, line))]
+            self.reader.join(1.0)  # the pipe may still hold the last lines
+        lines = [line for line in self.output_tail if any(map(str.isalnum, line))]
         reason = next((line for line in reversed(lines) if REASON.search(line)), lines[-1] if lines else "")
-        reason = reason.strip().rstrip(".") or "it said nothing"
-        ended = f"{self.name} ended {self.deaths} times right after its start (status {status})"
+        reason = reason.strip().rstrip(".") or "it printed nothing"
+        ended = f"{self.name} ended {self.early_exits} times right after its start (status {status})"
         return f"{ended}: {reason}. {self.remedy(reason)}".rstrip()
 
     def start(self) -> None:
-        self.said.clear()
+        self.output_tail.clear()
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -96,7 +96,7 @@ class Service:
     def print_lines(self, lines: IO[str]) -> None:
         with lines:
             for line in lines:
-                self.said.append(line.rstrip("\n"))
+                self.output_tail.append(line.rstrip("\n"))
                 if self.show(line):
                     print_line(line.rstrip("\n"), prefix=self.name)
 
@@ -138,7 +138,7 @@ class Supervisor:
         self.signals += 1
 
     def run(self, each_round: Callable[[], None]) -> None:
-        """Returns when stopped by a signal; raises GivenUp. Everything has ended in both cases."""
+        """Returns when stopped by a signal; raises ServiceFailed. Everything has ended in both cases."""
         try:
             while not self.stopping:
                 for service in self.services:
