@@ -218,7 +218,7 @@ def public_url() -> Iterable[Finding]:
     if url.scheme not in {"http", "https"} or not url.hostname:
         yield Finding(
             "problem",
-            _("PUBLIC_URL is no web address: {url}").format(url=settings.PUBLIC_URL),
+            _("PUBLIC_URL is not a web address: {url}").format(url=settings.PUBLIC_URL),
             _("Set: {setting}").format(setting="PUBLIC_URL=https://…"),
         )
         return

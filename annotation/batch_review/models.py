@@ -66,7 +66,7 @@ class BatchPlan(models.Model):
         help_text=_("0: never."),
     )
     relabel = models.CharField(
-        _("who labels a returned batch anew"), max_length=5, choices=Relabel, default=Relabel.SAME
+        _("who labels a returned batch again"), max_length=5, choices=Relabel, default=Relabel.SAME
     )
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('is_blind', models.BooleanField(default=True, verbose_name='controllers label first, then see the label')),
                 ('is_stratified', models.BooleanField(default=False, help_text='Rare classes are judged more surely; accuracies are weighted by how many there are.', verbose_name='draw the same number of every class')),
                 ('double_every', models.PositiveSmallIntegerField(default=5, help_text='0: never.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1000)], verbose_name='every so many batches a second controller judges the same sample')),
-                ('relabel', models.CharField(choices=[('same', 'The same group'), ('other', 'The next group')], default='same', max_length=5, verbose_name='who labels a returned batch anew')),
+                ('relabel', models.CharField(choices=[('same', 'The same group'), ('other', 'The next group')], default='same', max_length=5, verbose_name='who labels a returned batch again')),
             ],
         ),
         migrations.CreateModel(

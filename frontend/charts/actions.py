@@ -145,7 +145,7 @@ def unique_names(people: Sequence[Person]) -> list[str]:
 
 def describe_hidden_rows(people: int) -> str:
     """How many people the table has that the plot leaves out; empty if none."""
-    hidden = people - plots.MOST_ROWS
+    hidden = people - plots.MAX_ROWS
     if hidden <= 0:
         return ""
     words = ngettext("%(n)d more person is in the table", "%(n)d more people are in the table", hidden)

@@ -11,7 +11,7 @@ from frontend.charts.agreement import StoredStatistics, estimate_mark, format_es
 from frontend.charts.chart import Cell, Chart, interval_head
 from frontend.charts.plots import Mark
 
-MOST_SERIES: Final = 6
+MAX_SERIES: Final = 6
 
 
 def draw_scores(statistics: StoredStatistics) -> Chart:
@@ -81,7 +81,7 @@ def draw_tau_by_alpha(statistics: StoredStatistics) -> Chart:
 def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, note: str) -> Chart:
     sweeps: dict[str, list[dict[str, Any]]] = statistics.in_schema_order(statistics.numbers["uch"][key])
     labels = [f"{point['x']:g}" for point in next(iter(sweeps.values()), [])]
-    names = list(sweeps)[:MOST_SERIES]
+    names = list(sweeps)[:MAX_SERIES]
     series = [
         [estimate_mark(f"{name}, {label}", point) for label, point in zip(labels, sweeps[name], strict=True)]
         for name in names

@@ -24,7 +24,7 @@ from frontend.charts.axes import (
 )
 from frontend.charts.svg import draw_both_widths, join
 
-MOST_ROWS: Final = 25
+MAX_ROWS: Final = 25
 PERCENT: Final = Scale(100.0, 25.0)
 
 
@@ -87,9 +87,9 @@ def draw_lines(
 def draw_rows(
     labels: Sequence[str], series: Sequence[Sequence[Mark]], *, x: str, description: str
 ) -> SafeString:
-    """Horizontal bars, one below the other for each series. Draws the first MOST_ROWS labels."""
-    shown = list(labels)[:MOST_ROWS]
-    highest = max([mark.value for marks in series for mark in marks[:MOST_ROWS]] + [0.0])
+    """Horizontal bars, one below the other for each series. Draws the first MAX_ROWS labels."""
+    shown = list(labels)[:MAX_ROWS]
+    highest = max([mark.value for marks in series for mark in marks[:MAX_ROWS]] + [0.0])
     return _draw_horizontal_bars(shown, series, fit_scale(highest), x, description, stacked=False)
 
 
@@ -97,15 +97,15 @@ def draw_stacked_rows(
     labels: Sequence[str], series: Sequence[Sequence[Mark]], *, x: str, description: str
 ) -> SafeString:
     """Horizontal bars of parts of a whole. Values are shares between 0 and 1."""
-    return _draw_horizontal_bars(list(labels)[:MOST_ROWS], series, PERCENT, x, description, stacked=True)
+    return _draw_horizontal_bars(list(labels)[:MAX_ROWS], series, PERCENT, x, description, stacked=True)
 
 
 def draw_estimates(
     labels: Sequence[str], *series: Sequence[Mark | None], x: str, description: str
 ) -> SafeString:
     """A dot with its interval for each series and label; values may be negative. None draws nothing."""
-    shown = list(labels)[:MOST_ROWS]
-    rows = list(zip(*(marks[:MOST_ROWS] for marks in series), strict=True))
+    shown = list(labels)[:MAX_ROWS]
+    rows = list(zip(*(marks[:MAX_ROWS] for marks in series), strict=True))
     scale = _fit_marks([mark for marks in rows for mark in marks if mark])
 
     def draw(width: int) -> SafeString:

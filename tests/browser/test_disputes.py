@@ -161,7 +161,7 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
     )
     User.objects.update(language=language, theme=theme)
     widths = {
-        tina: [f"disputes/{part}" for part in ("", f"{open_.pk}/", f"{done.pk}/", f"{done.pk}/?anew=1")]
+        tina: [f"disputes/{part}" for part in ("", f"{open_.pk}/", f"{done.pk}/", f"{done.pk}/?again=1")]
         + [f"dialogues/{task.dialogue_id}/" for task in (open_, done, confirming)],
         annotator("anna", project): ["confirmations/", f"dialogues/{done.dialogue_id}/"],
     }

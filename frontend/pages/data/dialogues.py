@@ -325,7 +325,7 @@ def describe_event(event: Event) -> str:
         "state": _("Now:"),
         "review": _("Review:"),
         "verdict": _("An expert judged it"),
-        "reset": _("Begun anew"),
+        "reset": _("Started again"),
         "restore": _("Brought back"),
     }
     return kinds.get(event.kind, event.kind)

@@ -81,7 +81,7 @@ def _language() -> str:
 @login_required
 @never_cache
 def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
-    """One dispute with everybody's answers; `?anew=1` reopens the form of a decided one."""
+    """One dispute with everybody's answers; `?again=1` reopens the form of a decided one."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
     task = dispute_for(user, project, task_id)
@@ -116,8 +116,8 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
         return redirect("disputes", project.slug)
     answered: list[Submission] = task.answered  # type: ignore[attr-defined]  # prefetched
     is_own = any(one.annotator_id == user.pk for one in answered)
-    is_anew = is_decided and (refusal is not None or "anew" in request.GET)
-    is_open = not is_own and (is_anew or not is_decided)
+    is_reopened = is_decided and (refusal is not None or "again" in request.GET)
+    is_open = not is_own and (is_reopened or not is_decided)
     data = _form_data(request, task, row, final, is_open=is_open, keeps_sent=refusal is not None)
     context = {
         "project": project,
@@ -126,7 +126,7 @@ def _show(request: HttpRequest, user: User, task: Task, refusal: Refusal | None 
         "decision": final,
         "is_own": is_own,
         "is_open": is_open,
-        "is_anew": is_anew,
+        "is_reopened": is_reopened,
         "is_overtaken": refusal is not None and refusal.code == "already_decided",
         "is_older": any(one.schema_id != row.pk for one in answered),
         "data": data,

@@ -24,7 +24,7 @@ from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
 from projects.selectors import find_member, groups_of, members_of, project_for
 from projects.services import (
-    LONGEST_GROUP,
+    MAX_GROUP_NAME,
     RolesChange,
     invite_person,
     remove_member,
@@ -109,7 +109,7 @@ def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse
 def _columns(project: Project) -> dict[str, Any]:
     """The context of members/row.html. Only labelling projects plan dialogues for groups."""
     has_groups = project.protocol == Protocol.LABELLING
-    return {"roles": Role.choices, "has_groups": has_groups, "longest_group": LONGEST_GROUP}
+    return {"roles": Role.choices, "has_groups": has_groups, "max_group_name": MAX_GROUP_NAME}
 
 
 @require_POST

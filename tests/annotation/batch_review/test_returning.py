@@ -39,7 +39,7 @@ def test_a_returned_batch_loses_every_label_and_starts_again(
     states = set(Task.objects.filter(round=drawn.round_id).values_list("state", flat=True))
     assert states == {TaskState.WITHDRAWN}
     assert (following.number, following.state) == (2, RoundState.OPEN)
-    label_next(quality, anna, [1] * 8)  # the same person labels the same dialogues anew
+    label_next(quality, anna, [1] * 8)  # the same person labels the same dialogues again
     following.refresh_from_db()
     assert following.state == RoundState.SEALED
     assert FinalLabel.objects.filter(superseded_at=None).count() == 8

@@ -216,4 +216,4 @@ def test_long_names_are_clipped_but_complete_in_the_tooltip() -> None:
 def test_many_people_are_drawn_up_to_a_limit() -> None:
     names = [f"person {n}" for n in range(60)]
     drawn = plots.draw_stacked_rows(names, [[Mark(1.0, "all")] * 60], x="%", description="Actions")
-    assert drawn.count("<rect") == plots.MOST_ROWS * len(svg.WIDTHS)
+    assert drawn.count("<rect") == plots.MAX_ROWS * len(svg.WIDTHS)

@@ -125,7 +125,7 @@ def test_a_large_project_is_computed_by_a_job(
     assert "?part=job" in text_of(erics)
 
 
-def test_the_page_is_loaded_anew_when_the_job_has_ended(erics: Client, labelled: Project) -> None:
+def test_the_page_is_reloaded_when_the_job_has_ended(erics: Client, labelled: Project) -> None:
     assert erics.get(f"{PAGE}?part=job").headers["HX-Refresh"] == "true"
 
 

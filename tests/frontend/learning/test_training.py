@@ -188,7 +188,7 @@ def test_a_running_training_shows_loss_time_left_and_layout(
     )
 
 
-def test_when_it_has_ended_the_page_is_loaded_anew(
+def test_when_it_has_ended_the_page_is_reloaded(
     erics_browser: Client, project: Project, snapshot: Snapshot
 ) -> None:
     model = trained_model(project, None, snapshot)

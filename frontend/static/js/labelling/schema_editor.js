@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Questions are written as a form or as YAML, and the text is what counts: the form writes it anew at every change, the
+ * Questions are written as a form or as YAML, and the text is what counts: the form rewrites it at every change, the
  * server reads it and says what is wrong and where. What is not saved is kept in this browser.
  */
 import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
@@ -55,12 +55,12 @@ class SchemaEditor {
 
   // ---- the text ----------------------------------------------------------------------------------------------------
 
-  /** The form changed the data: write the text anew. @param {string} [message]  something was added, moved or removed */
+  /** The form changed the data: write the text again. @param {string} [message]  something was added, moved or removed */
   #onForm(message) {
     const before = this.yaml.value;
     const action = { label: gettext("Undo"), run: () => this.#undo() };
     if (message !== undefined || before !== this.lastSnapshot) this.#remember(before, message !== undefined);
-    if (hasComments(before)) toast(gettext("The form wrote the text anew; comments in it are gone."), { action });
+    if (hasComments(before)) toast(gettext("The form rewrote the text; its comments are gone."), { action });
     this.yaml.value = toYaml(this.form.data);
     if (message) toast(message, { action });
     this.#onChange("form");
