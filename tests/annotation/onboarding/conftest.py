@@ -1,6 +1,6 @@
 """A labelling project with two people per dialogue, its trainer, and an admission test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,9 +18,8 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
-from projects.models import Project, Role
+from projects.models import Project
 
-Joins = Callable[..., User]
 RIGHT: dict[str, Any] = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
 SLIP: dict[str, Any] = {"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}
 
@@ -41,21 +40,6 @@ def quality(mara: User) -> Project:
             )
     plan_labelling(project=project, actor=mara, plan_id=uuid4())
     return project
-
-
-@pytest.fixture
-def anna(joins: Joins, quality: Project) -> User:
-    return joins("anna", quality, Role.ANNOTATOR)
-
-
-@pytest.fixture
-def bela(joins: Joins, quality: Project) -> User:
-    return joins("bela", quality, Role.ANNOTATOR)
-
-
-@pytest.fixture
-def tina(joins: Joins, quality: Project) -> User:
-    return joins("tina", quality, Role.TRAINER)
 
 
 def nth_dialogue(project: Project, n: int) -> Dialogue:

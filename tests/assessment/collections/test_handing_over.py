@@ -41,7 +41,9 @@ def test_only_the_last_utterance_of_a_static_dialogue_is_rated(
     collects: Collects, fakes: FakeSystems
 ) -> None:
     collection = made(collects("static", count=4))
-    for row in CollectedDialogue.objects.filter(collection=collection):
+    rows = CollectedDialogue.objects.filter(collection=collection)
+    assert len(rows) == 12
+    for row in rows:
         *context, reply = speakers(row.dialogue)
         assert reply == "bot"
         assert context == ["user 2", "user", "user 2", "user"][-len(context) :]
@@ -49,7 +51,9 @@ def test_only_the_last_utterance_of_a_static_dialogue_is_rated(
 
 def test_every_reply_of_a_self_chat_is_rated(collects: Collects, fakes: FakeSystems) -> None:
     collection = made(collects("self_chat", count=1, rounds=3))
-    for row in CollectedDialogue.objects.filter(collection=collection):
+    rows = CollectedDialogue.objects.filter(collection=collection)
+    assert len(rows) == 2
+    for row in rows:
         assert speakers(row.dialogue) == ["user", "B", "bot", "B", "bot", "B"]
 
 
