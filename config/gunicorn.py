@@ -42,7 +42,7 @@ stalled_seconds = env.int("WEB_STALLED_SECONDS", default=120)
 
 
 def on_starting(_server: Arbiter) -> None:
-    """The lines of the process above the workers look like theirs, which Django's settings arrange."""
+    """Log the arbiter's lines in the workers' format."""
     json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
     configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
 

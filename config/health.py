@@ -30,7 +30,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """200 while the database and the broker answer, else 503; the JSON names each part and its state.
 
     A missing worker is reported and does not fail the check: a balancer would otherwise take every web server away,
-    and people could no longer save. `?workers=required` makes it fail, for whoever waits for the whole to be up.
+    and people could no longer save. `?workers=required` makes it fail, for scripts that wait until everything is up.
     """
     parts = {"database": database_answers(), "broker": broker_answers()}
     workers = {f"worker_{queue}": parts["database"] and live_workers(queue).exists() for queue in QUEUES}
@@ -42,7 +42,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Prometheus metrics for who sends `Authorization: Bearer METRICS_TOKEN`; without a token set there is no page."""
+    """Prometheus metrics for requests with the token as `Authorization: Bearer`; 404 if METRICS_TOKEN is unset."""
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if not settings.METRICS_TOKEN or not secrets.compare_digest(
         given.encode(), settings.METRICS_TOKEN.encode()

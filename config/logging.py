@@ -33,7 +33,7 @@ JSON_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
 access = structlog.stdlib.get_logger("lapidary.access")
 
 
-class NotReadiness(logging.Filter):
+class SkipReadinessProbe(logging.Filter):
     """Django logs every 503 as an error; the one of /readyz is an answer, asked for every few seconds."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -61,7 +61,7 @@ def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> 
             "version": 1,
             "disable_existing_loggers": False,
             "formatters": {"line": formatter},
-            "filters": {"not_readiness": {"()": NotReadiness}},
+            "filters": {"skip_readiness_probe": {"()": SkipReadinessProbe}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
@@ -72,7 +72,7 @@ def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> 
                 "celery.beat": {"level": "WARNING"},
                 "celery.worker.strategy": {"level": "WARNING"},
                 "httpx": {"level": "WARNING"},
-                "django.request": {"filters": ["not_readiness"]},
+                "django.request": {"filters": ["skip_readiness_probe"]},
             },
         }
     )
@@ -114,8 +114,8 @@ class RequestIdMiddleware(MiddlewareMixin):
 
 
 @setup_logging.connect
-def keep_celery_from_it(**_: Any) -> None:
-    """Celery configures logging itself unless somebody listens here."""
+def disable_celery_logging_setup(**_: Any) -> None:
+    """Celery configures logging itself unless this signal has a receiver."""
 
 
 @before_task_publish.connect

@@ -76,7 +76,7 @@ def collect_from(paths: Iterable[Path], *, root: Path) -> Catalog:
             if message:
                 messages.add(message, locations=[(place, line)], context=context)
         if path.suffix == ".py":
-            for line, text in said_in_f_strings(path.read_text(encoding="utf-8")):
+            for line, text in messages_in_f_strings(path.read_text(encoding="utf-8")):
                 messages.add(text, locations=[(place, line)])
     return messages
 
@@ -91,7 +91,7 @@ def collect_from_scripts(paths: Iterable[Path], *, root: Path) -> Catalog:
     return messages
 
 
-def said_in_f_strings(source: str) -> Iterator[tuple[int, str]]:
+def messages_in_f_strings(source: str) -> Iterator[tuple[int, str]]:
     """Calls such as f"{_('Total')}: 3", which Babel reads as one string and passes over before Python 3.12."""
     outer = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr)]
     for node in (inner for joined in outer for inner in ast.walk(joined)):

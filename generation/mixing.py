@@ -58,7 +58,7 @@ def mix_candidates(
     for round in range(1 + ROUNDS):
         fresh: list[list[list[Reply]]] = [[[], []] for _ in mixtures]
         for model, ask in enumerate(models):
-            wanting = [index for index, replies in enumerate(mixtures) if replies.lacks(model)]
+            wanting = [index for index, replies in enumerate(mixtures) if replies.missing_count(model)]
             if not wanting:
                 continue
             version, answers = ask([mixtures[index].request_to(model, round) for index in wanting])
@@ -81,27 +81,27 @@ class _MixedReplies:
         self._kept: tuple[dict[str, Reply], dict[str, Reply]] = ({}, {})
         self._reasons: list[str] = []
         self._errors: list[BackendError] = []
-        self._lacking = list(self._shares)
+        self._missing = list(self._shares)
 
-    def lacks(self, model: int) -> int:
+    def missing_count(self, model: int) -> int:
         """How many texts the model still has to write; 0 after it failed to deliver some."""
-        return self._lacking[model]
+        return self._missing[model]
 
     def request_to(self, model: int, round: int) -> ReplyRequest:
         seed = child_seed(self._request.seed, model * SEED_DISTANCE + round * (SEED_DISTANCE >> 4))
         # Models repeat what they wrote in the round before: ask for two more than are missing.
-        count = self._lacking[model] if round == 0 else self._lacking[model] + 2
+        count = self._missing[model] if round == 0 else self._missing[model] + 2
         return replace(self._request, seed=seed, count=count)
 
     def read(self, model: int, answer: Answer) -> list[Reply]:
-        lacking = self._lacking[model]
+        missing = self._missing[model]
         if isinstance(answer, ReplySet):
-            self._reasons += answer.failures[: max(0, lacking - len(answer.replies))]
-            self._lacking[model] = min(lacking, len(answer.replies))
+            self._reasons += answer.failures[: max(0, missing - len(answer.replies))]
+            self._missing[model] = min(missing, len(answer.replies))
             return list(answer.replies)
-        self._reasons += [answer.cause] * lacking
+        self._reasons += [answer.cause] * missing
         self._errors.append(answer)
-        self._lacking[model] = 0
+        self._missing[model] = 0
         return []
 
     def take(self, *fresh: Sequence[Reply]) -> None:
@@ -115,16 +115,16 @@ class _MixedReplies:
         for key in sorted(new[0].keys() & new[1].keys()):
             del new[self._coin.randrange(2)][key]
         for model in (0, 1):
-            kept = dict(islice(new[model].items(), self._lacking[model]))
+            kept = dict(islice(new[model].items(), self._missing[model]))
             self._kept[model].update(kept)
-            self._lacking[model] -= len(kept)
+            self._missing[model] -= len(kept)
 
     def result(self, models: tuple[str, str]) -> CandidateResult | BackendError:
         replies = [(reply, models[model]) for model in (0, 1) for reply in self._kept[model].values()]
         if not replies:
             passing = [error for error in self._errors if error.retryable]
             return (passing or self._errors)[0]
-        reasons = [*self._reasons, *[SAME_TEXT] * sum(self._lacking)]
+        reasons = [*self._reasons, *[SAME_TEXT] * sum(self._missing)]
         return CandidateResult(
             tuple(reply for reply, _ in replies),
             tuple(reasons),

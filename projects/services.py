@@ -22,7 +22,7 @@ from projects.transitions import record, record_request
 
 EDITABLE = ("title", "description", "language", "guidelines_en", "guidelines_zh")
 MAX_TEXT = 200_000
-LONGEST_GROUP = 40
+MAX_GROUP_NAME = 40
 INVITATION = "projects.invitation"
 
 
@@ -157,9 +157,9 @@ def set_group(*, project: Project, actor: User | None, user: User, group: str) -
     if row is None:
         raise NotFound(_("%(name)s is not a member of this project.") % {"name": user.shown_name})
     group = " ".join(group.split())
-    if len(group) > LONGEST_GROUP or "\0" in group:
+    if len(group) > MAX_GROUP_NAME or "\0" in group:
         raise Invalid(
-            _("A group's name has at most %(n)d characters.") % {"n": LONGEST_GROUP},
+            _("A group's name has at most %(n)d characters.") % {"n": MAX_GROUP_NAME},
             _("Choose a shorter one."),
             field="group",
         )

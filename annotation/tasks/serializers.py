@@ -10,7 +10,7 @@ from generation.serializers import CandidateRequestSerializer as CandidateReques
 
 BIGGEST_ID = 2**63 - 1
 A_DAY_MS = 86_400_000
-LONGEST_TRACE_ENTRY = 300  # characters of JSON
+MAX_TRACE_ENTRY = 300  # characters of JSON
 
 
 class TraceEntry(serializers.JSONField):
@@ -18,8 +18,8 @@ class TraceEntry(serializers.JSONField):
 
     def to_internal_value(self, data: Any) -> Any:
         entry = super().to_internal_value(data)
-        if not isinstance(entry, dict) or len(json.dumps(entry)) > LONGEST_TRACE_ENTRY:
-            raise serializers.ValidationError(f"An object of at most {LONGEST_TRACE_ENTRY} characters.")
+        if not isinstance(entry, dict) or len(json.dumps(entry)) > MAX_TRACE_ENTRY:
+            raise serializers.ValidationError(f"An object of at most {MAX_TRACE_ENTRY} characters.")
         return entry
 
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 DISPENSABLE = ("top_k", "seed", "n", "response_format")
 # Suspected if the server refuses a request without naming a field.
 LIKELY_REFUSED = ("n", "response_format")
-LONGEST_PAUSE = 10.0  # seconds between two tries, whatever Retry-After says
+MAX_PAUSE_SECONDS = 10.0  # seconds between two tries, whatever Retry-After says
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -102,7 +102,7 @@ class Completions:
                 pause = max(busy.pause, 0.25 * 2**attempt * random.uniform(1, 2))
                 if attempt >= self._retries or time.monotonic() + pause >= deadline:
                     raise busy.error from busy.__cause__
-                await asyncio.sleep(min(pause, LONGEST_PAUSE))
+                await asyncio.sleep(min(pause, MAX_PAUSE_SECONDS))
         raise AssertionError("itertools.count ended")
 
     async def close(self) -> None:
@@ -230,4 +230,4 @@ def _choice_text(choice: Any) -> str | None:
 def _retry_after(response: httpx.Response) -> float:
     """Seconds from the header Retry-After; 0 if it is missing or a date."""
     header = response.headers.get("retry-after", "")
-    return min(float(header), LONGEST_PAUSE) if header.isascii() and header.isdigit() else 0.0
+    return min(float(header), MAX_PAUSE_SECONDS) if header.isascii() and header.isdigit() else 0.0

@@ -13,7 +13,7 @@ from jobs.models import JobState
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
 from preference.registry.models import RegisteredModel
-from preference.registry.selectors.trained_models import MOST_COMPARED
+from preference.registry.selectors.trained_models import MAX_COMPARED
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -45,8 +45,8 @@ class Comparison:
 
 
 def comparisons_of(project: Project) -> list[Comparison]:
-    """The newest MOST_COMPARED evaluations, grouped by the data they share; the newest snapshot first. One query."""
-    finished = evaluations_of(project).filter(job__state=JobState.DONE)[:MOST_COMPARED]
+    """The newest MAX_COMPARED evaluations, grouped by the data they share; the newest snapshot first. One query."""
+    finished = evaluations_of(project).filter(job__state=JobState.DONE)[:MAX_COMPARED]
     groups: dict[tuple[UUID, str], dict[str, Evaluation]] = defaultdict(dict)
     for row in finished:
         name = row.model.slug if row.model else row.base

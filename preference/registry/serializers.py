@@ -6,8 +6,8 @@ from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
 from preference.registry.models import Promotion, RegisteredModel
-from preference.registry.services.promotion import LONGEST_REASON
-from preference.registry.services.trained_models import LONGEST_NOTE
+from preference.registry.services.promotion import MAX_REASON
+from preference.registry.services.trained_models import MAX_NOTE
 
 
 class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
@@ -42,7 +42,7 @@ class ModelInput(StrictSerializer):
         max_length=80,
         help_text="Lower-case letters, digits, - and _.",
     )
-    note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
+    note = serializers.CharField(required=False, allow_blank=True, max_length=MAX_NOTE)
 
 
 class AncestorSerializer(ModelSerializer):
@@ -81,7 +81,7 @@ class RollBackInput(StrictSerializer):
     expected_current = serializers.CharField(
         allow_null=True, max_length=80, help_text="The model that you saw in use; null: the server's own."
     )
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_REASON)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON)
 
 
 class PromotionInput(RollBackInput):

@@ -26,7 +26,7 @@ from tests.preference.learning import snapshot_of
 
 pytestmark = pytest.mark.django_db
 FEW, MANY, PAGE = 3, 300, 200
-MOST_QUERIES = 12
+MAX_QUERIES = 12
 
 Fill = Callable[[Project, User, int], object]
 
@@ -193,7 +193,7 @@ def test_a_list_costs_the_same_with_many_rows(
     fill(project, olga, MANY)
     many, rows = queries()
     assert rows == PAGE
-    assert many == few <= MOST_QUERIES
+    assert many == few <= MAX_QUERIES
 
 
 @pytest.mark.parametrize("path, fill", LISTS, ids=[path for path, _fill in LISTS])

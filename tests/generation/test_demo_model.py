@@ -149,7 +149,7 @@ def test_training_lowers_the_loss(tiny: Recipe, tmp_path: Path) -> None:
 
 def test_a_shipped_folder_loads_again(tiny: Recipe, tmp_path: Path) -> None:
     run = Run(tiny, tmp_path)
-    run.ship(tmp_path / "model")
+    run.export(tmp_path / "model")
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "model")
     assert model.dtype == torch.float32
     assert model.config.eos_token_id == run.tokenizer.eos_token_id

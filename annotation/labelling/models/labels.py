@@ -39,7 +39,7 @@ class Schema(models.Model):
 
 
 class Resolution(models.TextChoices):
-    """How the answers of several people become a final label (protocols.md)."""
+    """How the answers of several people become a final label."""
 
     AGREEMENT = "agreement", _("They must agree; else they confirm, then a trainer decides")
     MAJORITY = "majority", _("The majority")

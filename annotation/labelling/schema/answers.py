@@ -16,7 +16,7 @@ from annotation.labelling.schema.questions import AnswerValue, Kind, Question, Q
 
 Answers = dict[str, dict[str, Any]]
 RawAnswers = Mapping[str, Any]  # by question, not checked yet
-# A text answer of only these counts as unanswered; schema.js has the same list.
+# A text answer of only these counts as unanswered; schema_rules.js has the same list.
 BLANKS = " \t\r\n\u00a0\u3000"
 
 

@@ -1,4 +1,4 @@
-"""Agreement between people on every question of a labelling project (measures.md, "Agreement")."""
+"""Agreement between people on every question of a labelling project."""
 
 from dataclasses import dataclass
 

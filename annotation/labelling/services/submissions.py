@@ -55,13 +55,13 @@ class SentLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class SubmissionResult:
     submission: Submission
     task: Task
     repeated: bool = False
 
 
-def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
+def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> SubmissionResult:
     """Store labels once and resolve the task; the browser sends them again after a lost reply.
 
     Labels for the same dialogue with another id are a new revision, and the person's confirmation while the task is
@@ -78,7 +78,7 @@ def submit_labels(*, annotator: User, assignment_id: int, sent: SentLabels) -> L
 
 
 @transaction.atomic
-def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
+def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> SubmissionResult:
     locked = _lock(annotator, assignment_id)
     assignment, task = locked.assignment, locked.assignment.task
     is_revision = assignment.state == AssignmentState.SUBMITTED
@@ -97,7 +97,7 @@ def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Labelled:
         _finish(assignment, submission)
     settings = assignment.project.labelling
     resolve_task(task=task, settings=settings, schema=load_schema(row), row=row, speakers=locked.speakers)
-    return Labelled(submission, task)
+    return SubmissionResult(submission, task)
 
 
 @transaction.atomic
@@ -126,14 +126,14 @@ def _check_held(locked: LockedAssignment) -> None:
         ensure_held(locked.assignment)
 
 
-def _repeated(stored: Submission, locked: LockedAssignment, sent: SentLabels) -> Labelled:
+def _repeated(stored: Submission, locked: LockedAssignment, sent: SentLabels) -> SubmissionResult:
     answers, _problems = check_answers(
         load_schema(stored.schema), sent.answers, locked.speakers, complete=True
     )
     check_repeat(stored, assignment_id=locked.assignment.pk, answers=answers, note=_clean_note(sent.note))
     check_repeat(stored.schema, version=sent.schema)
     stored.assignment = locked.assignment
-    return Labelled(stored, locked.assignment.task, repeated=True)
+    return SubmissionResult(stored, locked.assignment.task, repeated=True)
 
 
 def _clean_note(note: str) -> str:

@@ -24,10 +24,6 @@ class CollectionProgress:
     planned: int = 0
     rated: int = 0
 
-    @property
-    def is_rated(self) -> bool:
-        return 0 < self.planned == self.rated
-
 
 def collections_of(project: Project) -> QuerySet[Collection]:
     """The collections of a project, the newest first."""

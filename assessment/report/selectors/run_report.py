@@ -20,7 +20,7 @@ from projects.models import Project
 class Split:
     """A number over all participants, over those who passed the reliability test, and over those who failed it.
 
-    None where nobody belongs to the part.
+    None for an empty group.
     """
 
     all: float | None

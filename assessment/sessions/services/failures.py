@@ -24,7 +24,7 @@ from projects.transitions import move
 
 # A system whose last failure is older is tried again.
 RECENT: Final = timedelta(minutes=10)
-MOST_FAILURES: Final = 2  # of one system in one assignment
+MAX_FAILURES: Final = 2  # of one system in one assignment
 
 
 @transaction.atomic
@@ -125,7 +125,7 @@ def _replacement(session: Session) -> System | None:
     failed_here, used = _failures_and_uses(session.assignment)
     failing = failing_systems(of_same_kind)
     working = [
-        one for one in of_same_kind if one.pk not in failing and failed_here.get(one.pk, 0) < MOST_FAILURES
+        one for one in of_same_kind if one.pk not in failing and failed_here.get(one.pk, 0) < MAX_FAILURES
     ]
     counts, rng = session_counts(run), _rng(session)
     return min(

@@ -11,7 +11,7 @@ from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 
 TRIES: Final = 12  # dialogues that are looked at for one text
 GUESSES: Final = 48  # keys that are drawn at once; a corpus that was imported in one go has hardly any gaps
-MOST_UTTERANCES: Final = 200  # of one dialogue
+MAX_UTTERANCES: Final = 200  # of one dialogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +70,5 @@ def draw_reply(corpus: int, rng: Random, *, excluded: Collection[int], longest: 
 
 def dialogue_texts(dialogue: int) -> list[tuple[int, str]]:
     """Positions and texts of a dialogue."""
-    rows = Utterance.objects.filter(dialogue=dialogue, position__lt=MOST_UTTERANCES).order_by("position")
+    rows = Utterance.objects.filter(dialogue=dialogue, position__lt=MAX_UTTERANCES).order_by("position")
     return list(rows.values_list("position", "text"))

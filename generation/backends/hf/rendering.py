@@ -18,7 +18,7 @@ from generation.backends.replies import add_persona, chat_messages, missing_open
 from generation.protocol import BackendError, Message
 
 # Characters. In no vocabulary is the average token longer, so text beyond budget × this would be cut anyway.
-LONGEST_TOKEN = 64
+MAX_TOKEN_CHARACTERS = 64
 
 
 class Renderer(Protocol):
@@ -73,7 +73,7 @@ class PlainRenderer:
         room = budget - len(start)
         tokens: list[int] = []
         for message in reversed(context):
-            utterance = [*self._encoder.encode(message.text[-room * LONGEST_TOKEN :]), self._end]
+            utterance = [*self._encoder.encode(message.text[-room * MAX_TOKEN_CHARACTERS :]), self._end]
             if not tokens:
                 utterance = utterance[-room:]  # the last utterance is never dropped, only cut from the left
             if len(tokens) + len(utterance) > room:
@@ -108,7 +108,7 @@ class ChatRenderer:
             raise missing_opening_error()
         if persona:
             return self._with_persona(persona).render(context, speaker, budget)
-        clipped = [Message(m.speaker, m.text[-budget * LONGEST_TOKEN :]) for m in context]
+        clipped = [Message(m.speaker, m.text[-budget * MAX_TOKEN_CHARACTERS :]) for m in context]
         dropped = bisect_left(
             range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
         )

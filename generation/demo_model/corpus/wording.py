@@ -9,7 +9,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 KEEPS_CAPITAL = re.compile(r"(I\b|I'|[A-Z]{2})")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 # Shares of openings that get each change; together about half of them stay as written.
-LEAD, TAIL, SYNONYM, DROP, LOWER, UNPOINTED, TYPO, NOISE = 0.22, 0.15, 0.35, 0.12, 0.12, 0.15, 0.05, 0.10
+LEAD, TAIL, SYNONYM, DROP, LOWER, NO_PUNCTUATION, TYPO, NOISE = 0.22, 0.15, 0.35, 0.12, 0.12, 0.15, 0.05, 0.10
 
 
 def fill(text: str, material: Material, rng: random.Random) -> str:
@@ -53,7 +53,7 @@ def drop_unit(text: str, language: str, rng: random.Random) -> str:
     return ("" if language == "zh" else " ").join(units[:at] + units[at + 1 :])
 
 
-def mistype(text: str, rng: random.Random) -> str:
+def add_typo(text: str, rng: random.Random) -> str:
     """Exchanges two neighbouring characters."""
     if len(text) < 6:
         return text
@@ -72,7 +72,7 @@ def replace_unit(text: str, material: Material, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def unpoint(text: str, language: str) -> str:
+def drop_punctuation(text: str, language: str) -> str:
     """The careless writer's version: no final stop, commas as spaces in Chinese."""
     text = text.rstrip(".。!！")
     return text.replace("，", " ") if language == "zh" else text
@@ -91,7 +91,7 @@ def vary_opening(text: str, mood: Mood, material: Material, rng: random.Random) 
     tail = rng.choice(mood.tails) if mood.tails and rng.random() < TAIL else ""
     text = join([lead, text, tail], language)
     if rng.random() < TYPO:
-        text = mistype(text, rng)
+        text = add_typo(text, rng)
     if rng.random() < LOWER:
         text = text.lower()
-    return unpoint(text, language) if rng.random() < UNPOINTED else text
+    return drop_punctuation(text, language) if rng.random() < NO_PUNCTUATION else text

@@ -197,7 +197,7 @@ class Preview:
         return sum(asdict(self).values())
 
     @property
-    def staying(self) -> int:
+    def left_out(self) -> int:
         return self.total - self.leaving
 
 

@@ -15,8 +15,8 @@ from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 RELATED = ("project", "parent", "snapshot", "training_run__job", "generator", "created_by")
-LONGEST_LINEAGE = 100
-MOST_COMPARED = 200  # evaluations; a report is some ten thousand characters
+MAX_LINEAGE = 100
+MAX_COMPARED = 200  # evaluations; a report is some ten thousand characters
 
 
 def models_of(project: Project) -> QuerySet[RegisteredModel]:
@@ -36,7 +36,7 @@ def model_for(user: User, slug: str) -> RegisteredModel:
 def lineage_of(model: RegisteredModel) -> list[RegisteredModel]:
     """From the model back to the first that was trained; what that one began from is its `base`."""
     found = [model]
-    while (parent_id := found[-1].parent_id) and len(found) < LONGEST_LINEAGE:
+    while (parent_id := found[-1].parent_id) and len(found) < MAX_LINEAGE:
         found.append(RegisteredModel.objects.select_related(*RELATED).get(pk=parent_id))
     return found
 

@@ -29,7 +29,7 @@ from preference.registry.services.trained_models import check_trainable
 from projects.models import Event, Project
 from projects.transitions import record
 
-LONGEST_REASON = 2000
+MAX_REASON = 2000
 LOADING_SECONDS = 20.0  # that a person waits for
 LOOK_EVERY = 0.5
 
@@ -50,7 +50,7 @@ def promote_model(
     switch. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current, changed_meanwhile,
     Invalid (reason).
     """
-    reason = clean_reason(reason, most=LONGEST_REASON)
+    reason = clean_reason(reason, most=MAX_REASON)
     request = _Request(promotion_id, project, actor, expected_current, reason)
     if promotion := _stored(request, after_id=model.generator_id, rolls_back=False):
         return promotion
@@ -70,7 +70,7 @@ def roll_back(
 
     Raises Refusal nothing_to_undo, also if the model was changed in the settings after that promotion.
     """
-    reason = clean_reason(reason, most=LONGEST_REASON)
+    reason = clean_reason(reason, most=MAX_REASON)
     request = _Request(promotion_id, project, actor, expected_current, reason)
     if promotion := _stored(request, rolls_back=True):
         return promotion

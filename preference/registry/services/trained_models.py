@@ -19,7 +19,7 @@ from projects.transitions import record
 
 EDITABLE = ("slug", "note")
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
-LONGEST_NOTE = 4000
+MAX_NOTE = 4000
 
 
 @transaction.atomic
@@ -40,8 +40,8 @@ def update_model(
     before = {name: getattr(row, name) for name in changes if getattr(row, name) != changes[name]}
     if not before:
         return row
-    if len(changes.get("note", "")) > LONGEST_NOTE:
-        raise Invalid(_("A note has at most %(n)d characters.") % {"n": LONGEST_NOTE}, field="note")
+    if len(changes.get("note", "")) > MAX_NOTE:
+        raise Invalid(_("A note has at most %(n)d characters.") % {"n": MAX_NOTE}, field="note")
     if "slug" in before:
         _rename(row, changes["slug"])
     row.note = changes.get("note", row.note)

@@ -37,5 +37,5 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     run = Run(Recipe(tokens=options.tokens, seed=options.seed), work)
     run.train()
-    run.ship(options.output)
+    run.export(options.output)
     print(f"Saved to {options.output}.")

@@ -207,7 +207,7 @@ class Run:
             self.report()
             self.save()
 
-    def ship(self, folder: Path) -> None:
+    def export(self, folder: Path) -> None:
         """Write an ordinary Hugging Face folder: fp16 safetensors, tokenizer, configuration, training.json.
 
         Scaling the last norm scales the logits by `sharpness`, because the output layer is linear.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from generation.backends.hf.rendering import LONGEST_TOKEN, TextEncoder
+from generation.backends.hf.rendering import MAX_TOKEN_CHARACTERS, TextEncoder
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.rows import Tokens
@@ -90,7 +90,7 @@ class Encoder:
         context: Tokens = ()
         for text in reversed(utterances):
             # Cut before encoding, generously: a pasted book must not be tokenized for its last 384 tokens.
-            tokens = self.utterance(text[-room * LONGEST_TOKEN :])
+            tokens = self.utterance(text[-room * MAX_TOKEN_CHARACTERS :])
             if not context:
                 tokens = tokens[-room:]
             if len(context) + len(tokens) > room:

@@ -21,7 +21,7 @@ from annotation.labelling.models.labels import (
 from annotation.labelling.selectors.ratings import independent_submissions
 from annotation.labelling.selectors.workbench import assignments_to_confirm, confirmation_for
 from annotation.labelling.services.resolution import decide_dispute
-from annotation.labelling.services.submissions import Labelled, SentLabels, skip_task, submit_labels
+from annotation.labelling.services.submissions import SentLabels, SubmissionResult, skip_task, submit_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotAllowed, Refusal
@@ -38,7 +38,9 @@ def claims(person: User, project: Project) -> Assignment:
     return claim_next_task(annotator=person, project=project, claim_id=uuid4())
 
 
-def sends(assignment: Assignment, answers: dict[str, Any], id: UUID | None = None, **sent: Any) -> Labelled:
+def sends(
+    assignment: Assignment, answers: dict[str, Any], id: UUID | None = None, **sent: Any
+) -> SubmissionResult:
     labels = SentLabels(id=id or uuid4(), schema=1, answers=answers, **sent)
     return submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 

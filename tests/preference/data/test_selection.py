@@ -65,7 +65,7 @@ def test_the_preview_counts_every_dialogue_once_with_its_reason(
     Dialogue.objects.filter(pk=abandoned.pk).update(state=DialogueState.ABANDONED)
     train = preview(project, Filters(splits=(Split.TRAIN,)))
     assert train == Preview(leaving=2, writing=1, abandoned=1, vetoed=1, unreviewed=1, other_split=1)
-    assert (train.total, train.staying) == (7, 5)
+    assert (train.total, train.left_out) == (7, 5)
     assert preview(project, EVERYTHING).leaving == 4
 
 
