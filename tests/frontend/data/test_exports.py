@@ -102,7 +102,9 @@ def test_an_export_is_started_followed_and_downloaded(start: Start, erics_browse
     assert next(iter(manifest)) == "format"
 
 
-def test_the_page_is_reloaded_when_the_export_has_ended(start: Start, erics_browser: Client, six: None) -> None:
+def test_the_page_is_reloaded_when_the_export_has_ended(
+    start: Start, erics_browser: Client, six: None
+) -> None:
     start()
     export = Export.objects.get()
     address = reverse("export", args=["chit-chat", export.pk]) + "?part=live"
