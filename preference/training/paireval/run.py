@@ -45,6 +45,9 @@ from preference.training.paireval.reading import CPU_BUDGET, GPU_BUDGET
 from preference.training.paireval.recipe import FREE, PairRecipe
 from preference.training.paireval.step_plan import PairPlan
 
+# Of a prompt, for one of the comparison examples that are stored with the model.
+LARGEST_SHARE = 1 / 3
+
 
 class PairTrainer(StepTrainer):
     """Trains a LabelModel by a plan of optimiser steps."""
@@ -57,10 +60,7 @@ class PairTrainer(StepTrainer):
 def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> None:
     """Train and write the model. options: of the command. Raises TrainingError and Stopped."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
-    session.progress.state("running", _("Reading the data."))
-    examples = read_training_examples(options.data)
-    comparisons = stored_comparisons(options.data, recipe)
-    trainer = prepare(options, recipe, session, examples)
+    trainer, comparisons = prepare(options, recipe, session)
     run_steps(
         trainer,
         session,
@@ -71,10 +71,16 @@ def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> 
 
 
 def prepare(
-    options: argparse.Namespace, recipe: PairRecipe, session: Session, examples: Sequence[Example]
-) -> PairTrainer:
-    """Plan the steps and load the model; whatever is wrong is reported here, before training. Raises TrainingError."""
+    options: argparse.Namespace, recipe: PairRecipe, session: Session
+) -> tuple[PairTrainer, list[ReplyToScore]]:
+    """The trainer, and the comparison examples that go with the model.
+
+    Whatever is wrong with data or model is reported here, before training. Raises TrainingError.
+    """
     output, progress = session.output, session.progress
+    progress.state("running", _("Reading the data."))
+    examples = read_examples(options.data)
+    learned = training_examples(examples, options.data)
     progress.state("running", _("Loading the model."))
     args = training_arguments(
         output.checkpoints,
@@ -86,13 +92,14 @@ def prepare(
     model = build_model(options.model, recipe)
     args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
     encoder = build_encoder(model, recipe)
-    fitting, notes = leave_out_too_long(examples, encoder)
+    fitting, notes = leave_out_too_long(learned, encoder)
+    comparisons = comparisons_to_store(examples, recipe, encoder)
     plan = PairPlan(
         PairSampler(fitting, seed=recipe.seed, origins=recipe.origins),
         batch=recipe.batch,
         epochs=recipe.epochs,
     )
-    reason = why_not_shared(model.backbone, recipe.longest)
+    reason = why_not_shared(model.backbone, encoder.positions or recipe.longest)
     budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
     explanation: Explanation = {
         "recipe": recipe.as_dict(),
@@ -123,7 +130,7 @@ def prepare(
         "eps": recipe.epsilon,
         "weight_decay": recipe.weight_decay,
     }
-    return PairTrainer(
+    trainer = PairTrainer(
         model,
         args,
         plan=plan,
@@ -137,6 +144,7 @@ def prepare(
         explanation=explanation,
         saving=Saving(options.checkpoint_steps, options.keep),
     )
+    return trainer, comparisons
 
 
 def _finish(
@@ -172,9 +180,8 @@ def build_encoder(model: LabelModel, recipe: PairRecipe) -> PromptEncoder:
     return PromptEncoder(model.tokenizer, QUESTIONS[recipe.question], recipe.template, positions)
 
 
-def read_training_examples(data: Path) -> list[Example]:
+def training_examples(examples: Sequence[Example], data: Path) -> list[Example]:
     """The examples of the split `train` and those without a split. Raises TrainingError if there are none."""
-    examples = read_examples(data)
     chosen = [example for example in examples if example.split in ("train", "")]
     if not chosen:
         raise TrainingError(
@@ -184,14 +191,26 @@ def read_training_examples(data: Path) -> list[Example]:
     return chosen
 
 
-def stored_comparisons(data: Path, recipe: PairRecipe) -> list[ReplyToScore]:
-    """The comparison examples that go with the model: as many as the recipe says, or as there are dialogues."""
-    examples = [example for example in read_examples(data) if example.split != "test"]
-    held_out = [example for example in examples if example.split == "valid"]
-    dialogues = {example.dialogue for example in held_out or examples}
+def comparisons_to_store(
+    examples: Sequence[Example], recipe: PairRecipe, encoder: PromptEncoder
+) -> list[ReplyToScore]:
+    """The comparison examples that go with the model: as many as the recipe says, or as there are dialogues.
+
+    Only examples that leave a prompt room for a reply with a longer history, and none of the split `test`.
+    """
+    if encoder.question is DIRECT:
+        return []
+    room = ((encoder.positions or recipe.longest) - encoder.frame) * LARGEST_SHARE
+    usable = [
+        example
+        for example in examples
+        if example.split != "test"
+        and sum(map(encoder.length, (*example.history, max(example.positives, key=len)))) <= room
+    ]
+    held_out = [example for example in usable if example.split == "valid"]
+    dialogues = {example.dialogue for example in held_out or usable}
     count = min(recipe.comparisons, len(dialogues))
-    wanted = count and QUESTIONS[recipe.question] is not DIRECT
-    return draw_comparisons(examples, count, recipe.seed) if wanted else []
+    return draw_comparisons(usable, count, recipe.seed) if count else []
 
 
 def leave_out_too_long(

@@ -22,7 +22,8 @@ from preference.training.paireval.encoding import PromptEncoder
 from preference.training.paireval.label_model import LabelModel
 from preference.training.paireval.pairs import PairSampler
 from preference.training.paireval.prompts import DIRECT, PAIR, Question
-from preference.training.paireval.run import PairTrainer
+from preference.training.paireval.recipe import PairRecipe
+from preference.training.paireval.run import PairTrainer, comparisons_to_store
 from preference.training.paireval.scorer import load_paireval
 from tests.preference.training.conftest import handlers_kept, progress_of, save_tiny, state_of
 
@@ -204,3 +205,15 @@ def test_a_wrong_setting_is_refused(
     assert trains(tmp_path / "run", settings=("negatives=kind",)) == 1
     assert "negatives is 'kind', and must be some of random, adversarial" in capfd.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_stored_examples_leave_room_for_a_reply(base: Path) -> None:
+    encoder = PromptEncoder(label_model(base).tokenizer, PAIR, positions=512)
+    examples = [
+        Example("long", "long", ("rain " * 200,), ("walk",)),
+        Example("held out", "held out", ("tea",), ("walk",), split="test"),
+        *(Example(str(n), str(n), ("tea",), ("walk",)) for n in range(3)),
+    ]
+    stored = comparisons_to_store(examples, PairRecipe(), encoder)
+    assert {one.id for one in stored} == {"0", "1", "2"}
+    assert comparisons_to_store(examples, PairRecipe(), PromptEncoder(encoder._tokenizer, DIRECT)) == []
