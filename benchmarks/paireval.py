@@ -15,7 +15,7 @@ come first) is encoded when the evaluator is loaded, once for all replies, and i
 Both score the same replies in turn, in one process, and their scores are compared. The bound is the number of tokens
 that whole prompts feed, padding included, over those that trees feed: what the ratio would be if every fed token took
 the same time. For candidates it grows with the length of their history, which they share; the examples and the closing
-question have to be encoded behind every reply anew. What it does not show: how well the scores agree with people.
+question have to be encoded again behind every reply. What it does not show: how well the scores agree with people.
 """
 
 from __future__ import annotations

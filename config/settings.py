@@ -66,7 +66,7 @@ DATABASES: dict[str, Any] = {
 }
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 # How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
-# Celery disconnects a thread after every task, and connecting anew costs more than the queries of a short one.
+# Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
 if DATABASE_POOL := env.int("DATABASE_POOL", default=0):
     DATABASES["default"] |= {"CONN_MAX_AGE": 0}
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": DATABASE_POOL}

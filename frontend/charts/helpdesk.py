@@ -37,7 +37,7 @@ def draw_scores(statistics: StoredStatistics) -> Chart:
     note = _(
         "n = %(n)d dialogues, L = %(L)d characters, α = 0.5. Means: AUCH %(auch)s, CUCH %(cuch)s. %(spare)d goal "
         "nuggets after a side's first add nothing (%(with_spare)d dialogues); no type has a majority for %(tied)d "
-        "utterances (%(with_ties)d dialogues): they are no nuggets in CUCH."
+        "utterances (%(with_ties)d dialogues): they are not nuggets in CUCH."
     ) % {
         "n": uch["dialogues"], "L": uch["L"], "auch": format_number(uch["auch"]), "cuch": format_number(uch["cuch"]),
         "spare": uch["spare"]["nuggets"], "with_spare": uch["spare"]["dialogues"],

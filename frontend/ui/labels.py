@@ -226,7 +226,7 @@ def _differ(values: Sequence[Any]) -> bool:
 
 
 def _bracket_piece(label_at: Callable[[int], Any], speakers: Sequence[str], position: int) -> str:
-    """Which piece of a bracket belongs at a position. pieceAt in questions/nuggets.js does the same."""
+    """Which piece of a bracket belongs at a position. pieceAt in questions/answer_sheet.js does the same."""
 
     def is_same_run(other: int) -> bool:
         is_same_speaker = 0 <= other < len(speakers) and speakers[other] == speakers[position]

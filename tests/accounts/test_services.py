@@ -128,7 +128,7 @@ def test_two_people_with_one_address_have_to_be_named_exactly(ann: User) -> None
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"imported": True}])
-def test_who_cannot_sign_in_is_not_found(ann: User, change: dict[str, bool]) -> None:
+def test_a_user_who_cannot_sign_in_is_not_found(ann: User, change: dict[str, bool]) -> None:
     User.objects.filter(pk=ann.pk).update(**change)
     with pytest.raises(NotFound):
         find_person("ann")

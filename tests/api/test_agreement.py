@@ -56,7 +56,7 @@ def test_uch_refuses_what_means_nothing(erics: Client, query: str) -> None:
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER])
 @pytest.mark.parametrize("address", [AGREEMENT, UCH])
-def test_who_only_works_does_not_read_it(
+def test_annotators_and_controllers_do_not_read_it(
     client: Client, labelled: Project, joins: Callable[..., User], role: Role, address: str
 ) -> None:
     client.force_login(joins("tina", labelled, role))

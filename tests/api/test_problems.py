@@ -29,7 +29,7 @@ def problem_of(response: Any, status: int) -> dict[str, Any]:
     return body
 
 
-def test_who_sends_nothing_is_told_how_to_authenticate(client: Client) -> None:
+def test_a_request_without_credentials_learns_how_to_authenticate(client: Client) -> None:
     response = client.get("/api/v1/me/")
     assert problem_of(response, 401)["code"] == "not_authenticated"
     assert response.headers["WWW-Authenticate"] == "Bearer"
@@ -99,7 +99,7 @@ def test_only_json_is_read(program: Program, ann: User, content_type: str) -> No
         b'{"display_name": "' + b"x" * 200,
     ],
 )
-def test_what_is_no_json_is_a_400(program: Program, ann: User, body: bytes) -> None:
+def test_invalid_json_is_a_400(program: Program, ann: User, body: bytes) -> None:
     problem_of(program(ann).patch("/api/v1/me/", body, content_type="application/json"), 400)
 
 
@@ -157,7 +157,7 @@ def test_writing_needs_the_scope_of_its_kind(program: Program, project: Project,
         assert problem_of(method(address, {}, format="json"), 403)["scope"] == needed
 
 
-def test_who_has_a_one_time_password_cannot_use_the_api(client: Client, ann: User) -> None:
+def test_ann_cannot_use_the_api_with_a_one_time_password(client: Client, ann: User) -> None:
     from django.utils import timezone
 
     client.force_login(ann)
@@ -268,7 +268,7 @@ def test_another_persons_token_is_not_found(program: Program, ann: User, bob: Us
         "jobs/00000000-0000-4000-8000-000000000000/",
     ],
 )
-def test_who_takes_no_part_is_told_nothing(program: Program, project: Project, joins: Any, path: str) -> None:
+def test_a_stranger_finds_nothing(program: Program, project: Project, joins: Any, path: str) -> None:
     stranger = joins("stranger")
     assert problem_of(program(stranger).get(f"/api/v1/{path}"), 404)["code"] == "not_found"
 

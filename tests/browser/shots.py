@@ -253,7 +253,7 @@ README_SHOTS: Final = {
     ("join-chat", "en", "light"), ("run", "en", "light"),
     ("assessment-report-systems", "en", "light"),
 }  # fmt: skip
-# Addresses that are no page of their own: what buttons send to, files, answers for machines.
+# Addresses without a page of their own: what buttons send to, files, answers for machines.
 NO_PAGES: Final = {
     *(
         "healthz",

@@ -317,7 +317,7 @@ def test_finishing_too_early_says_how_much_is_missing(
     expect(bench.note).to_contain_text("2 more rounds, then it can be finished.")
 
 
-def test_what_was_handed_in_today_is_counted_by_the_server(
+def test_the_server_counts_dialogues_handed_in_today(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
 ) -> None:
     for position in range(14):

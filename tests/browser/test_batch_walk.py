@@ -1,4 +1,4 @@
-"""A batch from its first label to its file: labelled, sealed, drawn, a sample judged blind, returned, labelled anew, a
+"""A batch from its first label to its file: labelled, sealed, drawn, a sample judged blind, returned, labelled again, a
 sample judged with the labels in sight, accepted, exported."""
 
 import json
@@ -34,7 +34,7 @@ GOOD, THIN = ["n", "5"], ["n", "4", "1", "Enter"]  # what is pressed for a 2, an
 
 @pytest.fixture
 def project(mara: User) -> Project:
-    """In the place of the authoring project: two people a dialogue, the first sample is judged blind."""
+    """Instead of the authoring project: two people a dialogue, the first sample is judged blind."""
     planned_project = planned("diqad", mara, count=BATCH + REST, utterances=2, overlap=2)
     BatchPlan.objects.create(
         project=planned_project, question="quality", batch_size=BATCH, sample_size=SAMPLE, double_every=0
@@ -171,7 +171,7 @@ def test_a_batch_is_labelled_judged_returned_relabelled_accepted_and_exported(
     assert not FinalLabel.objects.filter(task__round=first, superseded_at=None).exists()
     assert not select(project, Filters()).dialogues().exists()
 
-    # Anna learns from it, nameless; then everything is labelled anew.
+    # Anna learns from it, nameless; then everything is labelled again.
     learning = signs_in(people[0])
     learning.goto(f"/p/{project.slug}/accuracy/")
     expect(learning.locator("body")).to_contain_text(f"{SAMPLE - WRONG} of {SAMPLE} right")

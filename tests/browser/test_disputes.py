@@ -88,7 +88,7 @@ def test_disputes_by_keyboard_only(mara: User, signs_in: SignedIn) -> None:
     expect(page.locator("[data-path=CS]")).to_have_attribute("data-differs", "")
 
 
-def test_what_is_missing_is_gone_to_first_the_reason_last(mara: User, signs_in: SignedIn) -> None:
+def test_missing_answers_get_the_focus_first_and_the_reason_last(mara: User, signs_in: SignedIn) -> None:
     project = helpdesk_project(mara, 1)
     task = disputed(project)
     page = signs_in(trainer(project))
@@ -105,9 +105,7 @@ def test_what_is_missing_is_gone_to_first_the_reason_last(mara: User, signs_in: 
     expect(page.locator("[data-path=CS] [aria-pressed=true]")).to_have_count(1)
 
 
-def test_who_is_overtaken_reads_the_decision_and_keeps_what_was_written(
-    mara: User, signs_in: SignedIn
-) -> None:
+def test_an_overtaken_trainer_reads_the_decision_and_keeps_the_draft(mara: User, signs_in: SignedIn) -> None:
     project = helpdesk_project(mara, 1)
     task = disputed(project)
     page = signs_in(trainer(project))

@@ -112,7 +112,7 @@ def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in:
     bench.asks("verify")
 
 
-def test_what_is_missing_is_said_and_gone_to(mara: User, signs_in: SignedIn) -> None:
+def test_a_missing_answer_is_named_and_gets_the_focus(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     expect(bench.task).to_have_text("2 answers left")
@@ -174,7 +174,7 @@ def test_equal_labels_of_one_speaker_are_one_bracket_with_its_word(mara: User, s
     expect(bench.notices).to_contain_text("customer has 2 goal nuggets")
 
 
-def test_what_follows_from_another_answer_is_set_and_locked(mara: User, signs_in: SignedIn) -> None:
+def test_an_answer_that_follows_from_another_is_set_and_locked(mara: User, signs_in: SignedIn) -> None:
     project = planned("diamante-evaluation", mara, count=1)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     bench.asks("1/coherence").press("1").asks("3/coherence")
@@ -375,7 +375,9 @@ def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
     expect(bobs.nothing).to_contain_text("done")
 
 
-def test_who_still_holds_dialogues_is_not_told_that_all_is_done(mara: User, signs_in: SignedIn) -> None:
+def test_an_annotator_who_holds_dialogues_does_not_read_that_all_is_done(
+    mara: User, signs_in: SignedIn
+) -> None:
     project = planned("diqad", mara, count=2, overlap=1)
     ann = annotator("ann", project)
     saved = claim_next_task(annotator=ann, project=project, claim_id=uuid4())

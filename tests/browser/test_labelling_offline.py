@@ -95,7 +95,7 @@ def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sen
 
 
 @pytest.mark.parametrize("answer", [{"status": 502}, None], ids=["a proxy without a server", "no answer"])
-def test_what_lies_ready_is_used_while_the_server_is_down_and_the_network_up(
+def test_prefetched_dialogues_are_used_while_the_server_is_down_and_the_network_up(
     mara: User, signs_in: SignedIn, eventually: Eventually, answer: dict[str, Any] | None
 ) -> None:
     _project, ann, bench = with_one_ready(mara, signs_in, 4, **ROUTED)

@@ -68,7 +68,7 @@ def test_an_opening_that_waits_to_be_sent_says_when_candidates_come(
     expect(title).to_have_text("Ideas for the opening")
     page.context.set_offline(True)
     bench.type(OPENING).submit()
-    for _time in ("sent", "loaded anew"):
+    for _time in ("sent", "reloaded"):
         expect(title).to_have_text("Candidates")
         expect(message).to_contain_text("Candidates come when it is back. Go on writing by yourself")
         expect(bench.places).to_have_count(0)
@@ -92,7 +92,7 @@ def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
     assert utterances(anns_assignment) == [*before, "Offline."]
 
 
-def test_what_waits_is_sent_from_any_page(
+def test_a_waiting_turn_is_sent_from_any_page(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, stack: Stack, eventually: Eventually
 ) -> None:
     page = signs_in(ann, **ROUTED)

@@ -143,7 +143,7 @@ def test_a_blind_judgement_comes_before_the_label(
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
 
-def test_what_was_judged_is_gone_back_to_and_corrected(mara: User, signs_in: SignedIn) -> None:
+def test_a_judgement_is_reopened_and_corrected(mara: User, signs_in: SignedIn) -> None:
     sample, carla = drawn(mara, [2, 1, 2, 2])
     page = opened(signs_in(carla), sample)
     press(page, "n", KEYS[0], "Control+Enter")
@@ -210,7 +210,7 @@ def test_a_key_pressed_twice_judges_one_dialogue(
     eventually(lambda: len(judgements(sample)) == 1, "the one judgement")
 
 
-def test_what_was_judged_offline_outlives_the_tab(
+def test_an_offline_judgement_outlives_the_tab(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     page, sample = two_judged_offline(mara, signs_in)
@@ -267,7 +267,9 @@ def test_items_held_by_others_are_requested_again(mara: User, signs_in: SignedIn
     expect(second.locator("#place")).to_have_text("1 of 4")
 
 
-def test_what_somebody_else_judged_meanwhile_is_said_and_passed_by(mara: User, signs_in: SignedIn) -> None:
+def test_a_dialogue_that_somebody_else_judged_meanwhile_is_skipped_with_a_notice(
+    mara: User, signs_in: SignedIn
+) -> None:
     sample, carla = drawn(mara, [2, 1, 2, 2])
     chris = controller("chris", sample.round.project)
     page = opened(signs_in(carla), sample)
@@ -291,7 +293,7 @@ def test_a_verdict_of_another_person_is_reported(mara: User, signs_in: SignedIn)
     expect(page.locator("#notices button")).to_have_text("To the batch")
 
 
-def test_what_is_judged_offline_waits_and_is_sent(
+def test_an_offline_judgement_waits_and_is_sent(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     page, sample = two_judged_offline(mara, signs_in)
@@ -338,7 +340,7 @@ def answer_all(page: Page) -> None:
     raise AssertionError("there is no end of questions")
 
 
-def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
+def test_waiting_judgements_survive_a_reload(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
     sample, carla = drawn(mara, [2, 2, 1, 2], is_blind=False)
     page = opened(signs_in(carla, **ROUTED), sample)
     page.route("**/judgements/", lambda route: route.abort())
@@ -351,7 +353,7 @@ def test_what_waits_survives_a_reload(mara: User, signs_in: SignedIn, eventually
     expect(page.locator("#place")).to_have_text("3 of 4")
 
 
-def test_what_one_judged_is_not_sent_as_anothers(
+def test_a_judgement_is_not_sent_as_another_controllers(
     mara: User, signs_in: SignedIn, stack: Stack, eventually: Eventually
 ) -> None:
     """Somebody else signs in in another tab while the page is open."""

@@ -93,7 +93,7 @@ def test_removing_moving_and_presets_can_be_undone(signs_in: SignedIn, mara: Use
     expect(questions).to_have_count(4)
 
 
-def test_what_is_not_saved_comes_back(signs_in: SignedIn, mara: User, helpdesk: Project) -> None:
+def test_unsaved_questions_come_back(signs_in: SignedIn, mara: User, helpdesk: Project) -> None:
     page = opened(signs_in(mara), helpdesk)
     page.on("dialog", lambda dialog: dialog.accept())
     use_text(page)
@@ -106,7 +106,7 @@ def test_what_is_not_saved_comes_back(signs_in: SignedIn, mara: User, helpdesk: 
     expect(page.locator("#save")).to_have_text("Nothing is changed")
 
 
-def test_the_second_of_two_people_is_told_and_keeps_the_text(
+def test_the_second_of_two_people_gets_a_notice_and_keeps_the_text(
     signs_in: SignedIn, mara: User, helpdesk: Project
 ) -> None:
     page = opened(signs_in(mara), helpdesk)

@@ -123,7 +123,7 @@ class Annotator(threading.Thread):
 
 
 def test_waiting_annotators_lose_nothing(project: Project, starts: Starts) -> None:
-    """Four annotators work while the model is promoted, taken back and promoted again; no worker is started anew."""
+    """Four annotators work while the model is promoted, taken back and promoted again; no worker is restarted."""
     (model,) = models(project, 1)
     starts()
     workers = set(live_workers("gpu").values_list("name", flat=True))

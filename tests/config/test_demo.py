@@ -43,7 +43,7 @@ def test_a_taken_port_is_named_with_the_way_to_another(tmp_path: Path, taken: in
 
 
 @pytest.mark.parametrize("port", ["web", "0", "70000", "-1"])
-def test_what_is_no_port_is_said_to_be_none(tmp_path: Path, port: str) -> None:
+def test_an_invalid_port_is_refused(tmp_path: Path, port: str) -> None:
     assert refused(tmp_path / "var", LAPIDARY_PORT=port).startswith(f"LAPIDARY_PORT={port} is not a port.")
 
 

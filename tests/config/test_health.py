@@ -42,7 +42,7 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
 
 
 @pytest.mark.django_db
-def test_who_requires_workers_waits_for_every_queue(client: Client) -> None:
+def test_required_workers_must_serve_every_queue(client: Client) -> None:
     record_heartbeat(name="w1", queues=["default"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
     record_heartbeat(name="w2", queues=["gpu"], details={})

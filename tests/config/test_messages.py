@@ -77,7 +77,7 @@ def test_a_missing_and_an_uncertain_translation_are_named_with_their_place() -> 
     ]
 
 
-def test_what_python_says_about_broken_json_is_chinese_too() -> None:
+def test_pythons_message_about_broken_json_is_chinese_too() -> None:
     with translation.override("zh-hans"):
         cause, _remedy = explain_row_error("not_json", {"detail": "Extra data", "column": 3})
     assert cause == "不是合法的 JSON：JSON 之后有多余内容（第 3 个字符）。"

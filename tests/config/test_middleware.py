@@ -46,6 +46,6 @@ def test_a_body_of_unknown_length_is_refused() -> None:
 
 
 @pytest.mark.django_db
-def test_what_fits_reaches_the_view() -> None:
+def test_a_body_that_fits_reaches_the_view() -> None:
     answer = Client().post(IMPORTS, b"x" * MB, RAW)
     assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")

@@ -239,7 +239,7 @@ def test_the_next_request_finds_the_connection_of_the_one_before(
             assert cursor.fetchone()[0] < REQUESTS / 2
 
 
-def test_what_is_too_long_is_refused_unread(site: Site) -> None:
+def test_a_body_that_is_too_long_is_refused_unread(site: Site) -> None:
     with site.client(site.engineer()) as client:
         address = "/api/v1/projects/bench/imports/"
         too_long = {"Content-Length": str(settings.IMPORT_MAX_BYTES + 1024**2)}

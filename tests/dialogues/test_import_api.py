@@ -189,9 +189,7 @@ def test_a_refused_import_names_the_roles_that_may(
     assert "ML engineer" in answer.json()["detail"]
 
 
-def test_who_is_not_in_the_project_does_not_find_its_imports(
-    client: Client, joins: Joins, start: Import
-) -> None:
+def test_a_stranger_does_not_find_the_projects_imports(client: Client, joins: Joins, start: Import) -> None:
     job = start(chats("a"))
     client.force_login(joins("zoe"))
     for address in ("", "errors/", "errors.csv"):

@@ -104,7 +104,7 @@ visible_texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size
         visible_texts | st.sampled_from(['say "hi"', "a,b", "x\ny", '"', '"",\n"']), min_size=1, max_size=5
     )
 )
-def test_what_a_csv_writer_writes_is_read_back(texts: list[str]) -> None:
+def test_a_written_csv_is_read_back(texts: list[str]) -> None:
     import csv
 
     out = io.StringIO()

@@ -85,7 +85,7 @@ def test_nuggets_must_be_as_many_as_turns() -> None:
         ("[1 2]", "not_json"),
     ],
 )
-def test_what_is_no_array_ends_the_file(data: str, code: str) -> None:
+def test_anything_but_an_array_ends_the_file(data: str, code: str) -> None:
     last = read(data, "dialeval")[-1]
     assert isinstance(last, RowError)
     assert (last.code, last.fatal) == (code, True)

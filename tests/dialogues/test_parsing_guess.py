@@ -28,7 +28,7 @@ def test_names_and_torn_beginnings_are_weighed(name: str, head: str, format: str
     assert guess_format(name, head.encode()) == format
 
 
-def test_any_bytes_are_no_error() -> None:
+def test_any_bytes_are_accepted() -> None:
     assert guess_format("x.zip", b"PK\x03\x04\xff\xfe") == "utterances"
 
 

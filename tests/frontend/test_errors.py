@@ -105,7 +105,7 @@ def test_htmx_gets_a_refusal_as_a_note(browser: Client) -> None:
     assert note == {"text": "This task was given to somebody else. Take the next one.", "tone": "bad"}
 
 
-def test_what_a_role_may_not_do_is_403(browser: Client) -> None:
+def test_a_page_that_the_role_may_not_open_is_403(browser: Client) -> None:
     response = browser.post("/not-allowed/")
     assert response.status_code == 403
     assert "Only managers may do this." in response.content.decode()

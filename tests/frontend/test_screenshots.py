@@ -29,7 +29,9 @@ def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
 def test_every_page_has_a_picture() -> None:
     known = {shot.name for shot in ALL_SHOTS} | NO_PAGES | STUDY_NO_PAGES | COLLECTION_NO_PAGES | IN_BETWEEN
     missing = set(names(get_resolver().url_patterns)) - known
-    assert not missing, "give these a Shot in tests/browser/shots.py, or say there that they are no pages"
+    assert not missing, (
+        "give these a Shot in tests/browser/shots.py, or list them there among the addresses without a page"
+    )
 
 
 def test_no_picture_is_of_a_page_that_is_gone() -> None:

@@ -131,7 +131,7 @@ def test_a_question_without_an_answer_is_refused() -> None:
         read_question("How are you?", mutual=True)
 
 
-def test_general_reactions_are_no_answer() -> None:
+def test_general_reactions_do_not_answer() -> None:
     with pytest.raises(ValueError, match="No answer is given"):
         read_question("Hungry? > Yes. > I see. > *ok", mutual=True)
 

@@ -50,7 +50,7 @@ def answer_to(thoughts: list[Thought], *candidates: str) -> LoggedUtterance:
     return choose_utterance(thoughts, candidates, "en")
 
 
-def test_what_is_seldom_heard_is_particular() -> None:
+def test_rare_words_are_particular() -> None:
     common, rare = particularity("I see.", "en"), particularity("My boat leaks.", "en")
     assert 0 < common < rare
     # A mean of its sentences: saying more is not better as such.
@@ -74,7 +74,7 @@ def test_a_candidate_is_selected_where_nothing_else_comes_to_mind() -> None:
     assert (one.text, one.action, one.source, one.edit_distance) == ("i am from Brno.", "select", 1, 0)
 
 
-def test_what_is_near_a_candidate_is_a_revision_of_the_nearest() -> None:
+def test_a_text_near_a_candidate_is_a_revision_of_the_nearest() -> None:
     one = answer_to(thoughts_of("I like black tea."), "No.", "I like tea.", "I am at home.")
     assert (one.action, one.source, one.edit_distance) == ("revise", 1, 6)
     assert NEAR == 0.5

@@ -117,9 +117,9 @@ def test_kept_contexts_change_nothing(tiny_model: Model) -> None:
     keeping, plain = (HFBackend(str(tiny_model()), cache_conversations=n) for n in (64, 0))
     fork = ReplyRequest("d1", (*TALK[:3], Message("B", "No, coffee.")), "A", 5, sampling=SHORT)
     for request in [talk(1), talk(2), talk(3), talk(4), talk(2), fork, fork, talk(5)]:
-        kept, anew = keeping.generate([request])[0], plain.generate([request])[0]
-        assert texts(kept) == texts(anew)
-        assert [r.logprob for r in had(kept)] == pytest.approx([r.logprob for r in had(anew)], rel=1e-4)
+        kept, fresh = keeping.generate([request])[0], plain.generate([request])[0]
+        assert texts(kept) == texts(fresh)
+        assert [r.logprob for r in had(kept)] == pytest.approx([r.logprob for r in had(fresh)], rel=1e-4)
 
 
 def test_kept_contexts_in_a_batch_change_nothing(tiny_model: Model) -> None:
@@ -178,7 +178,7 @@ def test_seven_different_replies_even_where_the_model_repeats_itself(llama: HFBa
     assert all(reply.text.strip() for reply in replies)
 
 
-def test_what_cannot_be_different_is_reported(llama: HFBackend) -> None:
+def test_repeated_replies_are_reported(llama: HFBackend) -> None:
     (answer,) = llama.generate([talk(sampling=GREEDY)])
     assert isinstance(answer, ReplySet)
     assert len(answer.replies) == 1

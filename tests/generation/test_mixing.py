@@ -86,7 +86,7 @@ def test_both_write_their_share() -> None:
     assert not {one.seed for one in old.asked} & {one.seed for one in new.asked}
 
 
-def test_what_both_write_is_shown_once_and_favours_neither() -> None:
+def test_a_text_of_both_models_is_shown_once_and_favours_neither() -> None:
     """Two models that write the same: every text is one's in about half of the cases, and both keep their share."""
     owners: Counter[str] = Counter()
     for seed in range(2 * A_FEW):
@@ -201,7 +201,7 @@ def test_a_stored_set_names_the_model_of_each_candidate(project: Project) -> Non
         assert shown.version_of(place) == (first if one["text"].startswith("first") else second)
 
 
-def test_what_leaves_the_server_does_not_say_who_wrote_what(project: Project) -> None:
+def test_the_browser_does_not_learn_which_model_wrote_what(project: Project) -> None:
     made = asked_for_both(project)
     drain("w")
     told = describe_request(CandidateRequest.objects.get(pk=made.pk))
@@ -222,7 +222,7 @@ def test_places_do_not_tell_the_models_apart(project: Project) -> None:
     assert changes > 12 * 2
 
 
-def test_a_project_that_gets_a_second_model_asks_anew(project: Project) -> None:
+def test_a_project_that_gets_a_second_model_asks_again(project: Project) -> None:
     dialogue = create_dialogue(project, "Hello")
     first, second = create_generator("first"), create_generator("second")
     alone = create_request(dialogue, first)

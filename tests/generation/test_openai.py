@@ -73,7 +73,7 @@ def test_seven_replies_in_one_call(connect: Connect) -> None:
     assert {(reply.seed, reply.tokens, reply.logprob) for reply in replies} == {(3, 4, None)}
 
 
-def test_what_is_sent(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_request_that_is_sent(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "right-key")
     backend = connect(
         "echoes", model="m", api_key_env="MY_KEY", system_prompt="Be kind.", extra_body={"min_p": 0.1}

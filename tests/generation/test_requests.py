@@ -125,7 +125,7 @@ def test_a_turn_has_its_share_of_work_ahead(dialogue: Dialogue) -> None:
     assert create_request_ahead(dialogue, "the next turn has its own") is not None
 
 
-def test_what_was_cancelled_in_the_queue_costs_no_share(dialogue: Dialogue) -> None:
+def test_a_request_cancelled_in_the_queue_costs_no_share(dialogue: Dialogue) -> None:
     made = [create_request_ahead(dialogue, f"wording {number}") for number in range(MAX_AHEAD_PER_TURN * 2)]
     assert all(made)
 
@@ -150,7 +150,7 @@ def test_a_failure_that_was_seen_waits_for_the_person(dialogue: Dialogue) -> Non
     assert describe_request(CandidateRequest.objects.get())["error"] == ""
 
 
-def test_what_is_done_is_not_tried_again(dialogue: Dialogue) -> None:
+def test_an_answered_request_is_not_tried_again(dialogue: Dialogue) -> None:
     request = answered(create_request(dialogue), "Really?")
     with pytest.raises(Refusal) as refusal:
         retry_request(request=request)
@@ -185,7 +185,7 @@ def test_the_newest_set_of_a_turn_is_the_one_asked_for_last(dialogue: Dialogue) 
     assert latest_request(dialogue) == newer
 
 
-def test_work_ahead_is_no_request_of_the_turn(dialogue: Dialogue) -> None:
+def test_work_ahead_is_not_a_request_of_the_turn(dialogue: Dialogue) -> None:
     create_request_ahead(dialogue, "Mine too.")
     assert latest_request(dialogue) is None
 

@@ -69,7 +69,9 @@ def test_ann_tries_a_failed_one_again(client: Client, ann: User, request_of_ann:
     assert (answer.status_code, answer.json()["state"], answer.json()["error"]) == (200, "queued", "")
 
 
-def test_what_is_done_is_refused(client: Client, ann: User, request_of_ann: CandidateRequest) -> None:
+def test_retrying_an_answered_request_is_refused(
+    client: Client, ann: User, request_of_ann: CandidateRequest
+) -> None:
     drain("worker-1")
     client.force_login(ann)
     answer = client.post(f"/api/v1/candidate-requests/{request_of_ann.pk}/retry/")

@@ -59,7 +59,7 @@ def drawn(backend: HFBackend, requests: list[ReplyRequest]) -> list[list[Draw]]:
     return [list(task.draws) for task in tasks]
 
 
-def encoded_anew(folder: Path, context: list[int], reply: list[int]) -> float:
+def encoded_from_the_start(folder: Path, context: list[int], reply: list[int]) -> float:
     """transformers' own model on context + reply + end, and the head on its last hidden state."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder)
     head = head_of()
@@ -70,7 +70,7 @@ def encoded_anew(folder: Path, context: list[int], reply: list[int]) -> float:
 
 @pytest.mark.parametrize("shape", ["llama", "qwen3", "gpt2"])
 @pytest.mark.parametrize("packed", [True, False])
-def test_scores_are_those_of_encoding_anew(trained: Trained, shape: str, packed: bool) -> None:
+def test_scores_equal_those_of_encoding_from_the_start(trained: Trained, shape: str, packed: bool) -> None:
     """Ended and cut replies of unlike length, several requests at once."""
     folder = trained(shape)
     backend = HFBackend(str(folder), pack_weights=packed)
@@ -85,7 +85,7 @@ def test_scores_are_those_of_encoding_anew(trained: Trained, shape: str, packed:
     for request, draws in zip(requests, batch, strict=True):
         context = tokens_of(backend, request)
         for draw in draws:
-            assert draw.score == pytest.approx(encoded_anew(folder, context, draw.tokens), abs=1e-5)
+            assert draw.score == pytest.approx(encoded_from_the_start(folder, context, draw.tokens), abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", ["sliding", "alibi", "mamba"])
@@ -97,7 +97,7 @@ def test_models_that_share_no_context_are_scored_too(trained: Trained, shape: st
     assert isinstance(backend._load().engine, GenerateEngine)
     context = tokens_of(backend, request)
     for draw in draws:
-        assert draw.score == pytest.approx(encoded_anew(folder, context, draw.tokens), abs=1e-5)
+        assert draw.score == pytest.approx(encoded_from_the_start(folder, context, draw.tokens), abs=1e-5)
 
 
 def test_a_head_changes_no_reply(trained: Trained, tiny_model: Model) -> None:
@@ -182,7 +182,7 @@ def test_a_head_that_does_not_fit_is_refused_with_cause_and_remedy(
     assert "delete that file" in refused.value.remedy
 
 
-def test_a_head_alone_is_no_model(trained: Trained) -> None:
+def test_a_head_alone_is_not_a_model(trained: Trained) -> None:
     folder = trained()
     (folder / "model.safetensors").unlink()
     with pytest.raises(BackendError, match="no weights"):

@@ -72,7 +72,7 @@ def test_a_batch_is_of_one_model_and_sampling(project: Project, calls: list[list
     assert sorted(asked(calls)) == [["one", "four"], ["three"], ["two"]]
 
 
-def test_who_waits_comes_before_work_ahead(project: Project, calls: list[list[object]]) -> None:
+def test_a_waiting_annotator_comes_before_work_ahead(project: Project, calls: list[list[object]]) -> None:
     recording = create_generator("recording", RECORDING)
     for number in range(AHEAD_BATCH + 1):
         create_request_ahead(create_dialogue(project, "Hello"), f"ahead {number}", recording)
@@ -184,7 +184,7 @@ def test_a_model_that_does_not_exist_is_a_failure_with_a_remedy(project: Project
     assert request.remedy
 
 
-def test_a_changed_generator_is_loaded_anew(project: Project) -> None:
+def test_a_changed_generator_is_reloaded(project: Project) -> None:
     first, second = create_dialogue(project, "Hello"), create_dialogue(project, "Hello")
     create_request(first, create_generator("mine", replies=["one"]), count=1)
     drain("worker-1")

@@ -53,14 +53,14 @@ def test_a_waiting_job_stops_at_once_and_starts_again(program: Program, eric: Us
     assert (started["state"], started["cancel_requested_at"], started["ended_at"]) == ("queued", None, None)
 
 
-def test_what_is_done_does_not_start_again(program: Program, eric: User, job: Job) -> None:
+def test_a_finished_job_does_not_start_again(program: Program, eric: User, job: Job) -> None:
     Job.objects.update(state=JobState.DONE)
     answer = program(eric).post(f"/api/v1/jobs/{job.pk}/retry/")
     assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
 
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER])
-def test_who_neither_imports_nor_exports_sees_no_jobs(
+def test_annotators_and_controllers_see_no_jobs(
     program: Program, project: Project, joins: Joins, job: Job, role: Role
 ) -> None:
     asks = program(joins("nora", project, role))
@@ -76,7 +76,7 @@ def test_there_is_no_such_job(program: Program, eric: User) -> None:
 
 
 @pytest.mark.parametrize("kind", ["export", "push", "training"])
-def test_who_may_not_start_such_a_job_may_not_steer_it(
+def test_a_person_who_may_not_start_such_a_job_may_not_steer_it(
     program: Program, project: Project, joins: Joins, job: Job, kind: str
 ) -> None:
     """A trainer configures projects and sees their jobs, and moves no data and trains no model."""

@@ -13,7 +13,7 @@ def test_nobody_looks_for_garbage_meanwhile_and_everybody_does_afterwards() -> N
     assert gc.isenabled()
 
 
-def test_what_was_off_before_stays_off() -> None:
+def test_nested_contexts_leave_it_off() -> None:
     with manual_garbage_collection():
         with manual_garbage_collection():
             pass

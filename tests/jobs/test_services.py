@@ -199,7 +199,7 @@ def test_a_worker_that_was_believed_dead_changes_nothing_when_it_comes_back(work
     assert state_of(one) == JobState.QUEUED
 
 
-def test_what_goes_wrong_is_told_in_the_language_of_who_started_it(works: dict[str, Any]) -> None:
+def test_an_error_is_in_the_language_of_the_person_who_started_the_job(works: dict[str, Any]) -> None:
     def fails(job: Job, progress: Progress) -> dict[str, Any]:
         raise Refusal("no", str(get_language()))
 
@@ -211,7 +211,7 @@ def test_what_goes_wrong_is_told_in_the_language_of_who_started_it(works: dict[s
     assert (failed.state, failed.error) == (JobState.FAILED, "zh-hans")
 
 
-def test_a_full_disk_is_told_with_a_remedy(works: dict[str, Any]) -> None:
+def test_a_full_disk_is_reported_with_a_remedy(works: dict[str, Any]) -> None:
     def fills_the_disk(job: Job, progress: Progress) -> dict[str, Any]:
         raise OSError(28, "No space left on device")
 

@@ -103,7 +103,7 @@ def test_the_stratified_interval_covers() -> None:
         (100, 91, "return"),
     ],
 )
-def test_the_verdict_is_told_once_it_cannot_change(judged: int, correct: int, expected: str) -> None:
+def test_the_verdict_is_reached_once_it_cannot_change(judged: int, correct: int, expected: str) -> None:
     assert batch_verdict([ClassTally("2", 100, judged, correct)], overall=0.92) == expected
 
 

@@ -18,7 +18,7 @@ def test_the_same_seed_draws_the_same() -> None:
     assert draw_by_class(LABELS, 30, 3) == draw_by_class(LABELS[::-1], 30, 3)
 
 
-def test_what_small_classes_leave_is_shared() -> None:
+def test_places_that_small_classes_leave_are_shared() -> None:
     assert by_class(90) == {**dict.fromkeys("abcde", 10), "f": 40}
     assert sum(by_class(500).values()) == 200
 

@@ -58,7 +58,7 @@ def test_average_and_consolidated_uch() -> None:
 
 
 @given(labelled(), st.integers(0, 30), sides)
-def test_what_is_no_nugget_at_the_end_adds_nothing(
+def test_an_utterance_without_a_nugget_at_the_end_adds_nothing(
     dialogue: tuple[list[tuple[str, int]], list[str]], length: int, side: str
 ) -> None:
     utterances, labels = dialogue

@@ -59,7 +59,7 @@ def test_the_human_reply_ranks_below_its_ties_and_not_against_itself() -> None:
     assert rank_humans([]).map.value is None
 
 
-def test_scores_that_are_no_numbers_are_refused() -> None:
+def test_scores_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="number"):
         human_rank(ScoredTurn("hi", float("nan"), ("yo",), (0.0,)))
     with pytest.raises(ValueError, match="two scores"):

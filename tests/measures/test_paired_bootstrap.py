@@ -70,7 +70,7 @@ def test_an_evaluator_equal_to_itself_does_not_differ() -> None:
 
 @pytest.mark.parametrize("measure", SCIPY)
 @pytest.mark.parametrize("one", [[], [1.0], [2.0] * 8, [None] * 8])
-def test_what_does_not_vary_has_no_difference(one: list[float | None], measure: Measure) -> None:
+def test_constant_scores_have_no_difference(one: list[float | None], measure: Measure) -> None:
     count = len(one)
     found = correlation_difference(one, POOR[:count], HUMAN[:count], measure=measure)
     assert (found.difference.value, found.difference.low, found.p) == (None, None, None)

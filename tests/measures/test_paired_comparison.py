@@ -31,7 +31,7 @@ def played(preference: float, dialogues: int = 300, seed: int = 4) -> np.ndarray
             new = rng.choice([3, 4])
             row[0], row[3] = row[0] + new, row[3] + 7 - new
             if rng.random() < 0.2:
-                continue  # written anew
+                continue  # written from scratch
             wins = rng.random() < preference * new / (preference * new + 7 - new)
             row[(0 if wins else 3) + rng.choice([1, 2])] += 1
             row[6] += new / 7
@@ -50,7 +50,7 @@ def test_equal_models_show_no_preference() -> None:
 
 
 def test_a_model_shown_more_often_wins_nothing_by_it() -> None:
-    """All turns are 4 + 3 for the newer, and it wins four of seven: that is no preference."""
+    """All turns are 4 + 3 for the newer, and it wins four of seven: that is not a preference."""
     result = compare_candidates(np.tile([28.0, 4, 0, 21, 3, 0, 4.0], (50, 1)))
     assert result.share.value == pytest.approx(4 / 7)
     assert result.excess.value == pytest.approx(0)

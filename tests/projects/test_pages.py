@@ -91,7 +91,7 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
         assert missing in html
 
 
-def test_what_is_there_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
+def test_a_complete_setup_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
     record_heartbeat(name="worker", queues=["gpu", "default"], details={})
     html = text_of(maras_browser.get(reverse("project", args=["chit-chat"])))
     assert "Before people can work well" not in html

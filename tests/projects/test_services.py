@@ -43,7 +43,7 @@ def test_a_change_is_stored_with_what_was_before(project: Project, mara: User) -
     )
 
 
-def test_the_same_change_again_is_no_event(project: Project, mara: User) -> None:
+def test_the_same_change_again_writes_no_event(project: Project, mara: User) -> None:
     for _time in range(2):
         update_project(project=project, actor=mara, changes={"title": "Chats"})
     assert kinds(project).count("edited") == 1
@@ -83,7 +83,7 @@ def test_an_invalid_change_is_refused_and_not_stored(
 
 
 @pytest.mark.parametrize("name", ["slug", "protocol", "archived_at", "id"])
-def test_what_is_not_editable_cannot_be_reached(project: Project, mara: User, name: str) -> None:
+def test_fields_that_are_not_editable_cannot_be_changed(project: Project, mara: User, name: str) -> None:
     with pytest.raises(TypeError):
         update_project(project=project, actor=mara, changes={name: "x"})
 
@@ -110,7 +110,7 @@ def test_roles_are_given_changed_and_remembered(project: Project, mara: User, jo
     assert event.data == {"username": "nora", "before": ["annotator", "trainer"], "after": ["engineer"]}
 
 
-def test_the_same_roles_again_are_no_event(project: Project, mara: User, ann: User) -> None:
+def test_the_same_roles_again_write_no_event(project: Project, mara: User, ann: User) -> None:
     set_member(project=project, actor=mara, user=ann, roles=[Role.ANNOTATOR])
     assert "member_roles" not in kinds(project)
 
@@ -167,7 +167,7 @@ def test_removing_is_undone_by_giving_the_roles_back(project: Project, mara: Use
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"imported": True}])
-def test_who_cannot_sign_in_cannot_join(
+def test_a_user_who_cannot_sign_in_cannot_join(
     project: Project, mara: User, joins: Joins, change: dict[str, bool]
 ) -> None:
     joins("nora")

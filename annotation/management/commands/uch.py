@@ -19,7 +19,7 @@ from measures.helpdesk_collection import Collection, Scores
 EPILOG = """UC and UH sum the gains of the customer's and the helpdesk's nuggets, each discounted by
 max(0, 1 - position / L); UCH = (1 - alpha) UC + alpha UH. A goal nugget gains 1 + the gains of its side's others;
 only the first goal nugget of a side counts. AUCH is the mean of the annotators' UCH, CUCH the UCH of their majority
-labels (a tie is no nugget). Positions and L are in characters of the utterances, without separators.
+labels (a tie is not a nugget). Positions and L are in characters of the utterances, without separators.
 
 With --json: {"L", "alpha", "position", "dialogues": [{"id", "auch", "cuch", "spare_goals",
 "annotators": [{"annotator", "uc", "uh", "uch"}]}]} on standard output; spare_goals: goal nuggets that did not count.

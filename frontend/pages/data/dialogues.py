@@ -157,7 +157,7 @@ def _chosen_filters(request: HttpRequest, filters: Sequence[Filter]) -> dict[str
 
 
 def _filter_rows(rows: QuerySet[Dialogue], project: Project, chosen: Mapping[str, str]) -> QuerySet[Dialogue]:
-    """Filters that are no columns of a dialogue."""
+    """Filters that are not columns of a dialogue."""
     if "label" in chosen:
         rows = filter_by_label_state(rows, chosen["label"])
     if "run" in chosen:

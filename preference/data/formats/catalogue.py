@@ -105,7 +105,7 @@ _FORMATS = [
     ExportFormat(
         FormatName.QUADRUPLES.value,
         _("A row a turn: its context, the human reply, a candidate that is unlike it, and a reply of another dialogue. "
-          "Both are drawn anew for every epoch."),
+          "Both are drawn again for every epoch."),
         quadruples.VERSION,
         '{"context": ["Hello"], "human": "Hello, you!", "model": "What?", "random": "I like tea.",'
         ' "model_version": "demo@1", "action": "rewrite", "dialogue_id": "…", "turn": 1}',

@@ -16,7 +16,7 @@ from preference.data.storage import exports_root, folder_of
 
 
 def run_export_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Write the file of the job's export; running it again after a kill writes it anew."""
+    """Write the file of the job's export; running it again after a kill rewrites it."""
     export = Export.objects.select_related("project", "snapshot__project").get(job=job)
     source = source_of(export)
     progress.start(total=source.count(), unit="dialogues")

@@ -25,7 +25,7 @@ SCHEMA_VERSION = f"diamante/{diamante.VERSION}"
 
 
 def run_snapshot_job(job: Job, progress: Progress) -> dict[str, Any]:
-    """Write the folder of the job's snapshot; running it again after a kill writes it anew, unless it is finished."""
+    """Write the folder of the job's snapshot; running it again after a kill rewrites it, unless it is finished."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
     if not snapshot.path:
         selection = select(snapshot.project, Filters.of(snapshot.filters))

@@ -216,7 +216,7 @@ def bobs(finished: Dialogue, bob: User, project: Project, writes: Callable[..., 
     return finish_dialogue(annotator=bob, assignment_id=assignment.pk).dialogue
 
 
-def test_what_is_left_for_later_comes_after_the_others(
+def test_a_skipped_dialogue_comes_after_the_others(
     finished: Dialogue, bobs: Dialogue, carlos: User, project: Project
 ) -> None:
     def claim(skip: int | None = None) -> Dialogue:
@@ -225,7 +225,7 @@ def test_what_is_left_for_later_comes_after_the_others(
     assert [claim(), claim(finished.pk), claim(bobs.pk)] == [finished, bobs, finished]
 
 
-def test_what_is_left_for_later_is_free_for_others(
+def test_a_skipped_dialogue_is_free_for_others(
     finished: Dialogue, bobs: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())

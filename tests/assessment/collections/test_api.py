@@ -63,7 +63,7 @@ def test_a_collection_is_started_once(maras: APIClient) -> None:
         ({"colour": "red"}, 400, "invalid"),
     ],
 )
-def test_what_cannot_be_collected_is_refused(
+def test_an_impossible_collection_is_refused(
     maras: APIClient, changes: dict[str, Any], status: int, code: str
 ) -> None:
     answer = maras.post(ADDRESS, sent(**changes), format="json")
@@ -71,7 +71,7 @@ def test_what_cannot_be_collected_is_refused(
     assert not Collection.objects.exists()
 
 
-def test_who_reads_statistics_sees_collections_and_starts_none(
+def test_readers_of_statistics_see_collections_and_start_none(
     joins: Joins, study: Project, collects: Collects
 ) -> None:
     collection = collects()

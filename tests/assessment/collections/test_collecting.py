@@ -116,7 +116,7 @@ def test_a_failing_system_leaves_its_dialogues_missing(
     assert Task.objects.filter(project=rating).count() == 6
 
 
-def test_what_is_missing_can_be_made_later(collects: Collects, fakes: FakeSystems, rating: Project) -> None:
+def test_missing_dialogues_can_be_made_later(collects: Collects, fakes: FakeSystems, rating: Project) -> None:
     fakes.answers["b"] = fail
     collection = collects("static", count=3)
     first = run(collection)

@@ -77,14 +77,14 @@ def test_contexts_come_from_the_test_split_if_there_is_one(collects: Collects, s
 
 
 @pytest.mark.parametrize("origin", [Origin.CHATTED, Origin.COLLECTED])
-def test_chats_with_systems_are_no_source(collects: Collects, source: Project, origin: str) -> None:
-    """Participants were promised that nobody else sees what they wrote; and a system's reply is no human one."""
+def test_chats_with_systems_are_not_a_source(collects: Collects, source: Project, origin: str) -> None:
+    """Participants were promised that nobody else sees what they wrote; and a system's reply is not a human's."""
     Dialogue.objects.filter(project=source).update(origin=origin)
     with pytest.raises(Invalid, match="no finished dialogue"):
         collects()
 
 
-def test_vetoed_dialogues_are_no_source(collects: Collects, source: Project) -> None:
+def test_vetoed_dialogues_are_not_a_source(collects: Collects, source: Project) -> None:
     Dialogue.objects.filter(project=source).update(review_state=ReviewState.VETOED)
     with pytest.raises(Invalid, match="no finished dialogue"):
         collects()
@@ -102,7 +102,7 @@ def test_vetoed_dialogues_are_no_source(collects: Collects, source: Project) -> 
         ({"kind": "human_bot"}, "run"),
     ],
 )
-def test_what_cannot_be_collected_names_its_field(
+def test_an_impossible_collection_names_the_field(
     collects: Collects, changes: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(Invalid) as refused:

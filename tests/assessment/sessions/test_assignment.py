@@ -143,7 +143,7 @@ def test_a_completed_assignment_keeps_its_place(study: Project, run: Run, anns: 
     assert places(run) == 9
 
 
-def test_who_leaves_in_the_third_session_comes_back_to_it(run: Run, anns: Assignment) -> None:
+def test_ann_leaves_in_the_third_session_and_comes_back_to_it(run: Run, anns: Assignment) -> None:
     converse(anns)
     converse(anns)
     session = start(anns)

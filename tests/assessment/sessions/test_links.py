@@ -91,7 +91,7 @@ def test_a_closed_run_takes_nobody_new(study: Project, run: Run) -> None:
     assert refusal(study, {"PROLIFIC_PID": "bob"}) == "run_closed"
 
 
-def test_who_completed_a_run_does_not_enter_another(study: Project, run: Run) -> None:
+def test_a_participant_of_a_completed_run_does_not_enter_another(study: Project, run: Run) -> None:
     done = enter_unsigned(study, "ann")
     complete(consent(assignment=done))
     opened_run(study)

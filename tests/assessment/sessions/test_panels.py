@@ -86,7 +86,7 @@ def state_of(assignment: Assignment) -> str:
 
 
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT", "TIMED_OUT"])
-def test_who_left_there_leaves_here_at_once(
+def test_a_participant_who_left_the_panel_leaves_the_study_at_once(
     prolific: FakeProlific, run: Run, anns: Assignment, status: str
 ) -> None:
     prolific.add("s1", "ann", "x1", status)

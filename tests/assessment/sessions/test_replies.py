@@ -84,7 +84,7 @@ def test_a_service_is_opened_once_and_asked_turn_by_turn(talks: Project, server:
     assert len({call["body"]["session_id"] for call in made[1:]}) == 1
 
 
-def test_a_service_is_told_once_that_a_conversation_is_over(talks: Project, server: str) -> None:
+def test_a_service_learns_once_that_a_conversation_is_over(talks: Project, server: str) -> None:
     turn = fetch(ask(talks, http_system(talks, server, "slow-0.00")))
     assert closing.close_ended_conversations() == 0
     void_session(session=turn.session, reason="The participant left.")
@@ -236,9 +236,7 @@ def test_a_turn_is_claimed_once(talks: Project, server: str) -> None:
     assert claim_turn(turn.pk, "worker-2") is None
 
 
-def test_a_lost_workers_turn_is_taken_over_and_its_late_reply_counts_no_more(
-    talks: Project, server: str
-) -> None:
+def test_a_lost_workers_turn_is_taken_over_and_its_late_reply_is_ignored(talks: Project, server: str) -> None:
     turn = ask(talks, openai_system(talks, server))
     slow = claim_turn(turn.pk, "worker-1")
     assert slow is not None

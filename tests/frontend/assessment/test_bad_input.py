@@ -133,7 +133,7 @@ def test_a_signed_link_with_another_name_is_refused(study: Project, run: Run) ->
     assert "This link is not signed" in page(Client(), LINK)
 
 
-def test_a_browser_without_a_link_is_told_what_to_do(run: Run) -> None:
+def test_a_browser_without_a_link_learns_what_to_do(run: Run) -> None:
     assert "Open the complete link that you were sent" in page(Client())
     assert "There is no study at this address" in page(Client(), "/join/nothing/")
     assert post_json(Client(), "turns/", {}).json()["code"] == "not_found"
@@ -201,7 +201,9 @@ def test_ratings_sent_again_after_going_back_in_the_browser(ann: Client) -> None
     assert 'id="topic"' in page(ann)
 
 
-def test_who_leaves_in_the_third_session_finds_everything_after_three_hours(run: Run, ann: Client) -> None:
+def test_ann_leaves_in_the_third_session_and_finds_everything_after_three_hours(
+    run: Run, ann: Client
+) -> None:
     for _n in range(2):
         rate(ann, chat(ann))
     start(ann, "the third topic")
@@ -224,7 +226,7 @@ def send_to_the_ended(browser: Client) -> Any:
     return post_json(browser, "turns/", body)
 
 
-def test_whose_place_was_given_away_is_told_so(study: Project, run: Run, ann: Client) -> None:
+def test_a_participant_whose_place_was_given_away_reads_so(study: Project, run: Run, ann: Client) -> None:
     Run.objects.update(places=1, open_places=0)
     Assignment.objects.update(expires_at=timezone.now() - LONGEST_WAIT)
     reap_expired_assignments()
@@ -260,7 +262,7 @@ def test_every_system_removed_ends_with_a_paid_code(study: Project, run: Run, an
     assert run.open_places == 10
 
 
-def test_what_somebody_else_does_is_out_of_reach(study: Project, ann: Client) -> None:
+def test_other_participants_sessions_are_out_of_reach(study: Project, ann: Client) -> None:
     bobs = steps.start(steps.begin(study, "bob"))
     turn = steps.send(bobs, "Bob's words")
     body = {"id": str(uuid4()), "session": bobs.pk, "text": "Mine", "writing": {}}
@@ -278,7 +280,7 @@ def test_a_closed_study_takes_nobody_but_those_inside_finish(
     assert b'id="chat"' in start(ann).content
 
 
-def test_who_leaves_sees_that_and_cannot_come_back_by_accident(run: Run, ann: Client) -> None:
+def test_a_participant_who_leaves_reads_so_and_cannot_come_back_by_accident(run: Run, ann: Client) -> None:
     start(ann)
     assert "You have left the study" in ann.post("/join/study/leave/", follow=True).content.decode()
     assert "You have left the study" in page(open_link(LINK))

@@ -138,7 +138,7 @@ def test_missing_dialogues_are_listed_and_can_be_tried_again(maras: Client, coll
     ("role", "sees", "starts"),
     [(Role.MANAGER, 200, 200), (Role.TRAINER, 200, 200), (Role.ANNOTATOR, 403, 403)],
 )
-def test_who_may_see_and_start_collections(
+def test_roles_that_see_and_start_collections(
     client: Client, joins: Joins, collects: Collects, study: Project, role: Role, sees: int, starts: int
 ) -> None:
     client.force_login(joins("kim", study, role))

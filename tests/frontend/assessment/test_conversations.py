@@ -73,7 +73,7 @@ def test_a_dialogue_shows_what_its_participant_thinks(client: Client, study: Pro
     assert "Mean rating 39.3" in page, "robotic and repetitive count 100 - x"
 
 
-def test_who_cannot_read_the_report_does_not_learn_the_system(
+def test_a_person_without_the_report_does_not_learn_the_system(
     client: Client, study: Project, carlos: User
 ) -> None:
     Membership.objects.create(project=study, user=carlos, roles=[Role.CONTROLLER])

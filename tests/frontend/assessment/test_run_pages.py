@@ -112,7 +112,7 @@ def test_the_list_of_participants_can_be_narrowed(maras: Client, study: Project,
     read(maras, "participants/?run=x&state=y&before=z")
 
 
-def test_what_stands_out_is_named_and_rejects_nobody(maras: Client, study: Project, run: Run) -> None:
+def test_unusual_behaviour_is_named_and_rejects_nobody(maras: Client, study: Project, run: Run) -> None:
     session = steps.start(steps.begin(study, "ann"))
     for _n in range(2):
         steps.answer(steps.send(session, "Hi", pasted=2, left_page=1), "Hi")

@@ -86,7 +86,7 @@ def test_a_model_of_the_registry_a_service_and_a_degraded_one_are_added(boss: Cl
         ("degraded", {"corpus": "999999"}, "Select a valid choice"),
     ],
 )
-def test_what_is_wrong_is_said_at_the_field(
+def test_an_error_is_shown_at_its_field(
     boss: Client, connector: str, changes: dict[str, str], words: str
 ) -> None:
     response = boss.post(new(connector), {**OPENAI, **changes})

@@ -85,7 +85,7 @@ def test_an_empty_project_says_that_nothing_is_there_yet(erics: Client) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.TRAINER, Role.ENGINEER, Role.MANAGER])
-def test_who_runs_the_project_reads_it(
+def test_trainers_engineers_and_managers_read_it(
     client: Client, project: Project, joins: Callable[..., User], role: Role
 ) -> None:
     client.force_login(joins("tina", project, role))
@@ -147,7 +147,7 @@ def test_every_plot_is_a_file_that_stands_alone(erics: Client, written: Dialogue
 
 
 @pytest.mark.parametrize("address", [f"{PAGE}none.csv", f"{PAGE}pace.png", f"{PAGE}waiting.svg"])
-def test_what_is_no_file_is_not_found(erics: Client, address: str) -> None:
+def test_an_unknown_file_is_not_found(erics: Client, address: str) -> None:
     assert erics.get(address).status_code == 404
 
 

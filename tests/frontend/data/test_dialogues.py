@@ -59,7 +59,9 @@ def test_an_empty_project_says_what_to_do(erics_browser: Client, project: Projec
     assert reverse("imports", args=[project.slug]) in page
 
 
-def test_who_may_not_import_is_not_sent_to_do_so(client: Client, project: Project, carlos: User) -> None:
+def test_carlos_who_may_not_import_is_not_sent_to_imports(
+    client: Client, project: Project, carlos: User
+) -> None:
     client.force_login(carlos)
     page = listed(client, project)
     assert "No dialogues yet" in page
@@ -135,7 +137,7 @@ def test_a_search_is_bounded_and_continues_where_it_stopped(
     assert requests == 2
 
 
-def test_what_an_import_brought_can_be_seen_alone(erics_browser: Client, project: Project) -> None:
+def test_the_dialogues_of_one_import_can_be_listed(erics_browser: Client, project: Project) -> None:
     imported(project, [spoken("before")])
     job = imported(project, [spoken("brought")])
     page = listed(erics_browser, project, f"?import_job={job.pk}")
@@ -143,7 +145,7 @@ def test_what_an_import_brought_can_be_seen_alone(erics_browser: Client, project
     assert "chats.jsonl" in page
 
 
-def test_what_people_wrote_is_shown_as_text(erics_browser: Client, project: Project) -> None:
+def test_html_in_an_utterance_is_shown_as_text(erics_browser: Client, project: Project) -> None:
     imported(project, [spoken("<script>alert(1)</script>")])
     assert "<script>alert(1)" not in listed(erics_browser, project)
     assert "&lt;script&gt;alert(1)" in listed(erics_browser, project)

@@ -117,7 +117,7 @@ def test_the_list_names_splits_in_words(taken: Taken, erics_browser: Client) -> 
     assert "Train, Test ·" in words(html(erics_browser.get(reverse("snapshots", args=["chit-chat"]))))
 
 
-def test_what_is_most_frequent_comes_first(taken: Taken) -> None:
+def test_the_most_frequent_comes_first(taken: Taken) -> None:
     """The database keeps no order of names."""
     taken()
     Snapshot.objects.update(card=Snapshot.objects.get().card | {"domains": {"pets": 2, "leisure": 9, "": 5}})

@@ -85,7 +85,7 @@ def test_the_own_dialogue_is_distinguished_from_those_of_others(
     assert "1 dialogue is your own" in page(client)
 
 
-def test_what_another_expert_reads_is_said(
+def test_a_dialogue_that_another_expert_reads_is_marked(
     carlos_browser: Client, ann: User, project: Project, finishes: Finishes, joins: Callable[..., User]
 ) -> None:
     finishes(ann)
@@ -287,7 +287,9 @@ def test_a_dialogue_of_another_project_is_not_found_here(
     assert carlos_browser.get(f"/p/other/review/{finishes(ann).pk}/").status_code == 404
 
 
-def test_what_was_taken_back_meanwhile_is_said(carlos_browser: Client, ann: User, finishes: Finishes) -> None:
+def test_a_verdict_on_a_dialogue_that_was_taken_back_is_refused(
+    carlos_browser: Client, ann: User, finishes: Finishes
+) -> None:
     dialogue = finishes(ann)
     take_back_dialogue(annotator=ann, assignment_id=Assignment.objects.get(dialogue=dialogue).pk)
     answer = carlos_browser.post(f"{REVIEW}{dialogue.pk}/verdict/", {"id": str(uuid4()), "verdict": "pass"})
@@ -348,9 +350,7 @@ def test_nobody_else_can_say_that_it_was_read(
     assert ExpertReview.objects.get(dialogue=dialogue, verdict="veto").seen_by_author_at is None
 
 
-def test_endless_numbers_in_a_form_are_no_error(
-    carlos_browser: Client, finishes: Finishes, ann: User
-) -> None:
+def test_endless_numbers_in_a_form_are_ignored(carlos_browser: Client, finishes: Finishes, ann: User) -> None:
     dialogue = finishes(ann)
     assert carlos_browser.post(f"{REVIEW}next/", {"skip": "9" * 5000}).status_code == 302
     form = urlencode({"id": uuid4(), "verdict": "pass", f"remark-{'9' * 5000}": "Nowhere."})

@@ -77,14 +77,14 @@ def test_a_question_and_two_people_can_be_chosen(
     assert "ann ↓ · bob →" in text_of(erics, f"{PAGE}?question=A&one={ann}&other={bob}")
 
 
-def test_who_has_no_variance_is_said(erics: Client, labelled: Project) -> None:
+def test_people_without_variance_are_counted(erics: Client, labelled: Project) -> None:
     assert "No variance: left out of z-scores, n = 3 people (6 answers)." in text_of(
         erics, f"{PAGE}?question=S"
     )
 
 
 @pytest.mark.parametrize("query", ["?question=none", "?one=x&other=y", "?one=99&other=98", "?before=zzz"])
-def test_what_is_not_there_shows_everything(erics: Client, labelled: Project, query: str) -> None:
+def test_an_unknown_filter_shows_everything(erics: Client, labelled: Project, query: str) -> None:
     assert 'id="confusion"' in text_of(erics, PAGE + query)
 
 
@@ -100,7 +100,7 @@ def test_every_plot_is_a_file_that_stands_alone(erics: Client, labelled: Project
 
 
 @pytest.mark.parametrize("name", ["none.csv", "agreement.svg", "agreement.png", "pace.csv"])
-def test_what_is_no_file_is_not_found(erics: Client, labelled: Project, name: str) -> None:
+def test_an_unknown_file_is_not_found(erics: Client, labelled: Project, name: str) -> None:
     assert erics.get(PAGE + name).status_code == 404
 
 

@@ -295,7 +295,7 @@ def test_files_are_removed_unless_somebody_needs_them(
     assert "Put it to use" not in text
 
 
-def test_what_the_trainer_wrote_is_downloaded(erics_browser: Client, first: RegisteredModel) -> None:
+def test_the_trainers_files_are_downloaded(erics_browser: Client, first: RegisteredModel) -> None:
     answer = erics_browser.get(f"{MODELS}{first.slug}/training.json")
     assert json.loads(html(answer)) == first.config
 

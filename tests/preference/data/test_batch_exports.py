@@ -75,7 +75,7 @@ def test_nothing_leaves_before_it_is_accepted(batched: Project, joins: Joins) ->
     assert {row["review"] for row in rows(batched, filters=EVERYTHING)} == {"sealed"}
 
 
-def test_what_is_accepted_leaves_with_its_batch(reviewed: Project) -> None:
+def test_accepted_labels_leave_with_their_batch(reviewed: Project) -> None:
     left = rows(reviewed)
     assert [(row["batch"], row["round"], row["review"]) for row in left] == [(1, 1, "accepted")] * 3
     assert preview(reviewed, Filters()).leaving == 3

@@ -46,7 +46,7 @@ def test_the_three_commands_bring_a_file_back_as_it_was(tmp_path: Path) -> None:
     ) == conversations(rows)
 
 
-def test_what_an_import_kept_goes_back_to_its_place(imports: Imports, rows: Rows) -> None:
+def test_extra_fields_of_an_import_go_back_to_their_place(imports: Imports, rows: Rows) -> None:
     row: Row = {
         "id": "d1",
         "language": "zh",

@@ -135,7 +135,7 @@ def test_exports_are_listed_newest_first_in_few_queries(
 
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER, Role.TRAINER])
-def test_a_role_that_may_not_export_is_told_which_may(
+def test_a_role_that_may_not_export_learns_which_may(
     client: Client, joins: Joins, project: Project, role: Role
 ) -> None:
     client.force_login(joins("tom", project, role))

@@ -118,7 +118,7 @@ def process(project: Project, *args: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reader_that_has_enough_is_no_crash(project: Project, imports: Imports) -> None:
+def test_a_reader_that_has_enough_does_not_crash_the_command(project: Project, imports: Imports) -> None:
     imports(diamante_file(2000))
     child = process(project, "--format", "diamante")
     assert child.stdout is not None

@@ -195,7 +195,7 @@ def test_a_worker_that_was_believed_dead_does_not_spoil_the_file_of_the_next(
     assert len(files(files_root / "exports")) == 2
 
 
-def test_what_a_killed_worker_left_is_removed_by_the_next(
+def test_files_of_a_killed_worker_are_removed_by_the_next(
     ready: int, exported: Exported, files_root: Path, eric: User, project: Project
 ) -> None:
     export = start_export(
@@ -211,7 +211,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next(
 # --- the file ---
 
 
-def test_a_file_that_is_gone_is_told(ready: int, exported: Exported) -> None:
+def test_a_file_that_is_gone_is_reported(ready: int, exported: Exported) -> None:
     job = exported()
     export = Export.objects.select_related("job").get(job=job)
     file_of(export).unlink()
@@ -239,7 +239,7 @@ def test_the_file_of_a_running_export_is_not_removed(project: Project, eric: Use
         remove_file(export=export, actor=eric)
 
 
-def test_who_may_not_export_does_not_find_it(exported: Exported, ann: User, eric: User) -> None:
+def test_a_person_who_may_not_export_does_not_find_it(exported: Exported, ann: User, eric: User) -> None:
     job = exported()
     assert export_for(eric, job.pk).pk == job.pk
     with refused("not_found"):

@@ -105,7 +105,7 @@ def test_a_hub_gets_the_frozen_files_and_splits_that_load(
     assert TOKEN not in everything_kept(job, snapshot)
 
 
-def test_a_token_that_may_not_write_is_told_and_kept_nowhere(
+def test_a_token_that_may_not_write_is_reported_and_kept_nowhere(
     pushes: Pushes,
     hub: SmallHub,
     snapshot: Snapshot,
@@ -128,7 +128,7 @@ def test_without_a_token_nothing_is_asked(
     assert hub.asked == []
 
 
-def test_without_a_network_the_cause_is_told(
+def test_without_a_network_the_cause_is_reported(
     pushes: Pushes, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
@@ -149,7 +149,7 @@ def test_without_the_library_it_says_what_to_install(
 @pytest.mark.parametrize(
     "name", ["", "may", "us/../x", "us/may/more", "us/ma y", "https://hub/us/may", "-us/may"]
 )
-def test_what_is_no_repository_is_refused(snapshot: Snapshot, eric: User, name: str) -> None:
+def test_an_invalid_repository_is_refused(snapshot: Snapshot, eric: User, name: str) -> None:
     with refused("invalid") as said:
         push_snapshot(push_id=uuid4(), snapshot=snapshot, actor=eric, repo_id=name)
     assert said.value.remedy

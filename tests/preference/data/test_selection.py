@@ -78,7 +78,7 @@ def test_the_preview_says_what_the_export_then_does(
         assert preview(project, filters).leaving == len(rows("diamante", filters))
 
 
-def test_what_is_finished_during_an_export_waits_for_the_next(
+def test_dialogues_finished_during_an_export_wait_for_the_next(
     project: Project, imports: Imports, written: Written
 ) -> None:
     imports(diamante_file(3))

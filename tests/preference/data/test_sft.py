@@ -55,7 +55,7 @@ def test_of_a_conversation_with_a_model_only_its_replies_are_completions(
     assert [message["role"] for message in made[1]["prompt"]] == ["user", "assistant", "user"]
 
 
-def test_a_system_message_stays_one_and_is_no_reply(imports: Imports, rows: Rows) -> None:
+def test_a_system_message_stays_one_and_is_not_a_reply(imports: Imports, rows: Rows) -> None:
     imports([chat(("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello"))], "messages")
     (row,) = rows("sft")
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]

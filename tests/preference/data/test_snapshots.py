@@ -190,7 +190,7 @@ def test_nothing_is_not_frozen(project: Project, eric: User, imports: Imports) -
     assert not Job.objects.filter(kind="snapshot").exists()
 
 
-def test_what_went_away_before_the_worker_came_leaves_nothing_behind(
+def test_dialogues_vetoed_before_the_worker_starts_leave_no_files(
     written: Written, project: Project, eric: User
 ) -> None:
     written(PASS)
@@ -232,7 +232,7 @@ def test_an_id_sent_with_another_snapshot_is_refused(
     assert Snapshot.objects.get().name == "One"
 
 
-def test_what_is_missing_is_known_before(project: Project, imports: Imports) -> None:
+def test_shortages_are_known_before(project: Project, imports: Imports) -> None:
     imports([{"conversation": [{"utterance": "a"}, {"utterance": "b"}]}])
     Dialogue.objects.update(split=Split.TRAIN)
     found = expected_shortages(select(project, Filters(include_unreviewed=True)))
@@ -259,7 +259,7 @@ def test_a_crash_leaves_nothing_half_and_starting_again_finishes_it(
     verify_snapshot(Snapshot.objects.select_related("project").get(pk=made.pk))
 
 
-def test_what_a_killed_worker_left_is_replaced(written: Written, project: Project, eric: User) -> None:
+def test_files_of_a_killed_worker_are_replaced(written: Written, project: Project, eric: User) -> None:
     written(PASS)
     made = take_snapshot(snapshot_id=uuid4(), project=project, actor=eric)
     for name in (str(made.pk), f".{made.pk}.1234"):
@@ -315,9 +315,7 @@ def test_removing_the_files_keeps_the_card(
     assert kept == 0
 
 
-def test_what_a_model_was_trained_on_stays(
-    written: Written, taken: Taken, eric: User, project: Project
-) -> None:
+def test_a_models_training_data_stays(written: Written, taken: Taken, eric: User, project: Project) -> None:
     written(PASS)
     snapshot = taken()
     job = Job.objects.create(project=project, kind="training")

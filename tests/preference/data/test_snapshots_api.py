@@ -98,7 +98,9 @@ def test_a_push_needs_a_repository(take: Take, api: Client, written: Written) ->
     }  # fmt: skip
 
 
-def test_who_may_not_export_finds_none(take: Take, client: Client, written: Written, ann: User) -> None:
+def test_a_person_who_may_not_export_finds_none(
+    take: Take, client: Client, written: Written, ann: User
+) -> None:
     written(PASS)
     made = take().json()
     client.force_login(ann)

@@ -199,7 +199,7 @@ def test_whatever_people_wrote_the_four_of_a_quadruple_fit(
     assert len(rows) + sum(drawn.skipped.values()) == possible
 
 
-def test_the_same_seed_and_epoch_draw_the_same_and_others_anew(project: Project, imports: Imports) -> None:
+def test_the_same_seed_and_epoch_draw_the_same_and_others_differ(project: Project, imports: Imports) -> None:
     imports(diamante_file(6))
     Dialogue.objects.update(split=Split.TRAIN)
     first, again = (made_of(project, "quadruples", DrawSettings(1, 0))[0] for _twice in range(2))

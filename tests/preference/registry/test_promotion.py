@@ -119,7 +119,7 @@ def test_an_id_of_another_project_is_refused(project: Project, first: Registered
         promote(first, None, promotion_id=made.pk, project=other)
 
 
-def test_the_second_of_two_is_told_who_was_first(
+def test_the_second_of_two_learns_who_was_first(
     project: Project, eric: User, mara: User, first: RegisteredModel, second: RegisteredModel
 ) -> None:
     promote(first, None, eric)

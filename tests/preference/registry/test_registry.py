@@ -146,7 +146,7 @@ def test_removing_a_model_frees_its_space_and_keeps_its_row(
         folder_of_model(model)
 
 
-def test_a_removed_model_is_no_choice_in_a_projects_settings(project: Project, eric: User) -> None:
+def test_a_removed_model_cannot_be_chosen_in_a_projects_settings(project: Project, eric: User) -> None:
     gone, kept = trained_model(project), trained_model(project)
     remove_model(model=gone, actor=eric)
     offered = set(generators_for(eric))

@@ -253,7 +253,7 @@ export class Candidates {
   }
 
   /**
-   * A place that is asked for while the set is on its way is picked when it comes; the digit is no word of the turn.
+   * A place that is asked for while the set is on its way is picked when it comes; the digit is not typed.
    * @param {number} place  @returns {boolean} whether there is anything to wait for
    */
   pickWhenReady(place) {

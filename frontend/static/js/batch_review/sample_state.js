@@ -140,7 +140,7 @@ function differingPaths(one, other) {
 }
 
 /**
- * If one question is checked, what only one of them was asked or answered is no disagreement.
+ * If one question is checked, what only one of them was asked or answered is not a disagreement.
  * @param {Answers} own  @param {Answers} label  @param {string} checked  the checked question; "": every compared answer
  */
 export function disagreements(own, label, checked) {

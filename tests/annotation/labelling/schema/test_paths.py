@@ -16,7 +16,7 @@ def test_an_answer_is_found(path: str, answer: object) -> None:
 
 
 @pytest.mark.parametrize("path", ["reasons", "3/topic", "4/nugget", "3/quality", "nugget"])
-def test_what_is_not_answered_is_none(path: str) -> None:
+def test_an_unanswered_question_is_none(path: str) -> None:
     assert answer_at(COMPLETE, path) is None
 
 
