@@ -29,6 +29,7 @@ def crowd() -> tuple[Project, list[str]]:
     """A project with fewer tasks than its annotators want, and their tokens."""
     project = create_project(slug="crowd", preset="diamante", actor=None)
     project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    project.authoring.open_tasks_per_person = TASKS  # nobody finishes a dialogue here
     project.authoring.save()
     plan_dialogues(project=project, actor=None, count=TASKS, plan_id=uuid4())
     tokens = []
