@@ -30,6 +30,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
         yield {
             "id": dialogue.external_id,
             "split": dialogue.split,
+            "domain": dialogue.domain,
             "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
             "turns": len(utterances),
             "label": label,

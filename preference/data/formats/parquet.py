@@ -103,6 +103,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         [
             ("id", TEXT),
             ("split", TEXT),
+            ("domain", TEXT),
             ("dialogue", MESSAGES),
             ("turns", WHOLE),
             _json("label"),

@@ -172,7 +172,7 @@ def test_quality_labels_leave_with_their_reasons_and_private_data_stay(
         ("two", 2, [], "single"),
         ("zero", 0, ["not_relevant"], "single"),
     ]
-    assert rows[0]["dialogue"] == SAID
+    assert (rows[0]["dialogue"], rows[0]["domain"]) == (SAID, "")
     manifest = json.loads((tmp_path / "out.diqad.manifest.json").read_text())
     assert manifest["left_out"] == {"-1": 1, "phone": 2}
     assert (manifest["dialogues"], manifest["rows"]) == (2, 2)
