@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.labelling.models.labels import LabelOrigin
 from dialogues.models import Action, Split
 from frontend.charts.chart import Cell, Chart, round_value
 from preference.data.models.snapshots import Snapshot
@@ -15,8 +16,8 @@ Card = Mapping[str, Any]
 
 
 def tabulate_data(card: Card) -> Chart:
-    """Table 1 of the Diamante paper for the dialogues of the snapshot."""
-    columns = card["splits"]
+    """Table 1 of the Diamante paper for the dialogues of the snapshot, without actions if these have labels."""
+    columns, is_labelled = card["splits"], "labels" in card
     names = {**{split.value: str(split.label) for split in Split}, "total": _("Total")}
     rows: list[list[Cell]] = [
         [_("Dialogues"), *(column["dialogues"] for column in columns)],
@@ -25,6 +26,16 @@ def tabulate_data(card: Card) -> Chart:
             _("Average utterance length (characters)"),
             *(round_value(column["mean_length"], 2) for column in columns),
         ],
+    ]
+    note = "" if is_labelled else _add_choices(columns, rows)
+    return Chart(
+        "table-1", _("What is in it?"), note, ["", *(names[column["split"]] for column in columns)], rows
+    )
+
+
+def _add_choices(columns: Sequence[Card], rows: list[list[Cell]]) -> str:
+    """Add how the utterances came about; returns the note."""
+    rows += [
         *(
             [
                 f"{Action(action).label} (%)",
@@ -35,12 +46,9 @@ def tabulate_data(card: Card) -> Chart:
         [_("Utterances that had candidates"), *(column["had_candidates"] for column in columns)],
         [_("Turns to learn from"), *(column["replies"] for column in columns)],
     ]
-    note = _(
+    return _(
         "Actions are shares of the utterances that had candidates. A turn can be learned from where a candidate"
         " differs from what was sent."
-    )
-    return Chart(
-        "table-1", _("What is in it?"), note, ["", *(names[column["split"]] for column in columns)], rows
     )
 
 
@@ -49,20 +57,50 @@ def _share(n: int, of: int) -> float | None:
 
 
 def tabulate_contents(card: Card) -> list[Chart]:
-    """Counts of models, candidates per turn, languages, domains and licences, the most frequent first."""
-    numbers = sorted(card["candidates"]["by_number"].items(), key=lambda entry: int(entry[0]))
-    by_number = {
-        ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in numbers
-    }
-    turns, dialogues = _("Turns"), _("Dialogues")
+    """Counts of what the snapshot holds, the most frequent first."""
+    made = _tabulate_labels(card) if "labels" in card else _tabulate_candidates(card)
+    dialogues = _("Dialogues")
     tables = [
-        ("models", _("Which models wrote the candidates?"), turns, _by_count(card["model_versions"])),
-        ("candidates", _("How many candidates had a turn?"), turns, by_number),
         ("languages", _("Which languages?"), dialogues, _by_count(card["languages"])),
         ("domains", _("Which domains?"), dialogues, _by_count(card["domains"])),
         ("licences", _("Which licences?"), dialogues, _by_count(card["licences"])),
     ]
-    return [_tabulate_counts(name, title, unit, counts) for name, title, unit, counts in tables if counts]
+    return [
+        _tabulate_counts(name, title, unit, counts)
+        for name, title, unit, counts in [*made, *tables]
+        if counts
+    ]
+
+
+Table = tuple[str, str, str, Mapping[str, int]]
+
+
+def _tabulate_labels(card: Card) -> list[Table]:
+    """Final labels of each question, and how they came about."""
+    origins = {str(LabelOrigin(name).label): n for name, n in _by_count(card["origins"]).items()}
+    questions = [
+        (
+            f"labels-{place}",
+            _("Which labels has “%(question)s”?") % {"question": question},
+            _("Dialogues"),
+            _by_count(counts),
+        )
+        for place, (question, counts) in enumerate(sorted(card["labels"].items()))
+    ]
+    return [*questions, ("origins", _("How did the final labels come about?"), _("Dialogues"), origins)]
+
+
+def _tabulate_candidates(card: Card) -> list[Table]:
+    """Models, and candidates per turn."""
+    numbers = sorted(card["candidates"]["by_number"].items(), key=lambda entry: int(entry[0]))
+    by_number = {
+        ngettext("%(n)s candidate", "%(n)s candidates", int(n)) % {"n": n}: turns for n, turns in numbers
+    }
+    turns = _("Turns")
+    return [
+        ("models", _("Which models wrote the candidates?"), turns, _by_count(card["model_versions"])),
+        ("candidates", _("How many candidates had a turn?"), turns, by_number),
+    ]
 
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
@@ -85,6 +123,8 @@ def list_gaps(card: Card) -> list[str]:
         "no_action": _("In %(n)s turns with candidates the action is unknown."),
         "empty_candidates": _("In %(n)s turns a candidate is empty."),
         "repeated_candidates": _("In %(n)s turns a candidate occurs twice."),
+        "imported_labels": _("The labels of %(n)s dialogues were imported; their file says who judged them."),
+        "one_judgement": _("%(n)s dialogues were judged by one person only."),
     }  # fmt: skip
     gaps = [text % {"n": f"{card['gaps'][name]:,}"} for name, text in texts.items() if card["gaps"].get(name)]
     return gaps if any(card["licences"]) else [*gaps, _("No licence is stated.")]

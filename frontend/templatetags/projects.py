@@ -113,7 +113,7 @@ TABS: Final = (
     _tab("assessment_report", gettext_lazy("Report"), "chart", C.READ_STATISTICS, protocols=ASSESSMENT),
     _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
     _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
-    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocols=AUTHORING),
+    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocols=ANNOTATION),
     _tab(
         "trainings",
         pgettext_lazy("models", "Training"),

@@ -29,10 +29,11 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of
 from preference.data.selectors.formats import FROZEN
 from preference.data.selectors.frozen_dialogues import FILES
-from preference.data.selectors.selection import Filters, preview, select
+from preference.data.selectors.selection import Filters, select
 from preference.data.selectors.shortages import expected_shortages
 from preference.data.selectors.snapshots import (
     missing_snapshot,
+    preview_snapshot_of,
     pushes_of,
     snapshot_file,
     snapshot_for,
@@ -46,7 +47,7 @@ from preference.data.services.snapshots import (
     remove_snapshot_files,
     take_snapshot,
 )
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -69,6 +70,16 @@ class SnapshotForm(SelectionForm):
         required=False,
         help_text=gettext_lazy("Kept with it, for what is drawn from it."),
     )
+
+
+class LabelledSnapshotForm(SnapshotForm):
+    """Of a labelling project, where only final labels are frozen."""
+
+    include_unreviewed = None  # type: ignore[assignment]
+
+
+def form_class(project: Project) -> type[SnapshotForm]:
+    return LabelledSnapshotForm if project.protocol == Protocol.LABELLING else SnapshotForm
 
 
 class PushForm(forms.Form):
@@ -96,16 +107,16 @@ def snapshot_list(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _take(request, project)
     if request.GET.get("part") == "preview":
-        form = SnapshotForm(request.GET)
+        form = form_class(project)(request.GET)
         form.is_valid()
         return render(
             request, "data/snapshots/preview.html", _build_preview(user, project, form.cleaned_data)
         )
-    return _render_list(request, project, SnapshotForm())
+    return _render_list(request, project, form_class(project)())
 
 
 def _take(request: HttpRequest, project: Project) -> HttpResponse:
-    form = SnapshotForm(request.POST)
+    form = form_class(project)(request.POST)
     if not form.is_valid():
         return _render_list(request, project, form, status=400)
     options = {name: value for name, value in form.cleaned_data.items() if value is not None}
@@ -133,7 +144,7 @@ def _render_list(
 def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dict[str, Any]:
     """What would be frozen, what it would lack, and the equivalent command."""
     filters = chosen_filters(choices)
-    summary = preview(project, filters)
+    summary = preview_snapshot_of(project, filters)
     shortages = expected_shortages(select(project, filters)) if summary.leaving else []
     return {
         "project": project,
@@ -188,14 +199,15 @@ def _render_snapshot(
 
 def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
     """The context of a finished snapshot."""
+    train_url = reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}"
     return {
         "table_one": charts.tabulate_data(snapshot.card),
         "tables": charts.tabulate_contents(snapshot.card),
         "gaps": charts.list_gaps(snapshot.card),
         "warnings": charts.list_warnings(snapshot),
         "files": FILES,
-        "formats": [name.value for name in FROZEN if name != "diamante"],
-        "train_url": reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}",
+        "formats": [] if snapshot.is_labelled else [name.value for name in FROZEN if name != "diamante"],
+        "train_url": None if snapshot.is_labelled else train_url,
         "in_use": is_in_use(snapshot),
         "pushes": pushes_of(snapshot)[:PAGE_SIZE],
         "push_form": push,

@@ -1,19 +1,26 @@
 """The card of a snapshot: statistics counted while it is written, and its README.md for a Hub of data sets."""
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dialogues.models import Action, Dialogue, Split
+from preference.data.formats.card_text import (
+    WRITTEN_IN,
+    count_table,
+    describe_licences,
+    escape_markdown,
+    front_matter,
+    markdown_table,
+    split_name,
+)
 from preference.data.formats.replies import DrawContext, replies_of
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.shortages import shortages
 
 MOST = 40  # names in a table of the card: licences, models, domains …
 ROWS = ("Dialogues", "Utterances", "Average utterance length (characters)")
-WRITTEN_IN = "UTF-8 text as people wrote it: it may hold anything that they typed, names and addresses too."
 
 
 @dataclass(slots=True)
@@ -133,23 +140,23 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
     """The card in Markdown, with the front matter that a Hub reads. facts: content of snapshot.json."""
     card = facts["card"]
     parts = [
-        _front_matter(snapshot, card),
-        f"# {_escape(snapshot.name)}",
-        f"Dialogues of the project “{_escape(snapshot.project.title)}”. In each turn people were shown candidate"
-        " replies of a model and selected one, revised one, or wrote their own.",
+        front_matter(snapshot, card, "text-generation", ("dialogue", "preference", "human-feedback")),
+        f"# {escape_markdown(snapshot.name)}",
+        f"Dialogues of the project “{escape_markdown(snapshot.project.title)}”. In each turn people were shown"
+        " candidate replies of a model and selected one, revised one, or wrote their own.",
         "## Statistics",
-        _table(
-            ["", *(_split_name(column["split"]) for column in card["splits"])], _statistics(card["splits"])
+        markdown_table(
+            ["", *(split_name(column["split"]) for column in card["splits"])], _statistics(card["splits"])
         ),
         "Actions are shares of the utterances that had candidates.",
         "## Candidates and models",
         _candidates(card["candidates"]),
-        _count_table("Model version", "Turns", card["model_versions"]),
+        count_table("Model version", "Turns", card["model_versions"]),
         "## Languages and domains",
-        _count_table("Language", "Dialogues", card["languages"]),
-        _count_table("Domain", "Dialogues", card["domains"]),
+        count_table("Language", "Dialogues", card["languages"]),
+        count_table("Domain", "Dialogues", card["domains"]),
         "## Licences",
-        _licences(card["licences"]),
+        describe_licences(card["licences"]),
         "## Known gaps",
         "\n".join(f"- {line}" for line in _gaps(card)),
         "## How it was made",
@@ -159,21 +166,6 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
         f" ({facts['files']['dialogues.jsonl']['bytes']} bytes).",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _front_matter(snapshot: Snapshot, card: Mapping[str, Any]) -> str:
-    """The values are JSON, which is YAML too: quoting needs no library."""
-    languages = sorted(name for name in card["languages"] if len(name) == 2 and name.isalpha())
-    licences = [name for name in card["licences"] if name]
-    fields = {
-        "pretty_name": snapshot.name,
-        **({"language": languages} if languages else {}),
-        **({"license": "other", "license_name": ", ".join(licences)[:90]} if licences else {}),
-        "task_categories": ["text-generation"],
-        "tags": ["dialogue", "preference", "human-feedback"],
-    }
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
-    return "\n".join(["---", *lines, "---"])
 
 
 def _statistics(columns: Sequence[Mapping[str, Any]]) -> list[list[str]]:
@@ -198,25 +190,11 @@ def _share(n: int, of: int) -> str:
     return f"{100 * n / of:.1f}" if of else "–"
 
 
-def _split_name(name: str) -> str:
-    return {"train": "Train", "valid": "Validation", "test": "Test"}.get(name, "Total")
-
-
 def _candidates(counts: Mapping[str, Any]) -> str:
     if not counts["turns"]:
         return "No turn has candidates."
     each = ", ".join(f"{n} candidates in {turns:,}" for n, turns in counts["by_number"].items())
     return f"{counts['turns']:,} turns with {counts['mean']:.2f} candidates on average: {each}."
-
-
-def _count_table(name: str, unit: str, counts: Mapping[str, int]) -> str:
-    return _table([name, unit], [[key or "not stated", f"{n:,}"] for key, n in counts.items()])
-
-
-def _licences(licences: Mapping[str, int]) -> str:
-    if any(licences):
-        return _count_table("Licence, as imported files name it", "Dialogues", licences)
-    return "Not stated. Ask whoever owns the project before you pass the data on."
 
 
 def _gaps(card: Mapping[str, Any]) -> list[str]:
@@ -261,14 +239,3 @@ def _provenance(facts: Mapping[str, Any]) -> str:
             " says how it came about, `source` which candidate it began from. `snapshot.json`: these numbers.",
         ]
     )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _name in head[1:])], *rows]
-    return "\n".join("| " + " | ".join(_escape(cell) for cell in line) + " |" for line in lines)
-
-
-def _escape(text: str) -> str:
-    """One line, with the characters that Markdown or HTML interprets escaped."""
-    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return line.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

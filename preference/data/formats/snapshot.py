@@ -4,24 +4,65 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from dialogues.models import Dialogue
 from jobs.models import Job
 from jobs.progress import Progress
-from preference.data.formats import diamante
-from preference.data.formats.card import CardCounts, readme
+from preference.data.formats import card, diamante, labelled, labelled_card
 from preference.data.formats.writing import HashingWriter, code_version, encode
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
 from preference.data.selectors.selection import Filters, Selection, select
 from preference.data.services.snapshots import nothing_to_take
 from preference.data.storage import remove_folder, snapshots_root
-from projects.models import DialogueLanguage
+from projects.models import Project
+from projects.models import Protocol as ProjectProtocol
 
-SCHEMA_VERSION = f"diamante/{diamante.VERSION}"
+Row = dict[str, Any]
+
+
+class CardCounter(Protocol):
+    """Counts rows for the card while they are written."""
+
+    def add(self, dialogue: Dialogue, row: Mapping[str, Any]) -> None: ...
+
+    def as_json(self, splits: Sequence[str]) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenFormat:
+    """How the snapshots of one protocol are written.
+
+    rows: of one page of dialogues. readme: the card as Markdown, from snapshot.json.
+    """
+
+    schema_version: str
+    rows: Callable[[Selection, Sequence[Dialogue]], Iterator[tuple[Dialogue, Row]]]
+    counter: Callable[[], CardCounter]
+    readme: Callable[[Snapshot, Mapping[str, Any]], str]
+
+
+def _authored_rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialogue, Row]]:
+    """Rows of `diamante` with language and domain, which trainers group by, even if they are unknown."""
+    utterances, default_language = selection.utterances(page), labelled.default_language(selection.project)
+    for dialogue in page:
+        if dialogue.pk in utterances:
+            groups = {"language": dialogue.language or default_language, "domain": dialogue.domain}
+            yield dialogue, {**diamante.row(dialogue, utterances[dialogue.pk]), **groups}
+
+
+AUTHORED = FrozenFormat(f"diamante/{diamante.VERSION}", _authored_rows, card.CardCounts, card.readme)
+LABELLED = FrozenFormat(
+    f"labelled/{labelled.VERSION}", labelled.rows, labelled_card.LabelledCardCounts, labelled_card.readme
+)
+
+
+def frozen_format(project: Project) -> FrozenFormat:
+    return LABELLED if project.protocol == ProjectProtocol.LABELLING else AUTHORED
 
 
 def run_snapshot_job(job: Job, progress: Progress) -> dict[str, Any]:
@@ -64,15 +105,16 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
 
 
 def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Progress) -> dict[str, Any]:
+    format = frozen_format(snapshot.project)
     with (folder / DIALOGUES).open("wb") as out:
-        file, counts = HashingWriter(out), CardCounts()
-        _write_dialogues(selection, file, counts, progress)
+        file, counts = HashingWriter(out), format.counter()
+        _write_dialogues(format, selection, file, counts, progress)
         _to_disk(out)
     facts = {
         "id": str(snapshot.pk),
         "name": snapshot.name,
         "project": snapshot.project.slug,
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": format.schema_version,
         "filters": snapshot.filters,
         "seed": snapshot.seed,
         "code_version": code_version(),
@@ -81,10 +123,10 @@ def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Pro
         "card": counts.as_json(selection.filters.splits),
     }
     with (folder / CARD).open("wb") as out:
-        card = HashingWriter(out)
-        card.put(readme(snapshot, facts).encode())
+        text = HashingWriter(out)
+        text.put(format.readme(snapshot, facts).encode())
         _to_disk(out)
-    facts["files"][CARD] = {"bytes": card.bytes, "sha256": card.digest.hexdigest()}
+    facts["files"][CARD] = {"bytes": text.bytes, "sha256": text.digest.hexdigest()}
     with (folder / FACTS).open("wb") as out:
         out.write((json.dumps(facts, ensure_ascii=False, indent=2) + "\n").encode())
         _to_disk(out)
@@ -92,27 +134,17 @@ def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Pro
 
 
 def _write_dialogues(
-    selection: Selection, file: HashingWriter, counts: CardCounts, progress: Progress
+    format: FrozenFormat, selection: Selection, file: HashingWriter, counts: CardCounter, progress: Progress
 ) -> None:
     done = 0
     for page in selection.pages():
-        utterances = selection.utterances(page)
-        for dialogue in page:
-            if dialogue.pk in utterances:
-                row = _with_groups(selection, dialogue, diamante.row(dialogue, utterances[dialogue.pk]))
-                file.put(encode(row))
-                counts.add(dialogue, row)
+        for dialogue, row in format.rows(selection, page):
+            file.put(encode(row))
+            counts.add(dialogue, row)
         done += len(page)
         progress.report(done)
     if not file.bytes:
-        raise nothing_to_take()
-
-
-def _with_groups(selection: Selection, dialogue: Dialogue, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with language and domain, which trainers group by, even if they are unknown."""
-    language = selection.project.language
-    default_language = "" if language == DialogueLanguage.MIXED else language
-    return {**row, "language": dialogue.language or default_language, "domain": dialogue.domain}
+        raise nothing_to_take(selection.project)
 
 
 def _to_disk(out: IO[bytes]) -> None:

@@ -9,13 +9,16 @@ from django.utils import timezone
 from jobs.models import Job
 from projects.models import Project
 
+LABELLED = "labelled/"  # what the schema version of snapshots with final labels begins with
+
 
 class Snapshot(models.Model):
     """A frozen selection of a project's dialogues, in a folder that no later work changes.
 
     id: the same as its job's. filters: as of an export. seed: default for everything drawn from it. path: of its
     folder, relative to storage.snapshots_root(); empty before it exists and after its removal. bytes, sha256: of its
-    dialogues.jsonl. card: statistics (formats.card.CardCounts), empty until written. pushed: one {"repo_id", "url",
+    dialogues.jsonl. schema_version: diamante/N of dialogues written with candidates, labelled/N of final labels.
+    card: statistics (formats.card or formats.labelled_card), empty until written. pushed: one {"repo_id", "url",
     "commit", "private", "at"} for every push to a Hub.
     """
 
@@ -42,3 +45,8 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether it holds final labels of a labelling project."""
+        return self.schema_version.startswith(LABELLED)

@@ -9,13 +9,18 @@ from django.utils.translation import gettext as _
 
 from dialogues.models import Action, Split, Utterance
 from preference.data.selectors.selection import Selection
+from projects.models import Protocol
 
+FEW_LABELS = 100  # dialogues of the split train
 FEW_TURNS = 168  # one optimiser step of the paper's recipe
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """code: no_candidates, one_action, empty_split or few_turns. about: the action or split. n: number of turns."""
+    """code: no_candidates, one_action, empty_split, few_turns or few_labels. about: the action or split.
+
+    n: number of turns, or of labelled dialogues.
+    """
 
     code: str
     about: str = ""
@@ -35,6 +40,12 @@ _TEXTS = {
         _("Only %(n)d turns have candidates; one step of the usual recipe takes %(wanted)d.")
         % {"n": one.n, "wanted": FEW_TURNS}
     ),
+    "few_labels": lambda one: (
+        _(
+            "Only %(n)d labelled dialogues are in the split “%(split)s”; a useful assessor takes some %(wanted)d."
+        )
+        % {"n": one.n, "split": Split.TRAIN.label, "wanted": FEW_LABELS}
+    ),
 }
 
 
@@ -51,9 +62,18 @@ def shortages(
     return [*lacking, *([Shortage("one_action", actions_used[0])] if len(actions_used) == 1 else [])]
 
 
+def labelling_shortages(dialogues: Mapping[str, int], splits: Sequence[str]) -> list[Shortage]:
+    """What a snapshot of labelled dialogues lacks. dialogues: count by split."""
+    lacking = [Shortage("empty_split", split) for split in splits if not dialogues.get(split)]
+    learned = dialogues.get(Split.TRAIN, 0)
+    return [*lacking, *([Shortage("few_labels", n=learned)] if 0 < learned < FEW_LABELS else [])]
+
+
 def expected_shortages(selection: Selection) -> list[Shortage]:
-    """What a snapshot of the selection would lack; two queries."""
+    """What a snapshot of the selection would lack; two queries, or one in a labelling project."""
     counted = selection.dialogues().order_by().values_list("split").annotate(n=Count("id"))
+    if selection.project.protocol == Protocol.LABELLING:
+        return labelling_shortages(dict(counted), selection.filters.splits)
     had = Utterance.objects.filter(
         Q(dialogue__in=selection.dialogues().order_by()), candidate_set__isnull=False, position__gt=0
     )

@@ -10,11 +10,20 @@ from accounts.models import User
 from common.refusals import NotFound
 from dialogues.models import Split
 from jobs.models import Job
+from preference.data.models.exports import FormatName
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import FILES, folder_of_snapshot
-from projects.models import Project
+from preference.data.selectors.selection import Filters, Preview, preview
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
+
+FROZEN_PROTOCOLS = (Protocol.AUTHORING, Protocol.LABELLING)
+
+
+def preview_snapshot_of(project: Project, filters: Filters) -> Preview:
+    """What a snapshot with these filters would take; one query."""
+    return preview(project, filters, FormatName.DIQAD if project.protocol == Protocol.LABELLING else "")
 
 
 def snapshots_of(project: Project) -> QuerySet[Snapshot]:

@@ -34,17 +34,24 @@ class SnapshotInput(StrictSerializer):
 
 
 class CardColumnSerializer(serializers.Serializer[Any]):
-    """A column of Table 1 of the paper (Diamante); shares of actions refer to `had_candidates`."""
+    """A column of Table 1 of the paper (Diamante); shares of actions refer to `had_candidates`.
+
+    Actions, candidates and replies are counted in authoring projects only.
+    """
 
     split = serializers.ChoiceField(choices=[*Split.values, "total"])
     dialogues = serializers.IntegerField()
     utterances = serializers.IntegerField()
     mean_length = serializers.FloatField(allow_null=True, help_text="Characters per utterance.")
-    select = serializers.IntegerField()
-    revise = serializers.IntegerField()
-    rewrite = serializers.IntegerField()
-    had_candidates = serializers.IntegerField(help_text="Utterances with candidates and an action.")
-    replies = serializers.IntegerField(help_text="Turns where a candidate differs from what was sent.")
+    select = serializers.IntegerField(required=False)
+    revise = serializers.IntegerField(required=False)
+    rewrite = serializers.IntegerField(required=False)
+    had_candidates = serializers.IntegerField(
+        required=False, help_text="Utterances with candidates and an action."
+    )
+    replies = serializers.IntegerField(
+        required=False, help_text="Turns where a candidate differs from what was sent."
+    )
 
 
 class CandidatesSerializer(serializers.Serializer[Any]):
@@ -56,11 +63,26 @@ class CandidatesSerializer(serializers.Serializer[Any]):
 
 
 class CardSerializer(serializers.Serializer[Any]):
-    """Statistics of a snapshot. Counts by name list the most frequent names; "" counts what is not stated."""
+    """Statistics of a snapshot. Counts by name list the most frequent names; "" counts what is not stated.
+
+    Of an authoring project: candidates and model_versions. Of a labelling project: labels and origins.
+    """
 
     splits = CardColumnSerializer(many=True)
-    candidates = CandidatesSerializer()
-    model_versions = serializers.DictField(child=serializers.IntegerField(), help_text="Turns.")
+    candidates = CandidatesSerializer(required=False)
+    model_versions = serializers.DictField(
+        child=serializers.IntegerField(), required=False, help_text="Turns."
+    )
+    labels = serializers.DictField(
+        child=serializers.DictField(child=serializers.IntegerField()),
+        required=False,
+        help_text="Dialogues by question and final label.",
+    )
+    origins = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Dialogues by how their final label came about.",
+    )
     languages = serializers.DictField(child=serializers.IntegerField(), help_text="Dialogues.")
     domains = serializers.DictField(child=serializers.IntegerField(), help_text="Dialogues.")
     licences = serializers.DictField(
@@ -68,8 +90,8 @@ class CardSerializer(serializers.Serializer[Any]):
     )
     gaps = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Dialogues: unreviewed, imported, scripted, without_candidates; turns: no_action, empty_candidates, "
-        "repeated_candidates.",
+        help_text="Dialogues: unreviewed, imported, scripted, without_candidates, imported_labels, one_judgement; "
+        "turns: no_action, empty_candidates, repeated_candidates.",
     )
     longest = serializers.IntegerField(help_text="Utterances of the longest dialogue.")
 

@@ -13,14 +13,13 @@ from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from jobs.models import LIVE_STATES, Job
 from jobs.services import start_job
-from preference.data.models.exports import FormatName
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.formats import formats_for
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
-from preference.data.selectors.selection import preview
+from preference.data.selectors.selection import Filters
+from preference.data.selectors.snapshots import FROZEN_PROTOCOLS, preview_snapshot_of
 from preference.data.services.exports import build_draw_settings, build_filters
 from preference.data.storage import remove_folder, snapshots_root
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.transitions import record
 
 KIND, PUSH = "snapshot", "push"
@@ -41,10 +40,10 @@ def take_snapshot(
     seed: int = 0,
     enqueue: bool = True,
 ) -> Snapshot:
-    """Freeze the dialogues of a project in the background. The same snapshot_id again returns the first snapshot.
+    """Freeze the dialogues of a project, in labelling with their final labels, in the background.
 
-    Raises Invalid (name, splits, seed), Refusal wrong_protocol, nothing_to_take, or id_in_use if the id
-    belongs to another request.
+    The same snapshot_id again returns the first snapshot. Raises Invalid (name, splits, seed, include_unreviewed),
+    Refusal wrong_protocol, nothing_to_take, or id_in_use if the id belongs to another request.
     """
     filters, seed = build_filters(splits, include_unreviewed), build_draw_settings(seed, 0).seed
     if (snapshot := Snapshot.objects.filter(pk=snapshot_id).first()) is not None:
@@ -53,15 +52,10 @@ def take_snapshot(
         )  # the default has the time in it
         check_repeat(snapshot, project_id=project.pk, filters=filters.as_json(), seed=seed, **name_sent)
         return snapshot
-    if FormatName.DIAMANTE not in formats_for(project):
-        raise Refusal(
-            "wrong_protocol",
-            _("Only dialogues that were written with candidates can be frozen, and this project has none."),
-            _("Export its labels instead."),
-        )
+    _check_choices(project, filters)
     name = _clean_name(name, project)
-    if not preview(project, filters).leaving:
-        raise nothing_to_take()
+    if not preview_snapshot_of(project, filters).leaving:
+        raise nothing_to_take(project)
     parameters = {"snapshot": name, "seed": seed, **filters.as_json()}
     job = start_job(
         id=snapshot_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
@@ -77,6 +71,21 @@ def take_snapshot(
     return Snapshot.objects.select_related("job", "project").get_or_create(id=snapshot_id, defaults=values)[0]
 
 
+def _check_choices(project: Project, filters: Filters) -> None:
+    if project.protocol not in FROZEN_PROTOCOLS:
+        raise Refusal(
+            "wrong_protocol",
+            _("Only dialogues that were written with candidates, or labelled, can be frozen."),
+            _("Export the conversations of this study instead."),
+        )
+    if filters.include_unreviewed and project.protocol == Protocol.LABELLING:
+        raise Invalid(
+            _("In a labelling project only final labels are frozen."),
+            _("Leave this choice out."),
+            field="include_unreviewed",
+        )
+
+
 def _clean_name(name: str, project: Project) -> str:
     called = " ".join(name.split()) or f"{project.slug} {timezone.localtime():%Y-%m-%d %H:%M}"
     if len(called) > NAME_CHARS or not called.isprintable():
@@ -88,12 +97,15 @@ def _clean_name(name: str, project: Project) -> str:
     return called
 
 
-def nothing_to_take() -> Refusal:
-    return Refusal(
-        "nothing_to_take",
-        _("No dialogue matches these choices, so there is nothing to freeze."),
-        _("Have dialogues finished and passed by the experts, or include those that nobody has judged yet."),
+def nothing_to_take(project: Project) -> Refusal:
+    message = _("No dialogue matches these choices, so there is nothing to freeze.")
+    remedy = _(
+        "Have dialogues finished and passed by the experts, or include those that nobody has judged yet."
     )
+    if project.protocol == Protocol.LABELLING:
+        message = _("No dialogue in these splits has a final label yet, so there is nothing to freeze.")
+        remedy = _("Have dialogues labelled by enough people; where there are batches, have one accepted.")
+    return Refusal("nothing_to_take", message, remedy)
 
 
 @transaction.atomic

@@ -22,7 +22,8 @@ from projects.models import Project
 
 EPILOG = f"""The folder holds {", ".join(FILES)} and is listed on the project's page of snapshots.
 No later work in the project changes it. python -m preference.training.joint --data FOLDER trains on it;
-export_dataset --snapshot ID exports it in other formats.
+export_dataset --snapshot ID exports it in other formats. Of a labelling project it holds the final labels, and
+every judgement under a pseudonym.
 
 Exit code: 0 taken (or intact, with --verify), 1 refused, 2 wrong arguments, 130 stopped with Ctrl-C.
 
@@ -33,7 +34,7 @@ Examples:
 
 
 class Command(BaseCommand):
-    help = "Freeze a project's dialogues with a card and a hash, for training."
+    help = "Freeze a project's dialogues or final labels with a card and a hash, for training."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = RawDescriptionHelpFormatter
@@ -97,6 +98,8 @@ class Command(BaseCommand):
     def _report(self, snapshot: Snapshot, target: Path | None) -> None:
         total = snapshot.card["splits"][-1]
         template = _("%(dialogues)d dialogues, %(replies)d turns to learn from, %(bytes)d bytes")
+        if snapshot.is_labelled:
+            template = _("%(dialogues)d labelled dialogues, %(bytes)d bytes")
         self.stderr.write(template % {**total, "bytes": snapshot.bytes})
         self.stderr.write(f"SHA-256 {snapshot.sha256}")
         for shortage in shortages_on_card(snapshot.card):

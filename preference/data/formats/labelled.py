@@ -1,0 +1,68 @@
+"""Format `labelled` of a snapshot: a row a dialogue with the final label of every question, and every judgement.
+
+    {"id": "d7", "split": "train", "language": "en", "domain": "bank", "dialogue": [{"role", "content"}, …],
+     "labels": {"quality": 2}, "origin": "unanimous", "judgements": [{"annotator": "p3f…", "imported": false,
+     "labels": {"quality": 2}, "schema_version": 1}, …]}
+
+Only what people decided is in it. Questions about single utterances are left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from accounts.models import User
+from dialogues.models import Dialogue
+from preference.data.formats.judgements import pseudonym
+from preference.data.formats.labels import LiveSubmission, final_labels_on, live_submissions_on
+from preference.data.selectors.selection import WITHHELD, Selection
+from projects.models import DialogueLanguage, Project
+
+VERSION = "1"
+Row = dict[str, Any]
+
+
+def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialogue, Row]]:
+    """A row for every dialogue with a final label, without private and abandoned ones (see selection.WITHHELD)."""
+    finals, answered, spoken = final_labels_on(page), live_submissions_on(page), selection.texts(page)
+    imported = _imported_annotators(answered)
+    for dialogue in page:
+        utterances, final = spoken.get(dialogue.pk), finals.get(dialogue.pk)
+        if utterances is None or final is None:  # reopened or withdrawn since the page was read
+            continue
+        labels = final.answers["dialogue"]
+        if labels.get("quality") in WITHHELD:
+            selection.left_out[str(labels["quality"])] += 1
+            continue
+        yield (
+            dialogue,
+            {
+                "id": dialogue.external_id,
+                "split": dialogue.split,
+                "language": dialogue.language or default_language(selection.project),
+                "domain": dialogue.domain,
+                "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
+                "labels": labels,
+                "origin": final.origin,
+                "judgements": [_judgement(dialogue, one, imported) for one in answered.get(dialogue.pk, [])],
+            },
+        )
+
+
+def default_language(project: Project) -> str:
+    """Of dialogues that name none; "" in a project of several languages."""
+    return "" if project.language == DialogueLanguage.MIXED else project.language
+
+
+def _imported_annotators(answered: Mapping[int, Sequence[LiveSubmission]]) -> set[int]:
+    """Ids of the annotators that stand for people of an imported file; one query."""
+    people = {one.annotator_id for submissions in answered.values() for one in submissions}
+    return set(User.objects.filter(pk__in=people, imported=True).values_list("pk", flat=True))
+
+
+def _judgement(dialogue: Dialogue, submission: LiveSubmission, imported: set[int]) -> Row:
+    return {
+        "annotator": pseudonym(dialogue.project_id, submission.annotator_id),
+        "imported": submission.annotator_id in imported,
+        "labels": submission.answers["dialogue"],
+        "schema_version": submission.schema_version,
+    }
