@@ -92,7 +92,7 @@ class PromotionsView(APIView):
         """Use a trained model for the next candidates; requests that are already queued keep their model.
 
         Codes: changed_meanwhile (`by` and `current` say who changed the model and to what), still_loading (try again in
-        a moment), cannot_load, files_gone, already_current, no_authoring, id_in_use.
+        a moment), wrong_kind, cannot_load, files_gone, already_current, no_authoring, id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

@@ -12,17 +12,28 @@ from preference.data.models.snapshots import Snapshot
 from projects.models import Project
 
 
+class ModelKind(models.TextChoices):
+    """What a trained model does. Only joint models write candidates."""
+
+    JOINT = "joint", _("Reply model")
+    PAIREVAL = "paireval", _("PairEval")
+    ASSESSOR = "assessor", _("Assessor")
+
+
 class RegisteredModel(models.Model):
     """A trained model and its origin.
 
     parent: the registered model that training started from, None: `base`, an unregistered folder or hub id.
     config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last step.
+    report: of an assessor, report.json of its trainer with "chosen", the name of the registered one.
     folder: relative to MODELS_ROOT; empty after removal. files: bytes by name. sha256: over all files.
     version: recorded with its candidates. fault, remedy: why it could not be loaded at registration; usually empty.
-    generator: serves it to projects; kept after removal, because candidates and promotions refer to it.
+    generator: serves it to projects; kept after removal, because candidates and promotions refer to it. None for
+    evaluators.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="registered_models")
+    kind = models.CharField(max_length=8, choices=ModelKind, default=ModelKind.JOINT)
     slug = models.SlugField(_("name"), max_length=80, unique=True)
     note = models.TextField(_("note"), blank=True)
     parent = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="children")
@@ -33,6 +44,7 @@ class RegisteredModel(models.Model):
     )
     config = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
+    report = models.JSONField(default=dict)
     code_version = models.CharField(max_length=80, blank=True)
     folder = models.CharField(max_length=300, blank=True)
     files = models.JSONField(default=dict)
@@ -55,6 +67,10 @@ class RegisteredModel(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def writes_replies(self) -> bool:
+        return self.kind == ModelKind.JOINT
 
 
 class Promotion(models.Model):

@@ -18,9 +18,15 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     snapshot = serializers.UUIDField(source="snapshot_id")
     training = serializers.UUIDField(source="training_run_id")
     generator = serializers.CharField(
-        source="generator.slug", default=None, allow_null=True, help_text="Name in the settings of projects."
+        source="generator.slug",
+        default=None,
+        allow_null=True,
+        help_text="Name in the settings of projects; null for evaluators.",
     )
     config = serializers.DictField(help_text="training.json of the trainer.")
+    report = serializers.DictField(
+        help_text='Of an assessor: figures of all compared models; "chosen" is the registered one.'
+    )
     metrics = serializers.DictField(help_text="Losses of the last step.")
     files = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name.")
     has_files = serializers.BooleanField(source="folder")
@@ -29,7 +35,8 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     class Meta:
         model = RegisteredModel
         fields = [
-            "slug", "project", "note", "parent", "base", "snapshot", "training", "config", "metrics", "code_version",
+            "slug", "kind", "project", "note", "parent", "base", "snapshot", "training", "config", "metrics", "report",
+            "code_version",
             "files", "bytes", "sha256", "version", "fault", "remedy", "generator", "has_files", "created_by",
             "created_at",
         ]  # fmt: skip
@@ -50,7 +57,7 @@ class AncestorSerializer(ModelSerializer):
 
     class Meta(ModelSerializer.Meta):
         fields = [
-            "slug", "project", "parent", "base", "snapshot", "training", "code_version", "sha256", "version",
+            "slug", "kind", "project", "parent", "base", "snapshot", "training", "code_version", "sha256", "version",
             "has_files", "created_at",
         ]  # fmt: skip
 

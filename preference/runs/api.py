@@ -21,6 +21,7 @@ from preference.data.selectors.snapshots import snapshot_for
 from preference.registry.selectors.bases import selectable_bases
 from preference.runs.selectors import curve_of, log_of, run_for, runs_of
 from preference.runs.serializers import (
+    BasesQuery,
     BasesSerializer,
     CurveQuery,
     CurveSerializer,
@@ -28,6 +29,7 @@ from preference.runs.serializers import (
     TrainingSerializer,
 )
 from preference.runs.services.trainings import remove_run_files, resume_training, start_training
+from preference.runs.trainers import TRAINERS
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -58,8 +60,8 @@ class TrainingsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Start a training; poll its `state` and `curve/`. Cancel it as the job with its id; resume with `resume/`.
 
-        Codes: invalid (recipe, changes, snapshot), not_found (model), no_authoring, no_base, not_ready, file_gone
-        (snapshot), id_in_use.
+        Codes: invalid (recipe, changes, snapshot, question, models, is_lora), not_found (model), no_authoring,
+        no_labelling, no_base, wrong_kind, not_ready, file_gone (snapshot), id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
@@ -72,14 +74,17 @@ class TrainingsView(APIView):
 
 
 class BasesView(APIView):
-    @extend_schema(tags=TAG, operation_id="trainings_bases", responses=BasesSerializer)
+    @extend_schema(
+        tags=TAG, operation_id="trainings_bases", parameters=[BasesQuery], responses=BasesSerializer
+    )
     def get(self, request: Request, slug: str) -> Response:
         """The models that a training may start from."""
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
+        kinds = TRAINERS[validated_query(BasesQuery, request)["kind"]].bases
         bases = [
             {"name": base.name, "is_trained": base.parent is not None}
-            for base in selectable_bases(user, project)
+            for base in selectable_bases(user, project, kinds)
         ]
         return Response({"bases": bases})
 

@@ -23,16 +23,17 @@ from preference import child_process
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.services import evaluate_trained
 from preference.registry.files import files_in, folder_of_model, read_json, sha256_of
-from preference.registry.models import RegisteredModel
+from preference.registry.models import ModelKind, RegisteredModel
+from preference.runs.assessor_options import SCRATCH, write_labelled_rows
 from preference.runs.files import CHECKPOINTS, CURVE, LOG, MODEL, folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.progress_tail import ProgressTail
 from preference.runs.services.registration import TrainingResult, generator_options, register_model
 from preference.runs.services.trainings import setting_arguments
+from preference.runs.trainers import TRAINERS
 
 logger = logging.getLogger(__name__)
 
-TRAINER = "preference.training.joint"
 STORE_EVERY = 2.0  # seconds
 # Longer than for other writes: hours of training depend on the last ones.
 STORE_AGAIN_AFTER = (0.5, 2.0, 5.0, 10.0)  # seconds
@@ -54,7 +55,7 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
     child_process.wait_for_orphan(folder, progress, LOCK)
     if not (folder / MODEL).is_dir():
         _train(run, folder, job, progress)
-    result = _training_result(folder, job, progress)
+    result = _training_result(run, folder, job, progress)
     model = retry_on_lost_connection(partial(_register, run, result), STORE_AGAIN_AFTER)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
@@ -62,7 +63,8 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
 
 def _register(run: TrainingRun, result: TrainingResult) -> RegisteredModel:
     model = register_model(run=run, trained=result)
-    evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
+    if model.writes_replies:
+        evaluate_trained(model=model, ids=(uuid5(run.pk, "model"), uuid5(run.pk, "base")))
     return model
 
 
@@ -72,7 +74,7 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
     The exit status and the model's folder decide, not the database: a failed write must not fail a finished training.
     """
     (folder / "state.json").unlink(missing_ok=True)  # of an earlier attempt
-    process = child_process.start(TRAINER, arguments_of(run, folder), folder, LOG)
+    process = child_process.start(TRAINERS[run.kind].module, arguments_of(run, folder), folder, LOG)
     watch = TrainerWatch(run, job, folder)
     try:
         status = child_process.follow(process, progress, watch.step)
@@ -85,9 +87,10 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
 
 def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
     """Arguments of the trainer. It always gets --resume, which starts from the beginning if there is no checkpoint."""
-    model = str(folder_of_model(run.parent)) if run.parent else run.base
-    arguments = ["--data", str(folder_of_snapshot(run.snapshot)), "--model", model, "--output", str(folder)]
-    arguments += ["--recipe", run.recipe, "--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
+    trainer = TRAINERS[run.kind]
+    arguments = [*trainer.action, *_data_arguments(run, folder), "--output", str(folder)]
+    arguments += ["--recipe", run.recipe] if trainer.names_recipe else []
+    arguments += ["--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
     for setting in setting_arguments(run.changes):
         arguments += ["--set", setting]
     if run.is_lora:
@@ -95,6 +98,15 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
     if settings.TRAINING_THREADS:
         arguments += ["--threads", str(settings.TRAINING_THREADS)]
     return arguments
+
+
+def _data_arguments(run: TrainingRun, folder: Path) -> list[str]:
+    """What is learned from, and which models."""
+    base = str(folder_of_model(run.parent)) if run.parent else run.base
+    if run.kind == ModelKind.ASSESSOR:
+        rows = write_labelled_rows(run.snapshot, run.options["question"], folder)
+        return ["--data", str(rows), "--models", *run.options["models"], *([base] if base else [])]
+    return ["--data", str(folder_of_snapshot(run.snapshot)), "--model", base]
 
 
 @dataclass(slots=True)
@@ -164,16 +176,28 @@ def failure(folder: Path, status: int) -> Refusal:
     return Refusal("training_failed", template % {"status": status, "words": words}, _("Read its log."))
 
 
-def _training_result(folder: Path, job: Job, progress: Progress) -> TrainingResult:
+def _training_result(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> TrainingResult:
     model = folder / MODEL
     config = read_json(model / "training.json") or read_json(folder / "training.json")
+    about: dict[str, Any] = {}
+    if run.kind == ModelKind.JOINT:
+        about = {**_check_model(folder, job, progress)}
+    elif run.kind == ModelKind.ASSESSOR:
+        about = _assessor_result(folder)
     return TrainingResult(
         config=config,
         metrics=ProgressTail(folder / CURVE).read(),
         files=files_in(model),
         sha256=sha256_of(model, lambda: child_process.report_if_connected(progress, lambda: job.done)),
-        **_check_model(folder, job, progress),
+        **about,
     )
+
+
+def _assessor_result(folder: Path) -> dict[str, Any]:
+    """The figures of all compared models, and which of them was kept."""
+    chosen = read_json(folder / MODEL / "assessor.json").get("base_model", {}).get("name", "")
+    report = {**read_json(folder / "report.json"), "chosen": chosen}
+    return {"report": report, "uses_base": chosen not in SCRATCH}
 
 
 def _check_model(folder: Path, job: Job, progress: Progress) -> dict[str, str]:

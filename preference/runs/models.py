@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from preference.data.models.snapshots import Snapshot
-from preference.registry.models import RegisteredModel
+from preference.registry.models import ModelKind, RegisteredModel
 from projects.models import Project
 
 
@@ -16,15 +16,17 @@ class TrainingRun(models.Model):
     """One training run; its state is that of its job.
 
     id: the same as its job's. number: within the project. parent, base: the starting point, as in RegisteredModel.
-    recipe, changes: the recipe's name and the settings that differ from it. folder: relative to MODELS_ROOT; empty
-    after removal. layout: of the trainer's rows. message: notes and warnings of the trainer. latest: the newest line of
-    progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds", "eta_seconds"}).
+    options: of an assessor {"question", "models"}, else empty. recipe, changes: the recipe's name and the settings that
+    differ from it. folder: relative to MODELS_ROOT; empty after removal. layout: of the trainer's rows. message: notes
+    and warnings of the trainer. latest: the newest line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll",
+    "ranking", "lr", "seconds", "eta_seconds"}; only joint trainings have nll and ranking).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="training_runs")
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="training_run")
     number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=8, choices=ModelKind, default=ModelKind.JOINT)
     snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="training_runs")
     parent = models.ForeignKey(
         RegisteredModel, null=True, on_delete=models.RESTRICT, related_name="trainings"
@@ -32,6 +34,7 @@ class TrainingRun(models.Model):
     base = models.CharField(max_length=300)
     recipe = models.CharField(max_length=40)
     changes = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
     is_lora = models.BooleanField(default=False)
     seed = models.PositiveBigIntegerField(default=1)
     folder = models.CharField(max_length=300, blank=True)

@@ -40,14 +40,17 @@ def run_for(user: User, run_id: UUID) -> TrainingRun:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean over steps `first` to `step` of a training. loss = nll + ranking, in nats; seconds since it began."""
+    """The mean over steps `first` to `step` of a training. Losses in nats; seconds since it began.
+
+    loss = nll + ranking in a joint training; both are None in others.
+    """
 
     first: int
     step: int
     epoch: int
     loss: float
-    nll: float
-    ranking: float
+    nll: float | None
+    ranking: float | None
     lr: float
     seconds: float
 
@@ -94,7 +97,9 @@ def line_of(text: str | bytes) -> Line:
 
 def _point(lines: Sequence[Line]) -> Point:
     last = lines[-1]
-    means = {name: sum(line[name] for line in lines) / len(lines) for name in AVERAGED}
+    means: dict[str, Any] = {
+        name: sum(line[name] for line in lines) / len(lines) if name in last else None for name in AVERAGED
+    }
     newest = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}
     return Point(first=lines[0]["step"], **newest, **means)
 

@@ -6,9 +6,11 @@ from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
 from jobs.models import JobState
+from preference.registry.models import ModelKind
+from preference.runs.assessor_options import BASELINES
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import MOST_POINTS
-from preference.training.joint.recipe import RECIPES
+from preference.runs.trainers import recipe_names
 
 LARGEST_SEED = 2**31 - 1
 
@@ -20,10 +22,20 @@ class TrainingInput(StrictSerializer):
         required=False,
         allow_blank=True,
         max_length=300,
-        help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model. "
-        "Administrators may name any folder or hub id.",
+        help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model, or for an "
+        "assessor none. Administrators may name any folder or hub id.",
     )
-    recipe = serializers.ChoiceField(choices=sorted(RECIPES), default="diamante")
+    kind = serializers.ChoiceField(
+        choices=ModelKind.choices,
+        default=ModelKind.JOINT,
+        help_text="joint, paireval: from snapshots of authoring projects. assessor: of labelling projects.",
+    )
+    recipe = serializers.ChoiceField(
+        choices=recipe_names(),
+        required=False,
+        help_text="joint: diamante (default), quick. paireval: paper (default), reversed_lora, all_weights. "
+        "assessor: diqad.",
+    )
     changes = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
         required=False,
@@ -32,10 +44,22 @@ class TrainingInput(StrictSerializer):
     )
     is_lora = serializers.BooleanField(default=False, help_text="Train adapters and the head only.")
     seed = serializers.IntegerField(default=1, min_value=0, max_value=LARGEST_SEED)
+    question = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=80,
+        help_text="assessor: the question that it learns, whose final labels are 0, 1 and 2. Empty: the only one.",
+    )
+    models = serializers.ListField(
+        child=serializers.ChoiceField(choices=BASELINES),
+        required=False,
+        max_length=len(BASELINES),
+        help_text="assessor: models to compare; the best network is registered. Default: all.",
+    )
 
 
 class LatestSerializer(serializers.Serializer[Any]):
-    """The newest step; empty before the first."""
+    """The newest step; empty before the first. Only joint trainings have nll and ranking."""
 
     step = serializers.IntegerField(required=False)
     steps = serializers.IntegerField(required=False, help_text="Total steps of the training.")
@@ -55,6 +79,7 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
         source="parent.slug", default=None, allow_null=True
     )
     changes = serializers.DictField(child=serializers.JSONField(allow_null=True))
+    options = serializers.DictField(help_text='Of an assessor {"question", "models"}, else empty.')
     state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
     done = serializers.IntegerField(source="job.done", help_text="Steps.")
     total = serializers.IntegerField(source="job.total", allow_null=True, help_text="Steps.")
@@ -69,7 +94,8 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
     class Meta:
         model = TrainingRun
         fields = [
-            "id", "project", "number", "snapshot", "parent", "base", "recipe", "changes", "is_lora", "seed", "state",
+            "id", "project", "number", "kind", "snapshot", "parent", "base", "recipe", "changes", "options", "is_lora",
+            "seed", "state",
             "done", "total", "error", "remedy", "layout", "message", "latest", "model", "has_files", "started_by",
             "created_at", "ended_at",
         ]  # fmt: skip
@@ -88,8 +114,8 @@ class PointSerializer(serializers.Serializer[Any]):
     step = serializers.IntegerField()
     epoch = serializers.IntegerField()
     loss = serializers.FloatField()
-    nll = serializers.FloatField()
-    ranking = serializers.FloatField()
+    nll = serializers.FloatField(allow_null=True, help_text="null except in joint trainings.")
+    ranking = serializers.FloatField(allow_null=True, help_text="null except in joint trainings.")
     lr = serializers.FloatField()
     seconds = serializers.FloatField()
 
@@ -103,6 +129,10 @@ class CurveSerializer(serializers.Serializer[Any]):
 class BaseSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="Value for `model` of a new training.")
     is_trained = serializers.BooleanField(help_text="Whether it is a model trained on this server.")
+
+
+class BasesQuery(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=ModelKind.choices, default=ModelKind.JOINT)
 
 
 class BasesSerializer(serializers.Serializer[Any]):

@@ -1,5 +1,6 @@
 """A frozen data set to learn from, trainings on it, and models that came of them, without waiting for torch."""
 
+import dataclasses
 import hashlib
 import json
 import random
@@ -20,6 +21,7 @@ from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.services.registration import TrainingResult, register_model
 from preference.runs.services.trainings import start_training
+from preference.runs.trainers import TRAINERS
 from projects.models import Project
 
 WORDS = ["tea", "rain", "walk", "cat", "book", "song", "river", "lamp", "bread", "hill"]
@@ -81,7 +83,7 @@ def training(
     project: Project, actor: User | None, snapshot: Snapshot | None = None, **asked: Any
 ) -> TrainingRun:
     """A training that waits for a worker."""
-    chosen = {"recipe": "quick", "run_id": uuid4(), **asked}
+    chosen = {"run_id": uuid4(), **({} if "kind" in asked else {"recipe": "quick"}), **asked}
     return start_training(project=project, actor=actor, snapshot=snapshot or snapshot_of(project), **chosen)
 
 
@@ -128,7 +130,9 @@ def local(project: Project) -> Generator:
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Scripts that replace trainer, loader and evaluator: the same command lines, without torch."""
-    monkeypatch.setattr("preference.runs.job.TRAINER", "tests.preference.fake_trainer")
+    for kind, trainer in TRAINERS.items():
+        fake = dataclasses.replace(trainer, module="tests.preference.fake_trainer")
+        monkeypatch.setitem(TRAINERS, kind, fake)
     monkeypatch.setattr("preference.runs.job.CHECKER", "tests.preference.fake_checker")
     monkeypatch.setattr("preference.evaluation.job.EVALUATOR", "tests.preference.fake_evaluator")
     monkeypatch.setattr("preference.child_process.LOOK_EVERY", 0.02)

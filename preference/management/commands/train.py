@@ -14,10 +14,12 @@ from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.selectors.snapshots import snapshot_named
 from preference.registry.files import folder_of_model
+from preference.registry.models import ModelKind
+from preference.runs.assessor_options import BASELINES
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import resume_training, start_training
-from preference.training.joint.recipe import RECIPES
+from preference.runs.trainers import recipe_names
 from projects.models import Project
 
 SAY_EVERY = 3.0  # seconds
@@ -25,8 +27,10 @@ EPILOG = """Ctrl-C writes a checkpoint and stops; --resume ID continues from it.
 and its evaluation waits for a worker of the queue "training".
 Exit code: 0 done, 1 failed, 2 wrong arguments, 130 stopped.
 
-Example:
+Examples:
   manage.py train chit-chat --snapshot "Week 12" --recipe quick --set epochs=2
+  manage.py train chit-chat --snapshot "Week 12" --kind paireval
+  manage.py train quality --snapshot "May" --kind assessor --question quality --models majority gru
 """
 
 
@@ -41,11 +45,30 @@ class Command(BaseCommand):
         add("project", metavar="PROJECT", help="short name of the project")
         add("--snapshot", metavar="NAME", help="name or id of the snapshot")
         add(
+            "--kind",
+            choices=ModelKind.values,
+            default=ModelKind.JOINT,
+            help="joint, paireval: on an authoring project; assessor: on a labelling project (default: joint)",
+        )
+        add(
             "--model",
             default="",
-            help="trained model, folder or hub id to start from (default: the project's own)",
+            help="trained model, folder or hub id to start from (default: the project's own; assessor: none)",
         )
-        add("--recipe", choices=sorted(RECIPES), default="diamante", help="default: diamante, the paper's")
+        add(
+            "--recipe",
+            choices=recipe_names(),
+            default="",
+            help="default: the paper's, diamante for joint, paper for paireval, diqad for assessor",
+        )
+        add("--question", default="", help="assessor: what it learns; its final labels are 0, 1 and 2")
+        add(
+            "--models",
+            nargs="+",
+            default=[],
+            choices=BASELINES,
+            help="assessor: models to compare (default: all)",
+        )
         add(
             "--set",
             action="append",
@@ -90,6 +113,9 @@ class Command(BaseCommand):
             project=project,
             actor=None,
             snapshot=snapshot_named(project, options["snapshot"]),
+            kind=options["kind"],
+            question=options["question"],
+            models=options["models"],
             model=options["model"],
             recipe=options["recipe"],
             changes=_changes(options["set"]),

@@ -24,6 +24,7 @@ from generation.services import preload_generator
 from jobs.selectors import live_workers
 from preference.registry.files import folder_of_model
 from preference.registry.models import Promotion, RegisteredModel
+from preference.registry.selectors.bases import wrong_kind
 from preference.registry.selectors.trained_models import current_model, promotion_to_undo
 from preference.registry.services.trained_models import check_trainable
 from projects.models import Event, Project
@@ -47,11 +48,13 @@ def promote_model(
 
     expected_current: name of the model that the person saw in use, None: the server's own. If two people promote at
     once, the second gets changed_meanwhile with the name of the first. If a worker runs, the model is loaded before the
-    switch. Raises Refusal no_authoring, files_gone, cannot_load, still_loading, already_current, changed_meanwhile,
-    Invalid (reason).
+    switch. Raises Refusal wrong_kind, no_authoring, files_gone, cannot_load, still_loading, already_current,
+    changed_meanwhile, Invalid (reason).
     """
     reason = clean_reason(reason, most=MAX_REASON)
     request = _Request(promotion_id, project, actor, expected_current, reason)
+    if not model.writes_replies:
+        raise wrong_kind(model)
     if promotion := _stored(request, after_id=model.generator_id, rolls_back=False):
         return promotion
     check_trainable(project)

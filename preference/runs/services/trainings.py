@@ -1,7 +1,7 @@
 """Starting, resuming and cleaning up trainings; `runs.job` carries them out."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -18,13 +18,14 @@ from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.registry.files import folder_of_model
+from preference.registry.models import ModelKind
 from preference.registry.selectors.bases import BaseModel, resolve_base
-from preference.registry.services.trained_models import check_trainable
+from preference.runs.assessor_options import check_assessor_options
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
+from preference.runs.trainers import Trainer, trainer_for
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
-from preference.training.joint.recipe import RECIPES, with_lora
 from projects.models import Project
 from projects.transitions import record
 
@@ -39,38 +40,53 @@ def start_training(
     project: Project,
     actor: User | None,
     snapshot: Snapshot,
+    kind: str = ModelKind.JOINT,
     model: str = "",
-    recipe: str = "diamante",
+    recipe: str = "",
     changes: Mapping[str, Any] | None = None,
     is_lora: bool = False,
     seed: int = 1,
+    question: str = "",
+    models: Sequence[str] = (),
     enqueue: bool = True,
 ) -> TrainingRun:
     """Train in the background on a snapshot of the project. The same run_id again returns the first training.
 
-    model: a registered model's name, a folder or a hub id; empty: the project's own. changes: settings that differ from
-    the recipe's. actor None: the command line, which may name any model. Raises Invalid (recipe, changes), NotFound
-    (model), Refusal no_authoring, no_base, not_ready, file_gone, id_in_use.
+    model: a registered model's name, a folder or a hub id; empty: the project's own, of an assessor: none. recipe:
+    empty: the usual one of the kind. changes: settings that differ from the recipe's. question, models: of an assessor
+    only, see check_assessor_options. actor None: the command line, which may name any model. Raises Invalid (kind,
+    recipe, changes, question, models, is_lora), NotFound (model), Refusal no_authoring, no_labelling, no_base,
+    wrong_kind, not_ready, file_gone, id_in_use.
     """
-    run = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
-    settings = check_changes(recipe, changes or {}, is_lora=is_lora, seed=seed)
+    trainer = trainer_for(kind, project)
+    recipe = recipe or trainer.default_recipe
+    settings = check_changes(trainer, recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
-    choices = {"recipe": recipe, "changes": settings, "is_lora": is_lora, "seed": seed}
-    if run:
+    options = {}
+    if trainer.kind == ModelKind.ASSESSOR:
+        options = check_assessor_options(snapshot, question, models, has_base=bool(model))
+    choices = {
+        "kind": trainer.kind,
+        "recipe": recipe,
+        "changes": settings,
+        "options": options,
+        "is_lora": is_lora,
+        "seed": seed,
+    }
+    if run := TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first():
         check_repeat(run, project_id=project.pk, snapshot_id=snapshot.pk, **choices)
         check_repeat(run.job.parameters, **({"model": model} if model else {}))
         return run
-    check_trainable(project)
     if snapshot.project_id != project.pk:
         raise Invalid(
             _("The snapshot belongs to another project."), _("Choose one of this project."), field="snapshot"
         )
     folder_of_snapshot(snapshot)
-    base = resolve_base(actor, project, model)
+    base = _resolve_base(trainer, actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-    parameters = {"snapshot": snapshot.name, "model": base.name, "recipe": recipe, **settings}
+    parameters = {"snapshot": snapshot.name, "kind": kind, "model": base.name, "recipe": recipe, **settings}
     start_job(
         id=run_id,
         kind=KIND,
@@ -81,6 +97,12 @@ def start_training(
         enqueue=enqueue,
     )
     return _store_run(run_id, project, actor, snapshot, base, choices)
+
+
+def _resolve_base(trainer: Trainer, actor: User | None, project: Project, model: str) -> BaseModel:
+    if trainer.kind == ModelKind.ASSESSOR and not model:
+        return BaseModel(None, "")
+    return resolve_base(actor, project, model, trainer.bases)
 
 
 def _store_run(
@@ -111,25 +133,39 @@ def _store_run(
     return run
 
 
-def check_changes(name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int) -> dict[str, Any]:
+def check_changes(
+    trainer: Trainer, name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int
+) -> dict[str, Any]:
     """The changes with the recipe's types: a command line sends "32" for 32.
 
-    Raises Invalid for an unknown recipe or a setting out of bounds.
+    Raises Invalid for an unknown recipe, a setting out of bounds, or LoRA where the recipe decides about it.
     """
-    if name not in RECIPES:
+    if name not in trainer.recipes:
         raise Invalid(
             _("There is no training recipe “%(name)s”.") % {"name": name[:40]},
-            _("Choose one of: %(names)s.") % {"names": ", ".join(RECIPES)},
+            _("Choose one of: %(names)s.") % {"names": ", ".join(trainer.recipes)},
             field="recipe",
         )
     if len(changes) > MOST_CHANGES:
         raise Invalid(_("A recipe has fewer settings than that."), field="changes")
-    recipe = with_lora(RECIPES[name]()) if is_lora else RECIPES[name]()
+    recipe = trainer.recipes[name]()
+    if is_lora:
+        recipe = _with_lora(trainer, recipe)
     try:
         changed = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
     return {name.strip(): getattr(changed, name.strip()) for name in changes}
+
+
+def _with_lora(trainer: Trainer, recipe: Any) -> Any:
+    if trainer.with_lora is None:
+        raise Invalid(
+            _("The recipe decides whether adapters are trained."),
+            _("Leave LoRA out, and change the setting lora_rank."),
+            field="is_lora",
+        )
+    return trainer.with_lora(recipe)
 
 
 def setting_arguments(changes: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
     read data → draw splits → train and test each model → figures → experiments → report → publish the best network
 
+RUN/models.json         state of each model: waiting, training, done or failed
 RUN/metrics.json        figures on the split test, by model
 RUN/predictions.jsonl   every prediction on the splits valid and test
 RUN/report.json         all of the above but predictions, with confusion, reliability and experiments
@@ -13,6 +14,7 @@ RUN/jobs/               results of single trainings, see jobs.py
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import traceback
@@ -161,6 +163,7 @@ def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Resul
     results: Results = {}
     failures: dict[str, TrainingError] = {}
     for job in table:
+        write_states(session.output.folder, table, job, failures)
         try:
             results[job.model] = job, jobs.run(job)
         except TrainingError as error:
@@ -170,6 +173,7 @@ def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Resul
             failures[job.model] = TrainingError(f"{type(error).__name__}: {error}", _("See the log."))
         if job.model in failures:
             session.progress.warn(f"{job.model}: {failures[job.model]}")
+    write_states(session.output.folder, table, None, failures)
     if not results:
         raise next(iter(failures.values()))
     return results, {model: str(error) for model, error in failures.items()}
@@ -197,6 +201,25 @@ def judge_dialogues(
             failures[name] = str(error)
             session.progress.warn(f"{name}: {error}")
     return results
+
+
+def write_states(
+    folder: Path, table: Sequence[Job], current: Job | None, failures: Mapping[str, object]
+) -> None:
+    """Write models.json, so that a page can tell where a run of several models is. A full disk stops nothing.
+
+    current: the model that is being trained, None: all are done.
+    """
+    place = len(table) if current is None else table.index(current)
+    states = {job.model: _state(job.model, number - place, failures) for number, job in enumerate(table)}
+    with contextlib.suppress(OSError):
+        replace_json(folder / "models.json", states)
+
+
+def _state(model: str, distance: int, failures: Mapping[str, object]) -> str:
+    if model in failures:
+        return "failed"
+    return "waiting" if distance > 0 else "training" if distance == 0 else "done"
 
 
 def read_external(files: Sequence[tuple[str, Path]], job: Job, task: Task) -> Results:
