@@ -120,7 +120,7 @@ TABS: Final = (
         "chip",
         C.TRAIN,
         under=("training_new", "training_run"),
-        protocols=AUTHORING,
+        protocols=ANNOTATION,
     ),
     _tab(
         "models",
@@ -128,7 +128,7 @@ TABS: Final = (
         "layers",
         C.TRAIN,
         under=("model", "evaluation"),
-        protocols=AUTHORING,
+        protocols=ANNOTATION,
     ),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(

@@ -9,6 +9,7 @@ from preference.registry.files import models_root
 from preference.runs.models import TrainingRun
 
 LOG, MODEL, CHECKPOINTS, CURVE = "train.log", "model", "checkpoints", "progress.jsonl"
+STATES = "models.json"  # of the models that an assessor's training compares
 
 
 def folder_of_run(run: TrainingRun) -> Path:

@@ -22,8 +22,8 @@ class TrainingInput(StrictSerializer):
         required=False,
         allow_blank=True,
         max_length=300,
-        help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model, or for an "
-        "assessor none. Administrators may name any folder or hub id.",
+        help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model, or for "
+        "an assessor none. Administrators may name any folder or hub id.",
     )
     kind = serializers.ChoiceField(
         choices=ModelKind.choices,

@@ -207,7 +207,7 @@ def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
         "warnings": charts.list_warnings(snapshot),
         "files": FILES,
         "formats": [] if snapshot.is_labelled else [name.value for name in FROZEN if name != "diamante"],
-        "train_url": None if snapshot.is_labelled else train_url,
+        "train_url": train_url,
         "in_use": is_in_use(snapshot),
         "pushes": pushes_of(snapshot)[:PAGE_SIZE],
         "push_form": push,

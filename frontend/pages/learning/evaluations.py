@@ -33,6 +33,7 @@ from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import evaluation_for
 from preference.evaluation.services import start_evaluation
 from preference.registry.selectors.bases import selectable_bases
+from preference.registry.services.trained_models import check_trainable
 from projects.models import Project
 
 
@@ -64,6 +65,7 @@ class EvaluationForm(forms.Form):
 def evaluate(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = trainable_project(user, slug)
+    check_trainable(project)
     form = EvaluationForm(user, project, request.POST)
     if not form.is_valid():
         return _refused(request, project, form)

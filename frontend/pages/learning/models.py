@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from assessment.report.selectors.model_assessments import assessments_of
 from common.refusals import NotFound, Refusal
+from frontend.charts.assessor import draw_assessor_report
 from frontend.charts.evaluation import (
     build_matrix,
     draw_comparison,
@@ -30,8 +31,7 @@ from frontend.charts.evaluation import (
 )
 from frontend.charts.files import chart_file, json_file
 from frontend.pages.learning.evaluations import EvaluationForm
-from frontend.pages.learning.training import snapshot_url, trainable_project
-from frontend.pages.learning.training_form import named_settings
+from frontend.pages.learning.training import settings_of_run, snapshot_url, trainable_project
 from frontend.pages.requests import posted_uuid, signed_in
 from jobs.models import LIVE_STATES, JobState
 from jobs.selectors import live_workers
@@ -50,7 +50,7 @@ from preference.registry.selectors.trained_models import (
 from preference.registry.services.promotion import promote_model, roll_back
 from preference.registry.services.trained_models import remove_model, update_model
 from preference.runs.selectors import runs_of
-from projects.models import Project
+from projects.models import Project, Protocol
 
 PAGE_SIZE = 20
 PROMOTIONS = 20
@@ -92,6 +92,7 @@ def _render_list(
         "promotions": promotions_of(project)[:PROMOTIONS],
         "undoable": undoable if undoable and current and undoable.after == current.generator else None,
         "evaluation_form": EvaluationForm(user, project),
+        "ranks_replies": project.protocol == Protocol.AUTHORING,
         "refusal": refusal,
         "worker_alive": live_workers(QUEUE).exists(),
         **(_comparison_context(chosen) if chosen else {}),
@@ -201,7 +202,10 @@ def _render_model(
         "lineage": lineage_of(model)[::-1],
         "children": children_of(model),
         "run": run,
-        "changed": named_settings(run.changes),
+        "changed": settings_of_run(run, run.changes),
+        "report_charts": draw_assessor_report(model.report),
+        "report_failures": model.report.get("failures", {}),
+        "report_notes": model.report.get("notes", []),
         "evaluations": [(row, find_estimate(overall(row), "preference", "p_at_1")) for row in rows],
         "shown_evaluation": evaluation,
         "charts": draw_report(evaluation.report) if evaluation else [],
@@ -280,6 +284,18 @@ def model_card(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return json_file(model.config, f"{model.slug}.training.json")
 
 
+@login_required
+@never_cache
+@require_safe
+def model_report(request: HttpRequest, slug: str, name: str, chart: str, suffix: str) -> HttpResponse:
+    """A part of an assessor's report as a file."""
+    model = _model_in(signed_in(request), slug, name)
+    found = next((one for one in draw_assessor_report(model.report) if one.name == chart), None)
+    if found is None:
+        raise Http404
+    return chart_file(found, f"{model.slug}-{chart}", suffix)
+
+
 urlpatterns = [
     path("p/<slug:slug>/models/", model_list, name="models"),
     path("p/<slug:slug>/models/<slug:name>/", model_page, name="model"),
@@ -287,6 +303,9 @@ urlpatterns = [
     path("p/<slug:slug>/models/<slug:name>/edit/", model_edit, name="model_edit"),
     path("p/<slug:slug>/models/<slug:name>/remove/", model_remove, name="model_remove"),
     path("p/<slug:slug>/models/<slug:name>/training.json", model_card, name="model_card"),
+    path(
+        "p/<slug:slug>/models/<slug:name>/report/<slug:chart>.<str:suffix>", model_report, name="model_report"
+    ),
     path(
         "p/<slug:slug>/comparison/<slug:name>.<str:suffix>", comparison_download, name="comparison_download"
     ),

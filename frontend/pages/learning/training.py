@@ -19,20 +19,29 @@ from common.refusals import NotFound, Refusal
 from frontend.charts.files import chart_file
 from frontend.charts.training import POINTS, draw_loss
 from frontend.pages.jobs.partials import render_job_page
-from frontend.pages.learning.training_form import TrainingForm, forecast, named_settings, source_name
+from frontend.pages.learning.evaluator_training import chosen_kind, evaluator_new, kind_links, model_states
+from frontend.pages.learning.training_form import (
+    TrainingForm,
+    describe_setting,
+    forecast,
+    named_settings,
+    source_name,
+)
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from jobs.services import cancel_job
 from preference.child_process import QUEUE
+from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import usable_snapshots
 from preference.registry.files import read_json
-from preference.registry.models import RegisteredModel
+from preference.registry.models import ModelKind, RegisteredModel
 from preference.registry.services.trained_models import check_trainable
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import Curve, curve_of, log_of, run_for, runs_of
 from preference.runs.services.trainings import remove_run_files, resume_training, start_training
+from preference.runs.trainers import kinds_of_project
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -48,9 +57,10 @@ LAYOUTS = {
 
 
 def trainable_project(user: User, slug: str) -> Project:
-    """For members who may train. Raises Refusal no_authoring."""
+    """For members who may train. Raises Refusal no_authoring if the project has nothing to learn from."""
     project = project_for(user, slug, Capability.TRAIN)
-    check_trainable(project)
+    if not kinds_of_project(project):
+        check_trainable(project)
     return project
 
 
@@ -78,16 +88,23 @@ def training_new(request: HttpRequest, slug: str) -> HttpResponse:
     """With `?part=forecast` only how long a training with the choices in the query would take."""
     user = signed_in(request)
     project = trainable_project(user, slug)
+    kind = chosen_kind(request, project)
+    if kind != ModelKind.JOINT:
+        return evaluator_new(request, user, project, kind, _linked_snapshot(request, project))
     if request.method == "POST":
         return _start(request, user, project)
     if request.GET.get("part") == "forecast":
         form = TrainingForm(user, project, request.GET)
         form.is_valid()
         return render(request, "learning/training/forecast.html", _forecast(project, form))
-    snapshot_id = request.GET.get("snapshot", "")
-    snapshot = usable_snapshots(project).filter(pk=snapshot_id).first() if _is_uuid(snapshot_id) else None
+    snapshot = _linked_snapshot(request, project)
     form = TrainingForm(user, project, snapshot=snapshot, model=request.GET.get("model"))
     return _render_form(request, project, form)
+
+
+def _linked_snapshot(request: HttpRequest, project: Project) -> Snapshot | None:
+    snapshot_id = request.GET.get("snapshot", "")
+    return usable_snapshots(project).filter(pk=snapshot_id).first() if _is_uuid(snapshot_id) else None
 
 
 def _is_uuid(text: str) -> bool:
@@ -127,6 +144,7 @@ def _render_form(
     context = {
         "title": _("Train a model"),
         "form": form,
+        "kinds": kind_links(project, ModelKind.JOINT),
         "snapshots_url": reverse("snapshots", args=[project.slug]),
         "worker_alive": live_workers(QUEUE).exists(),
         **_forecast(project, form),
@@ -177,16 +195,26 @@ def _run_context(run: TrainingRun) -> dict[str, Any]:
     return {
         "chart": draw_loss(_curve(run)),
         "about": card,
-        "settings": named_settings(card.get("recipe", {}) | run.changes),
-        "changed": named_settings(run.changes),
+        "settings": settings_of_run(run, card.get("recipe", {}) | run.changes),
+        "changed": settings_of_run(run, run.changes),
+        "models": model_states(run),
         "layout": LAYOUTS.get(run.layout, run.layout),
         "notes": run.message.splitlines(),
         "log": _log_tail(run),
         "model": model,
-        "measuring": bool(model and model.evaluations.filter(job__state__in=LIVE_STATES).exists()),
-        "base": run.parent.slug if run.parent else source_name(run.base),
+        "measuring": bool(
+            model and model.writes_replies and model.evaluations.filter(job__state__in=LIVE_STATES).exists()
+        ),
+        "base": run.parent.slug if run.parent else source_name(run.base) or _("from scratch"),
         "snapshot_url": snapshot_url(run.project.slug, run.snapshot_id),
     }
+
+
+def settings_of_run(run: TrainingRun, settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a recipe, in words if it is a joint one."""
+    if run.kind == ModelKind.JOINT:
+        return named_settings(settings)
+    return [(name, describe_setting(name, value)) for name, value in settings.items()]
 
 
 def snapshot_url(slug: str, snapshot_id: UUID) -> str:

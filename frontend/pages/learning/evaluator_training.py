@@ -1,0 +1,79 @@
+"""Starting the training of an evaluator, and what its page shows beside those of every training."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Refusal
+from frontend.pages.learning.evaluator_form import FORMS, MODEL_NAMES, EvaluatorForm
+from jobs.selectors import live_workers
+from preference.child_process import QUEUE
+from preference.data.models.snapshots import Snapshot
+from preference.registry.files import read_json
+from preference.registry.models import ModelKind
+from preference.runs.files import STATES, folder_of_run
+from preference.runs.models import TrainingRun
+from preference.runs.services.trainings import start_training
+from preference.runs.trainers import kinds_of_project
+from projects.models import Project
+
+
+def chosen_kind(request: HttpRequest, project: Project) -> ModelKind:
+    """The kind in the query, or the usual one of the project."""
+    kinds = kinds_of_project(project)
+    return next((kind for kind in kinds if kind == request.GET.get("kind")), kinds[0])
+
+
+def kind_links(project: Project, current: str) -> list[dict[str, Any]]:
+    """Links to the form of every kind; [] if there is only one."""
+    kinds, url = kinds_of_project(project), reverse("training_new", args=[project.slug])
+    if len(kinds) < 2:
+        return []
+    return [{"label": kind.label, "url": f"{url}?kind={kind}", "current": kind == current} for kind in kinds]
+
+
+def evaluator_new(
+    request: HttpRequest, user: User, project: Project, kind: ModelKind, snapshot: Snapshot | None
+) -> HttpResponse:
+    if request.method != "POST":
+        form = FORMS[kind](user, project, snapshot=snapshot, model=request.GET.get("model"))
+        return _render(request, project, form)
+    form = FORMS[kind](user, project, request.POST)
+    if not form.is_valid():
+        return _render(request, project, form, status=422)
+    try:
+        run = start_training(run_id=form.cleaned_data["id"], project=project, actor=user, **form.choices())
+    except Refusal as refusal:
+        form.add_error(None, str(refusal))
+        return _render(request, project, form, status=refusal.status)
+    return redirect("training_run", project.slug, run.pk)
+
+
+def _render(request: HttpRequest, project: Project, form: EvaluatorForm, status: int = 200) -> HttpResponse:
+    context = {
+        "project": project,
+        "title": _("Train an assessor") if form.kind == ModelKind.ASSESSOR else _("Train PairEval"),
+        "form": form,
+        "kind": form.kind,
+        "kinds": kind_links(project, form.kind),
+        "snapshots_url": reverse("snapshots", args=[project.slug]),
+        "queue": QUEUE,
+        "worker_alive": live_workers(QUEUE).exists(),
+    }
+    return render(request, "learning/training/new_evaluator.html", context, status=status)
+
+
+def model_states(run: TrainingRun) -> list[dict[str, str]]:
+    """Where the training of several models is: name and state of each; [] for a training of one model."""
+    if run.kind != ModelKind.ASSESSOR or not run.folder:
+        return []
+    words = {"waiting": _("waiting"), "training": _("training"), "done": _("done"), "failed": _("failed")}
+    states = read_json(folder_of_run(run) / STATES)
+    return [
+        {"name": str(MODEL_NAMES.get(model, model)), "state": state, "words": words.get(state, state)}
+        for model, state in states.items()
+    ]
