@@ -15,7 +15,7 @@ DIGITS = 4
 
 
 def draw_loss(curve: Curve) -> Chart:
-    """The loss by step, of a joint training with its two parts. Points of a long run are means over equally many steps."""
+    """The loss by step, of a joint training with its two parts. Points of a long run are means over several steps."""
     title = _("Does the loss fall?")
     words = {"loss": _("loss"), "nll": _("NLL of the human reply"), "ranking": _("ranking")}
     is_joint = not curve.points or curve.points[-1].nll is not None

@@ -17,6 +17,8 @@ stopped: list[int] = []
 
 def main() -> int:
     parser = argparse.ArgumentParser()
+    parser.add_argument("action", nargs="?", choices=("train",))
+    parser.add_argument("--models", nargs="+", default=[])
     for name in ("data", "model", "output", "recipe", "seed", "parent", "threads"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--set", action="append", default=[])
@@ -31,14 +33,18 @@ def main() -> int:
     behaviour = os.environ.get("FAKE_TRAINER", "learns")
     signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour == "hangs" else note)
     tell(folder, "running", 0)
-    return train(folder, behaviour)
+    return train(folder, behaviour, options.models)
 
 
 def note(number: int, _frame: FrameType | None) -> None:
     stopped.append(number)
 
 
-def train(folder: Path, behaviour: str) -> int:
+def train(folder: Path, behaviour: str, models: list[str]) -> int:
+    if models:
+        (folder / "models.json").write_text(
+            json.dumps(dict.fromkeys(models, "done") | {models[-1]: "training"})
+        )
     checkpoint = folder / "checkpoints" / "step"
     done = int(checkpoint.read_text()) if checkpoint.exists() else 0
     for step in range(done + 1, STEPS + 1):
@@ -60,12 +66,29 @@ def train(folder: Path, behaviour: str) -> int:
             tell(folder, "stopped", step, "Stopped by SIGTERM.")
             return 143
     (folder / "training.json").write_text(json.dumps(explanation(folder)))
+    if models:
+        (folder / "report.json").write_text(json.dumps(report(models)))
     (folder / "model").mkdir()
     for name in ("config.json", "preference_head.safetensors"):
         (folder / "model" / name).write_text("{}")
     (folder / "model" / "training.json").write_text(json.dumps(explanation(folder)))
+    if models:
+        (folder / "model" / "assessor.json").write_text(json.dumps({"base_model": {"name": models[-1]}}))
     tell(folder, "done", STEPS)
     return 0
+
+
+def report(models: list[str]) -> dict[str, Any]:
+    """An assessor's report of which every model has the same figures."""
+    figure = {"value": 0.75, "low": 0.5, "high": 0.9}
+    about = {
+        "metrics": dict.fromkeys(("accuracy", "uar", "f1", "kappa", "mae", "ece"), figure),
+        "tested": 8,
+        "classes": [0, 1, 2],
+        "confusion": [[3, 1, 0], [0, 2, 0], [0, 1, 1]],
+        "reliability": [{"low": 0.8, "high": 0.9, "n": 8, "confidence": 0.85, "accuracy": 0.75}],
+    }
+    return {"models": dict.fromkeys(models, about), "failures": {}, "notes": ["A note."]}
 
 
 def released(folder: Path) -> bool:

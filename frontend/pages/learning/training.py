@@ -202,9 +202,7 @@ def _run_context(run: TrainingRun) -> dict[str, Any]:
         "notes": run.message.splitlines(),
         "log": _log_tail(run),
         "model": model,
-        "measuring": bool(
-            model and model.writes_replies and model.evaluations.filter(job__state__in=LIVE_STATES).exists()
-        ),
+        "measuring": bool(model and model.evaluations.filter(job__state__in=LIVE_STATES).exists()),
         "base": run.parent.slug if run.parent else source_name(run.base) or _("from scratch"),
         "snapshot_url": snapshot_url(run.project.slug, run.snapshot_id),
     }
