@@ -65,17 +65,20 @@ def train(folder: Path, behaviour: str, models: list[str]) -> int:
             checkpoint.write_text(str(step))
             tell(folder, "stopped", step, "Stopped by SIGTERM.")
             return 143
+    finish(folder, models)
+    return 0
+
+
+def finish(folder: Path, models: list[str]) -> None:
     (folder / "training.json").write_text(json.dumps(explanation(folder)))
-    if models:
-        (folder / "report.json").write_text(json.dumps(report(models)))
     (folder / "model").mkdir()
     for name in ("config.json", "preference_head.safetensors"):
         (folder / "model" / name).write_text("{}")
     (folder / "model" / "training.json").write_text(json.dumps(explanation(folder)))
     if models:
+        (folder / "report.json").write_text(json.dumps(report(models)))
         (folder / "model" / "assessor.json").write_text(json.dumps({"base_model": {"name": models[-1]}}))
     tell(folder, "done", STEPS)
-    return 0
 
 
 def report(models: list[str]) -> dict[str, Any]:
