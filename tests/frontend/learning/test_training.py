@@ -275,11 +275,11 @@ def test_another_projects_address_does_not_open_it(
     assert erics_browser.get(reverse("training_run", args=["other", run.pk])).status_code == 404
 
 
-def test_a_labelling_project_says_that_nothing_can_be_trained(erics_browser: Client, joins: Joins) -> None:
-    joins("eric", create_project(slug="quality", preset="diqad", actor=None), Role.ENGINEER)
-    answer = erics_browser.get("/p/quality/trainings/")
+def test_a_study_says_that_nothing_can_be_trained(erics_browser: Client, joins: Joins) -> None:
+    joins("eric", create_project(slug="study", preset="live-assessment", actor=None), Role.ENGINEER)
+    answer = erics_browser.get("/p/study/trainings/")
     assert (answer.status_code, "nobody writes with candidates" in text_of(answer)) == (409, True)
-    assert "/trainings/" not in html(erics_browser.get("/p/quality/"))
+    assert "/trainings/" not in html(erics_browser.get("/p/study/"))
 
 
 def test_the_list_costs_the_same_however_long_it_is(

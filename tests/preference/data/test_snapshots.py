@@ -250,7 +250,8 @@ def test_a_crash_leaves_nothing_half_and_starting_again_finishes_it(
     made = take_snapshot(snapshot_id=uuid4(), project=project, actor=eric)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "preference.data.formats.snapshot.readme", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+            "preference.data.formats.snapshot.code_version",
+            lambda: (_ for _ in ()).throw(OSError(28, "full")),
         )
         job = run_job(job_id=made.job_id)
     assert (job.state, list(snapshots_root().iterdir())) == (JobState.FAILED, [])
