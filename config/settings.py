@@ -349,6 +349,7 @@ SPECTACULAR_SETTINGS = {
         "TopicMode": "assessment.setup.models.TopicMode",
         "MessageKind": "annotation.onboarding.models.MessageKind",
         "CollectionKind": "assessment.collections.models.CollectionKind",
+        "ModelKind": "preference.registry.models.ModelKind",
         "TaskState": "annotation.tasks.models.work.TaskState",
         "LabelOrigin": "annotation.labelling.models.labels.LabelOrigin",
         "SubmissionStage": "annotation.labelling.models.labels.Stage",
