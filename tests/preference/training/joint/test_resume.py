@@ -20,7 +20,8 @@ from tests.preference.training.paused import PAUSE_AT
 
 SETTINGS = ("epochs=4", "head_lr=0.02")  # 12 steps
 STEPS = 12
-EVERY = ("--checkpoint-steps", "3")
+# One thread, as in the process that is killed: sums over several round otherwise.
+EVERY = ("--checkpoint-steps", "3", "--threads", "1")
 
 
 @pytest.mark.faults
