@@ -12,8 +12,8 @@ from tests.browser.conftest import SignedIn
 from tests.browser.labelling import LabelBench, annotator, planned, stored
 
 Eventually = Callable[[Callable[[], bool], str], None]
-MOST_BYTES = 97_000  # with JSDoc, which production does not serve
-MOST_REQUESTS = 26  # a module and a style sheet are a request each; docs/decisions/0022-script-modules.md
+MAX_BYTES = 97_000  # with JSDoc, which production does not serve
+MAX_REQUESTS = 26  # a module and a style sheet are a request each; docs/decisions/0022-script-modules.md
 
 
 @pytest.mark.parametrize("preset", ["diqad", "dch"])
@@ -21,8 +21,8 @@ def test_a_cold_page_is_light(preset: str, mara: User, signs_in: SignedIn) -> No
     project = planned(preset, mara, utterances=20)
     page = signs_in(annotator("ann", project))
     weight = cold_weight(page, f"/p/{project.slug}/label/")
-    assert weight["cold_requests"] <= MOST_REQUESTS, weight
-    assert weight["cold_bytes"] <= MOST_BYTES, weight
+    assert weight["cold_requests"] <= MAX_REQUESTS, weight
+    assert weight["cold_bytes"] <= MAX_BYTES, weight
 
 
 def violations(page: Page) -> str:
