@@ -28,6 +28,7 @@ v1 = [
     path("", include("preference.runs.api")),
     path("", include("preference.registry.api")),
     path("", include("preference.evaluation.api")),
+    path("", include("preference.evaluators.api")),
 ]
 
 urlpatterns = [

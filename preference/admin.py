@@ -2,5 +2,6 @@
 
 import preference.data.admin
 import preference.evaluation.admin
+import preference.evaluators.admin
 import preference.registry.admin
 import preference.runs.admin  # noqa: F401

@@ -22,3 +22,4 @@ class PreferenceConfig(AppConfig):
         register("push", "preference.data.formats.hub.run_push_job", needs=Capability.EXPORT)
         register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
         register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)
+        register("scoring", "preference.evaluators.job.run_scoring_job", needs=Capability.TRAIN)

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import psutil
@@ -41,12 +41,15 @@ PID_FILE = "process"
 KILLED = (-9, 137)
 
 
-def start(module: str, arguments: Sequence[str], folder: Path, log: str) -> "subprocess.Popen[bytes]":
+def start(
+    module: str, arguments: Sequence[str], folder: Path, log: str, *, keys: Collection[str] = ()
+) -> "subprocess.Popen[bytes]":
     """Start `python -m module` with its output appended to a log in `folder`, which must exist.
 
-    Its messages are in the language active here, which is that of the person who started the job.
+    Its messages are in the language active here, which is that of the person who started the job. keys: environment
+    variables with keys of servers that it needs; it gets no other secret.
     """
-    environment = {name: value for name, value in os.environ.items() if not _is_secret(name)}
+    environment = {name: value for name, value in os.environ.items() if name in keys or not _is_secret(name)}
     environment |= {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
     environment |= {LANGUAGE: get_language() or "", "PYTHONIOENCODING": "utf-8"}
     if settings.TRAINING_THREADS:
@@ -177,6 +180,20 @@ def kill_orphan(folder: Path) -> None:
             process.wait(5)
     except (OSError, ValueError, psutil.Error):
         return
+
+
+def failure(log: Path, status: int, code: str) -> Refusal:
+    """Why a process ended with this status. The last two lines of its log are cause and remedy."""
+    if status in KILLED:
+        return Refusal(
+            "killed",
+            _("The operating system killed the process, probably because memory ran out."),
+            _("Free memory, or use a smaller model."),
+        )
+    cause, remedy = ["", "", *lines_of(log)][-2:]
+    if not cause:
+        cause, remedy = remedy or _("The process ended without a message."), ""
+    return Refusal(code, cause[:500], remedy[:500])
 
 
 def keep_tail(path: Path) -> None:

@@ -3,5 +3,6 @@
 import preference.data.models.exports
 import preference.data.models.snapshots
 import preference.evaluation.models
+import preference.evaluators.models
 import preference.registry.models
 import preference.runs.models  # noqa: F401

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs.models import Job
+from preference.evaluators.models import EvaluatorName
 
 register = template.Library()
 
@@ -31,6 +32,10 @@ def job_title(job: Job) -> str:
         return _("Collection of dialogues")
     if job.kind == "evaluation":
         return _("Evaluation of %(name)s") % {"name": Path(job.parameters.get("model", "")).name}
+    if job.kind == "scoring":
+        evaluator = job.parameters.get("evaluator", "")
+        name = EvaluatorName(evaluator).label if evaluator in EvaluatorName.values else evaluator
+        return _("Scores: %(name)s") % {"name": name}
     return job.kind
 
 

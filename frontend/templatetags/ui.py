@@ -78,6 +78,7 @@ UNITS: Final = {
     "rows": gettext_lazy("rows"),
     "dialogues": gettext_lazy("dialogues"),
     "steps": gettext_lazy("steps"),
+    "replies": gettext_lazy("replies"),
 }
 # The first match counts: CheckboxSelectMultiple is a subclass of RadioSelect.
 ARRANGEMENTS: Final = [

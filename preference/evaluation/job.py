@@ -4,9 +4,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import gettext as _
-
-from common.refusals import Refusal
 from jobs.models import Job
 from jobs.progress import Progress
 from preference import child_process
@@ -31,7 +28,7 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
     status = child_process.follow(process, progress, seconds=STOP_SECONDS)
     row.report = read_json(folder / REPORT)
     if status or not row.report:
-        raise failure(folder, status)
+        raise child_process.failure(folder / LOG, status, "evaluation_failed")
     row.save(update_fields=["report"])
     shutil.rmtree(folder, ignore_errors=True)
     return {"turns": row.report.get("n_turns")}
@@ -45,20 +42,3 @@ def arguments_of(row: Evaluation, folder: Path) -> list[str]:
     if not (Path(model) / HEAD).is_file():
         arguments.append("--untrained-head")
     return arguments
-
-
-def failure(folder: Path, status: int) -> Refusal:
-    """From the last two lines of the evaluator's log: cause and remedy."""
-    if status in child_process.KILLED:
-        return Refusal(
-            "killed",
-            _("The operating system killed the evaluation, probably because memory ran out."),
-            _("Free memory, or use a smaller model."),
-        )
-    lines = child_process.lines_of(folder / LOG)[-2:]
-    cause, remedy = (
-        (lines if len(lines) == 2 else [*lines, ""])
-        if lines
-        else (_("The evaluation ended without a message."), "")
-    )
-    return Refusal("evaluation_failed", cause[:500], remedy[:500])

@@ -126,6 +126,7 @@ RESULT_PAGES: Final = {
     "snapshot": "snapshot",
     "training": "training_run",
     "evaluation": "evaluation",
+    "scoring": "scoring_run",
 }
 
 

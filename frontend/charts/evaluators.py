@@ -1,0 +1,33 @@
+"""Scores of evaluators."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from frontend.charts import plots
+from frontend.charts.chart import Chart
+from frontend.charts.plots import Mark
+from preference.evaluators.catalogue import KINDS, run_title
+from preference.evaluators.models import ScoringRun
+
+DIGITS = 4  # of a score
+
+
+def draw_histogram(run: ScoringRun) -> Chart:
+    """How the scores of a finished run are distributed."""
+    bins = run.summary.get("histogram", [])
+    labels = [f"{low:.3g}" for low, _high, _n in bins]
+    marks = [Mark(n, f"{low:.{DIGITS}g} – {high:.{DIGITS}g}: {n}") for low, high, n in bins]
+    title = _("How are the scores distributed?")
+    note = ngettext("n = %(n)d score", "n = %(n)d scores", run.scored) % {"n": run.scored}
+    meaning = str(KINDS[run.evaluator].meaning)
+    svg = plots.draw_columns(
+        labels, marks, x=meaning, y=_("rows"), description=f"{title} {run_title(run)}, {note}"
+    )
+    return Chart(
+        name="scores",
+        title=title,
+        note=note,
+        head=[_("from"), _("to"), _("rows")],
+        rows=[[round(low, DIGITS), round(high, DIGITS), n] for low, high, n in bins],
+        svg=svg if bins else "",
+    )

@@ -1,0 +1,115 @@
+"""REST API of scoring runs. Every view is one call of a service; a run is cancelled as the job of its id."""
+
+import json
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.urls import path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.rest.person import person
+from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
+from common.rest.serializers import validated_input, validated_query
+from preference.data.selectors.exports import JSON_LINES
+from preference.evaluators.selectors.scoring import (
+    UNSCORED,
+    exported_scores,
+    scores_of,
+    scoring_run_for,
+    scoring_runs_of,
+)
+from preference.evaluators.serializers import (
+    ScoreSerializer,
+    ScoresQuery,
+    ScoringInput,
+    ScoringRunDetailSerializer,
+    ScoringRunSerializer,
+)
+from preference.evaluators.services.scoring import start_scoring
+from preference.registry.api import GONE
+from projects.roles import Capability
+from projects.selectors import project_for
+
+TAG = ["Evaluators"]
+
+
+class ScoringRunsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(tags=TAG, operation_id="scoring_runs_list", responses=ScoringRunSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's scoring runs, newest first."""
+        project = project_for(person(request), slug, Capability.TRAIN)
+        return paginated_response(self, request, scoring_runs_of(project), ScoringRunSerializer)
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="scoring_runs_start",
+        request=ScoringInput,
+        responses={202: ScoringRunDetailSerializer, **GONE},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Score the project's replies with an evaluator; poll its `state`. Cancel or retry it as the job with its id.
+
+        Codes: invalid (evaluator, target, model, settings), not_found (model), not_allowed (key of a server),
+        nothing_to_score, files_gone, id_in_use.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        values = validated_input(ScoringInput, request)
+        run = start_scoring(run_id=values.pop("id"), project=project, actor=user, **values)
+        body = ScoringRunDetailSerializer(scoring_run_for(user, run.pk)).data
+        return Response(body, status=status.HTTP_202_ACCEPTED)
+
+
+class ScoringRunView(APIView):
+    @extend_schema(tags=TAG, operation_id="scoring_runs_read", responses=ScoringRunDetailSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """State, summary, and how many rows have no score and why."""
+        return Response(ScoringRunDetailSerializer(scoring_run_for(person(request), pk)).data)
+
+
+class ScoresView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="scoring_runs_scores",
+        parameters=[ScoresQuery],
+        responses=ScoreSerializer(many=True),
+    )
+    def get(self, request: Request, pk: UUID) -> Response:
+        """The scores, in the order of the dialogues."""
+        rows = scores_of(scoring_run_for(person(request), pk))
+        query = validated_query(ScoresQuery, request)
+        rows = rows.filter(value=None) if query[UNSCORED] else rows
+        return paginated_response(self, request, rows, ScoreSerializer)
+
+
+class ScoresFileView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="scoring_runs_file", responses={(200, JSON_LINES): OpenApiTypes.BINARY}
+    )
+    def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
+        """All scores as JSON Lines: dialogue, position, candidate, text, score, and what the evaluator adds."""
+        run = scoring_run_for(person(request), pk)
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in exported_scores(run))
+        name = f"{run.project.slug}-{run.evaluator}-{str(run.pk)[:8]}.jsonl"
+        return StreamingHttpResponse(
+            lines,
+            content_type=JSON_LINES,
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/scoring-runs/", ScoringRunsView.as_view()),
+    path("scoring-runs/<uuid:pk>/", ScoringRunView.as_view()),
+    path("scoring-runs/<uuid:pk>/scores/", ScoresView.as_view()),
+    path("scoring-runs/<uuid:pk>/file/", ScoresFileView.as_view()),
+]
