@@ -23,3 +23,8 @@ class PreferenceConfig(AppConfig):
         register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
         register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)
         register("scoring", "preference.evaluators.job.run_scoring_job", needs=Capability.TRAIN)
+        register(
+            "meta_evaluation",
+            "preference.evaluators.meta_evaluation_job.run_meta_evaluation_job",
+            needs=Capability.TRAIN,
+        )

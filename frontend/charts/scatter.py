@@ -34,8 +34,51 @@ def draw_scatter(points: Sequence[Point], *, x: str, y: str, description: str) -
     return draw_both_widths(draw, HEIGHT, description)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Two values with scales of their own. title: its tooltip, if it has a name."""
+
+    x: float
+    y: float
+    title: str
+
+
+def draw_places(places: Sequence[Place], *, x: str, y: str, description: str) -> SafeString:
+    """Each axis has its own scale."""
+    across = _fit([place.x for place in places])
+    upwards = _fit([place.y for place in places])
+
+    def draw(width: int) -> SafeString:
+        axes = VerticalAxes(width, upwards, y)
+        dots = [
+            dot(
+                _across(axes, across, place.x),
+                axes.y_of(place.y),
+                3,
+                1,
+                f"{place.title} {place.x:.3g} · {place.y:.3g}".strip(),
+            )
+            for place in places
+        ]
+        ticks = [
+            text(_across(axes, across, tick), axes.floor + 15, format_tick(tick), "middle")
+            for tick in across.ticks
+        ]
+        return join([axes.draw_grid(), *ticks, *dots, axes.draw_name(x)])
+
+    return draw_both_widths(draw, HEIGHT, description)
+
+
+def _fit(values: Sequence[float]) -> Scale:
+    return fit_signed_scale(min(values, default=0.0), max(values, default=0.0))
+
+
+def _across(axes: VerticalAxes, scale: Scale, value: float) -> float:
+    return axes.left + scale.share(value) * (axes.width - axes.left - RIGHT - 8)
+
+
 def _x_of(axes: VerticalAxes, value: float) -> float:
-    return axes.left + axes.scale.share(value) * (axes.width - axes.left - RIGHT - 8)
+    return _across(axes, axes.scale, value)
 
 
 def _draw_ticks(axes: VerticalAxes, scale: Scale) -> SafeString:

@@ -36,6 +36,8 @@ def job_title(job: Job) -> str:
         evaluator = job.parameters.get("evaluator", "")
         name = EvaluatorName(evaluator).label if evaluator in EvaluatorName.values else evaluator
         return _("Scores: %(name)s") % {"name": name}
+    if job.kind == "meta_evaluation":
+        return _("Evaluators beside people")
     return job.kind
 
 

@@ -130,7 +130,13 @@ TABS: Final = (
         under=("model", "evaluation"),
         protocols=ANNOTATION,
     ),
-    _tab("evaluators", gettext_lazy("Evaluators"), "chart", C.TRAIN, under=("scoring_new", "scoring_run")),
+    _tab(
+        "evaluators",
+        gettext_lazy("Evaluators"),
+        "chart",
+        C.TRAIN,
+        under=("scoring_new", "scoring_run", "meta_evaluation"),
+    ),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",

@@ -1,9 +1,9 @@
-"""Scoring runs in the administration pages, read-only."""
+"""Scoring runs and meta-evaluations in the administration pages, read-only."""
 
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
-from preference.evaluators.models import ScoringRun
+from preference.evaluators.models import MetaEvaluation, ScoringRun
 
 
 @admin.register(ScoringRun)
@@ -12,3 +12,11 @@ class ScoringRunAdmin(ReadOnlyAdmin):
     list_filter = ["evaluator", "project"]
     list_select_related = ["project", "model"]
     raw_id_fields = ["job", "model", "created_by"]
+
+
+@admin.register(MetaEvaluation)
+class MetaEvaluationAdmin(ReadOnlyAdmin):
+    list_display = ["id", "project", "question", "created_at"]
+    list_filter = ["project"]
+    list_select_related = ["project"]
+    raw_id_fields = ["job", "runs", "created_by"]

@@ -1,4 +1,7 @@
-"""REST API of scoring runs. Every view is one call of a service; a run is cancelled as the job of its id."""
+"""REST API of scoring runs and meta-evaluations. Every view is one call of a service.
+
+Both are cancelled and retried as the jobs of their ids.
+"""
 
 import json
 from uuid import UUID
@@ -16,6 +19,7 @@ from accounts.rest.person import person
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.serializers import validated_input, validated_query
 from preference.data.selectors.exports import JSON_LINES
+from preference.evaluators.selectors.meta_evaluations import meta_evaluation_for, meta_evaluations_of
 from preference.evaluators.selectors.scoring import (
     UNSCORED,
     exported_scores,
@@ -24,12 +28,15 @@ from preference.evaluators.selectors.scoring import (
     scoring_runs_of,
 )
 from preference.evaluators.serializers import (
+    MetaEvaluationInput,
+    MetaEvaluationSerializer,
     ScoreSerializer,
     ScoresQuery,
     ScoringInput,
     ScoringRunDetailSerializer,
     ScoringRunSerializer,
 )
+from preference.evaluators.services.meta_evaluations import start_meta_evaluation
 from preference.evaluators.services.scoring import start_scoring
 from preference.registry.api import GONE
 from projects.roles import Capability
@@ -107,9 +114,48 @@ class ScoresFileView(APIView):
         )
 
 
+class MetaEvaluationsView(APIView):
+    pagination_class = NewestByTime
+
+    @extend_schema(
+        tags=TAG, operation_id="meta_evaluations_list", responses=MetaEvaluationSerializer(many=True)
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's meta-evaluations, newest first."""
+        project = project_for(person(request), slug, Capability.TRAIN)
+        return paginated_response(self, request, meta_evaluations_of(project), MetaEvaluationSerializer)
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="meta_evaluations_start",
+        request=MetaEvaluationInput,
+        responses={202: MetaEvaluationSerializer},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Compare scoring runs with what people judged; poll the `state`.
+
+        Codes: invalid (question, runs), no_judgements, no_scores, id_in_use.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        values = validated_input(MetaEvaluationInput, request)
+        row = start_meta_evaluation(evaluation_id=values.pop("id"), project=project, actor=user, **values)
+        body = MetaEvaluationSerializer(meta_evaluation_for(user, row.pk)).data
+        return Response(body, status=status.HTTP_202_ACCEPTED)
+
+
+class MetaEvaluationView(APIView):
+    @extend_schema(tags=TAG, operation_id="meta_evaluations_read", responses=MetaEvaluationSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """State, and the report once it is done."""
+        return Response(MetaEvaluationSerializer(meta_evaluation_for(person(request), pk)).data)
+
+
 urlpatterns = [
     path("projects/<slug:slug>/scoring-runs/", ScoringRunsView.as_view()),
     path("scoring-runs/<uuid:pk>/", ScoringRunView.as_view()),
     path("scoring-runs/<uuid:pk>/scores/", ScoresView.as_view()),
     path("scoring-runs/<uuid:pk>/file/", ScoresFileView.as_view()),
+    path("projects/<slug:slug>/meta-evaluations/", MetaEvaluationsView.as_view()),
+    path("meta-evaluations/<uuid:pk>/", MetaEvaluationView.as_view()),
 ]

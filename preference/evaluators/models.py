@@ -107,3 +107,31 @@ class Score(models.Model):
 
     def __str__(self) -> str:
         return f"{self.value} for {self.utterance_id}"
+
+
+class MetaEvaluation(models.Model):
+    """Scoring runs beside people's judgements of the same replies; its state is that of its job.
+
+    id: the same as its job's. question: a name of evaluators.selectors.judgements. report: of preference.training.meta,
+    with ids of runs as names of evaluators; empty until it is done. points: by id of a run, [[person's score, the
+    run's], …], a sample of them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="meta_evaluations")
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="meta_evaluation")
+    question = models.CharField(max_length=200)
+    runs = models.ManyToManyField(ScoringRun, related_name="meta_evaluations")
+    report = models.JSONField(default=dict)
+    points = models.JSONField(default=dict)
+    created_by = models.ForeignKey(
+        configuration.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [models.Index(fields=["project", "-created_at", "-id"], name="meta_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.question} of {self.project_id}"

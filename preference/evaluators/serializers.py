@@ -1,10 +1,12 @@
 """Serializers of scoring runs and scores."""
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
 from jobs.models import JobState
-from preference.evaluators.models import EvaluatorName, Score, ScoringRun, Target
+from preference.evaluators.models import EvaluatorName, MetaEvaluation, Score, ScoringRun, Target
+from preference.evaluators.selectors.meta_evaluations import titles_of
 from preference.evaluators.selectors.scoring import text_of
 
 
@@ -82,3 +84,41 @@ class ScoreSerializer(serializers.ModelSerializer[Score]):
 
 class ScoresQuery(StrictSerializer):
     unscored = serializers.BooleanField(required=False, default=False, help_text="Only rows without a score.")
+
+
+class MetaEvaluationSerializer(serializers.ModelSerializer[MetaEvaluation]):
+    project = serializers.CharField(source="project.slug")
+    state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
+    error = serializers.CharField(source="job.error")
+    remedy = serializers.CharField(source="job.remedy")
+    evaluators = serializers.SerializerMethodField()
+    report = serializers.DictField(
+        help_text="As `python -m preference.training.meta --json` writes it; evaluators are named by their run's id."
+    )
+
+    class Meta:
+        model = MetaEvaluation
+        fields = [
+            "id", "project", "question", "state", "error", "remedy", "evaluators", "report", "created_at",
+        ]  # fmt: skip
+
+    @extend_schema_field(
+        serializers.DictField(child=serializers.CharField(), help_text="Titles by id of the run.")
+    )
+    def get_evaluators(self, evaluation: MetaEvaluation) -> dict[str, str]:
+        return titles_of(evaluation)
+
+
+class MetaEvaluationInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first one.")
+    question = serializers.CharField(
+        max_length=200,
+        required=False,
+        help_text="A question of the schema; in an assessment, overall or a statement. Default: the first.",
+    )
+    runs = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=40,
+        help_text="Finished scoring runs. Default: the newest of each evaluator.",
+    )

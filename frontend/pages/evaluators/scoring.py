@@ -17,6 +17,7 @@ from accounts.models import User
 from common.refusals import NotFound, Refusal
 from frontend.charts.evaluators import draw_histogram
 from frontend.charts.files import chart_file
+from frontend.pages.evaluators.meta_evaluation import MetaEvaluationForm, question_name
 from frontend.pages.evaluators.scoring_form import ScoringForm, target_name
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
@@ -27,6 +28,7 @@ from preference.child_process import QUEUE
 from preference.data.selectors.exports import JSON_LINES
 from preference.evaluators.catalogue import KINDS, run_title
 from preference.evaluators.models import EvaluatorName, ScoringRun, Target
+from preference.evaluators.selectors.meta_evaluations import meta_evaluations_of
 from preference.evaluators.selectors.scoring import (
     HIGHEST,
     LOWEST,
@@ -44,6 +46,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 PAGE_SIZE = 20
+COMPARISONS = 10  # the newest, above the scores
 
 
 @login_required
@@ -57,6 +60,10 @@ def scoring_list(request: HttpRequest, slug: str) -> HttpResponse:
         "title": _("Evaluators"),
         "page": page,
         "rows": [(run, run_title(run), target_name(project, Target(run.target))) for run in page],
+        "comparisons": [
+            (row, question_name(row.question)) for row in meta_evaluations_of(project)[:COMPARISONS]
+        ],
+        "compare_form": MetaEvaluationForm(project),
         "evaluators": [(name, label, KINDS[name].meaning) for name, label in EvaluatorName.choices],
         "worker_alive": live_workers(QUEUE).exists(),
     }

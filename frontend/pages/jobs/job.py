@@ -127,6 +127,7 @@ RESULT_PAGES: Final = {
     "training": "training_run",
     "evaluation": "evaluation",
     "scoring": "scoring_run",
+    "meta_evaluation": "meta_evaluation",
 }
 
 
