@@ -1,6 +1,8 @@
 """Titles of jobs, and durations in words."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 from django import template
 from django.utils.translation import gettext as _
@@ -12,33 +14,36 @@ from preference.evaluators.models import EvaluatorName
 register = template.Library()
 
 
+def _import_title(parameters: Mapping[str, Any]) -> str:
+    name = parameters.get("name")
+    return _("Import of %(name)s") % {"name": name} if name else _("Import")
+
+
+def _scoring_title(parameters: Mapping[str, Any]) -> str:
+    evaluator = parameters.get("evaluator", "")
+    known = evaluator in EvaluatorName.values
+    return _("Scores: %(name)s") % {"name": EvaluatorName(evaluator).label if known else evaluator}
+
+
+TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "import": _import_title,
+    "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
+    "agreement": lambda given: _("Statistics"),
+    "snapshot": lambda given: _("Snapshot “%(name)s”") % {"name": given.get("snapshot", "")},
+    "push": lambda given: _("Push to %(repo)s") % {"repo": given.get("repo_id", "")},
+    "training": lambda given: _("Training on “%(name)s”") % {"name": given.get("snapshot", "")},
+    "collection": lambda given: _("Collection of dialogues"),
+    "evaluation": lambda given: _("Evaluation of %(name)s") % {"name": Path(given.get("model", "")).name},
+    "scoring": _scoring_title,
+    "meta_evaluation": lambda given: _("Evaluators beside people"),
+}
+
+
 @register.filter
 def job_title(job: Job) -> str:
     """ "Import of chats.jsonl", "Export as sft"; the kind itself for a kind of another release."""
-    name, format = job.parameters.get("name"), job.parameters.get("format", "")
-    if job.kind == "import":
-        return _("Import of %(name)s") % {"name": name} if name else _("Import")
-    if job.kind == "export":
-        return _("Export as %(format)s") % {"format": format}
-    if job.kind == "agreement":
-        return _("Statistics")
-    if job.kind == "snapshot":
-        return _("Snapshot “%(name)s”") % {"name": job.parameters.get("snapshot", "")}
-    if job.kind == "push":
-        return _("Push to %(repo)s") % {"repo": job.parameters.get("repo_id", "")}
-    if job.kind == "training":
-        return _("Training on “%(name)s”") % {"name": job.parameters.get("snapshot", "")}
-    if job.kind == "collection":
-        return _("Collection of dialogues")
-    if job.kind == "evaluation":
-        return _("Evaluation of %(name)s") % {"name": Path(job.parameters.get("model", "")).name}
-    if job.kind == "scoring":
-        evaluator = job.parameters.get("evaluator", "")
-        name = EvaluatorName(evaluator).label if evaluator in EvaluatorName.values else evaluator
-        return _("Scores: %(name)s") % {"name": name}
-    if job.kind == "meta_evaluation":
-        return _("Evaluators beside people")
-    return job.kind
+    title = TITLES.get(job.kind)
+    return title(job.parameters) if title else job.kind
 
 
 @register.filter
