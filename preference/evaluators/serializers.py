@@ -1,5 +1,7 @@
 """Serializers of scoring runs and scores."""
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -82,7 +84,7 @@ class ScoreSerializer(serializers.ModelSerializer[Score]):
         return text_of(score)
 
 
-class ScoresQuery(StrictSerializer):
+class ScoresQuery(serializers.Serializer[Any]):
     unscored = serializers.BooleanField(required=False, default=False, help_text="Only rows without a score.")
 
 

@@ -14,9 +14,9 @@ from preference.evaluators.models import MetaEvaluation
 from projects.models import Project
 from tests.annotation.conftest import anna as anna
 from tests.annotation.conftest import bela as bela
-from tests.annotation.conftest import quality as quality
 from tests.frontend.data_pages import files_root, html
 from tests.frontend.evaluators.test_scoring_pages import text_of
+from tests.preference.evaluators.conftest import quality as quality
 from tests.preference.evaluators.test_meta_evaluations import compared
 from tests.preference.evaluators.test_meta_evaluations import labelled as labelled
 from tests.preference.evaluators.test_scoring import scored

@@ -15,7 +15,6 @@ from accounts.models import User
 from jobs.models import Job, JobState
 from preference.evaluators.models import EvaluatorName, ScoringRun
 from projects.models import Project
-from tests.annotation.conftest import quality as quality
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
 from tests.preference.evaluators.test_scoring import scored, waiting
 

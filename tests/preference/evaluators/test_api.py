@@ -13,7 +13,6 @@ from accounts.models import User
 from jobs.services import run_job
 from preference.evaluators.models import ScoringRun
 from projects.models import Project
-from tests.annotation.conftest import quality as quality
 from tests.api.conftest import program as program
 from tests.preference.conftest import Written
 from tests.preference.evaluators.test_scoring import scored

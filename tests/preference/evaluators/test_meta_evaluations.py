@@ -26,11 +26,10 @@ from preference.evaluators.services.meta_evaluations import start_meta_evaluatio
 from projects.models import Project
 from tests.annotation.conftest import anna as anna
 from tests.annotation.conftest import bela as bela
-from tests.annotation.conftest import imported
-from tests.annotation.conftest import quality as quality
 from tests.api.conftest import program as program
 from tests.assessment.taken_part import create_opened_run, create_study, take_part
 from tests.preference.conftest import Written, refused
+from tests.preference.evaluators.conftest import imported
 from tests.preference.evaluators.test_scoring import scored, waiting
 
 pytestmark = pytest.mark.django_db

@@ -22,10 +22,9 @@ from preference.evaluators.services.scoring import start_scoring
 from preference.training.evaluators import table
 from preference.training.evaluators.specification import parse_specification
 from projects.models import Project
-from tests.annotation.conftest import imported
-from tests.annotation.conftest import quality as quality
 from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.conftest import Written, refused
+from tests.preference.evaluators.conftest import imported
 from tests.preference.training.evaluators.conftest import judge_server as judge_server
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +85,10 @@ def test_candidates_are_scored_beside_the_reply_that_was_sent(project: Project, 
         f"candidate {place} of 1" for place in range(7)
     ]
     best = sorted_scores(run, "highest")[0]
-    assert (best.dialogue_id, best.value) == (dialogue.pk, 100.0)  # the candidate that was sent unchanged
+    assert (best.dialogue_id, best.value) == (
+        dialogue.pk,
+        pytest.approx(100),
+    )  # the candidate that was sent unchanged
     exported = list(exported_scores(run))
     assert len(exported) == 24
     assert set(exported[0]) == {"dialogue", "position", "candidate", "text", "score", "reason"}
@@ -249,7 +251,7 @@ def test_a_judge_gets_its_key_and_no_other(
     monkeypatch.setenv("LAPIDARY_KEY_JUDGE", "secret")
     settings = {
         "server": f"{judge_server}/checks/v1",
-        "server_model": "judge-1",
+        "server_model": "m",
         "api_key_env": "LAPIDARY_KEY_JUDGE",
     }
     run = scored(quality, "judge", settings=settings)

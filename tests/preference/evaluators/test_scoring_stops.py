@@ -16,8 +16,7 @@ from preference.evaluators.files import folder_of_scoring
 from preference.evaluators.models import Score, ScoringRun
 from preference.evaluators.services.scoring import start_scoring
 from projects.models import Project
-from tests.annotation.conftest import imported
-from tests.annotation.conftest import quality as quality
+from tests.preference.evaluators.conftest import imported
 from tests.preference.evaluators.test_scoring import carried_out, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
