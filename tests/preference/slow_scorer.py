@@ -13,7 +13,8 @@ from typing import Any
 from preference.training.common.evaluators import Evaluator, ReplyScore, ReplyToScore
 from preference.training.evaluators import command
 
-build = command.build_evaluator
+patched: Any = command
+build = patched.build_evaluator
 
 
 class Slow:
@@ -30,6 +31,6 @@ class Slow:
         return self._evaluator.score(replies)
 
 
-command.BATCH = 1
-command.build_evaluator = lambda text: Slow(build(text))
+patched.BATCH = 1
+patched.build_evaluator = lambda text: Slow(build(text))
 sys.exit(command.main())

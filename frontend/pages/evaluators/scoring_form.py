@@ -81,14 +81,14 @@ def _setting_field(setting: Setting, user: User, project: Project) -> forms.Fiel
         return forms.ChoiceField(label=gettext_lazy("Question"), choices=choices, required=False)
     if setting.options:
         return forms.ChoiceField(
-            label=setting.label,
+            label=str(setting.label),
             choices=list(setting.options.items()),
             initial=setting.default,
             required=False,
         )
     if isinstance(setting.default, int):
         return forms.IntegerField(
-            label=setting.label,
+            label=str(setting.label),
             initial=setting.default,
             min_value=setting.low,
             max_value=setting.high,
@@ -96,7 +96,7 @@ def _setting_field(setting: Setting, user: User, project: Project) -> forms.Fiel
         )
     is_hidden = setting.key == SERVER_KEY and not user.is_superuser
     return forms.CharField(
-        label=setting.label,
+        label=str(setting.label),
         required=setting.key != SERVER_KEY,
         widget=forms.HiddenInput if is_hidden else forms.TextInput,
         max_length=300,

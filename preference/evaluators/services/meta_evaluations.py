@@ -32,7 +32,7 @@ def start_meta_evaluation(
 ) -> MetaEvaluation:
     """Compare finished scoring runs with what people judged, in the background. The same id returns the first one.
 
-    question: empty for the first one that people answer. runs: empty for the newest of each evaluator. Raises Invalid
+    question: empty for the first that people answered. runs: empty for the newest of each evaluator. Raises Invalid
     (question, runs), Refusal no_judgements, no_scores, id_in_use.
     """
     asked = {"question": question, "runs": sorted(map(str, runs))}
@@ -43,8 +43,6 @@ def start_meta_evaluation(
         return evaluation
     chosen_question = _resolve_question(project, question)
     chosen = _resolve_runs(project, runs)
-    if next(judged_rows(project, chosen_question), None) is None:
-        raise nobody_judged()
     job = start_job(
         id=evaluation_id,
         kind=KIND,
@@ -73,7 +71,10 @@ def _resolve_question(project: Project, question: str) -> str:
             _("Choose one of: %(names)s.") % {"names": ", ".join(offered)},
             field="question",
         )
-    return question or offered[0]
+    for name in [question] if question else offered:
+        if next(judged_rows(project, name), None) is not None:
+            return name
+    raise nobody_judged()
 
 
 def _resolve_runs(project: Project, ids: Collection[UUID]) -> Sequence[ScoringRun]:

@@ -14,6 +14,7 @@ from common.refusals import Invalid, NotAllowed
 from dialogues.models import Dialogue, Utterance
 from jobs.models import JobState
 from jobs.services import run_job
+from preference import child_process
 from preference.evaluators.catalogue import KINDS, parse_settings, specification
 from preference.evaluators.files import folder_of_scoring
 from preference.evaluators.models import EvaluatorName, Score, ScoringRun
@@ -120,16 +121,14 @@ def test_an_empty_reply_gets_no_score_but_a_reason_in_the_language_of_who_asked(
 def test_a_reply_that_was_deleted_meanwhile_is_left_out(
     quality: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from preference.evaluators import job
-
-    follow = job.child_process.follow
+    follow = child_process.follow
 
     def follow_and_delete(*arguments: Any, **options: Any) -> int:
-        status = follow(*arguments, **options)
+        status: int = follow(*arguments, **options)
         Dialogue.objects.order_by("pk")[0].delete()
         return status
 
-    monkeypatch.setattr(job.child_process, "follow", follow_and_delete)
+    monkeypatch.setattr(child_process, "follow", follow_and_delete)
     run = waiting(quality)
     Dialogue.objects.order_by("pk")[0].tasks.all().delete()
     assert carried_out(run).scored == 2
@@ -140,7 +139,7 @@ def test_a_reply_that_was_deleted_meanwhile_is_left_out(
 
 def test_the_same_request_again_returns_the_first_run(quality: Project, mara: User) -> None:
     run_id = uuid4()
-    request = {"run_id": run_id, "settings": {"unit": "words"}}
+    request: dict[str, Any] = {"run_id": run_id, "settings": {"unit": "words"}}
     first = waiting(quality, mara, **request)
     assert waiting(quality, mara, **request) == first
     with refused("id_in_use"):
@@ -192,7 +191,7 @@ def test_only_administrators_send_a_key_to_a_server(quality: Project, mara: User
     with pytest.raises(NotAllowed):
         waiting(quality, mara, "judge", settings=settings)
     mara.is_superuser = True
-    assert waiting(quality, mara, "judge", settings=settings)
+    assert waiting(quality, mara, "judge", settings=settings).settings["api_key_env"] == "LAPIDARY_KEY_JUDGE"
 
 
 def test_a_project_without_a_finished_reply_has_nothing_to_score(project: Project) -> None:
