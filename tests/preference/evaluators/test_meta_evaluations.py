@@ -147,18 +147,19 @@ def test_the_same_request_again_returns_the_first_one(labelled: Project) -> None
         start_meta_evaluation(**request, question="quality", enqueue=False)
 
 
-def test_without_judgements_or_scores_there_is_nothing_to_compare(
+def test_without_judgements_there_is_nothing_to_compare(
     quality: Project, project: Project, written: Written
 ) -> None:
     written()
     scored(project)
-    with refused("no_judgements"):
-        compared(project)
+    for unjudged in (project, quality):
+        with refused("no_judgements"):
+            compared(unjudged)
+
+
+def test_without_scores_there_is_nothing_to_compare(labelled: Project) -> None:
     with refused("no_scores"):
-        compared(quality)
-    scored(quality)
-    with refused("no_judgements"):
-        compared(quality)
+        compared(labelled)
 
 
 def test_a_wrong_question_or_run_names_its_field(
