@@ -62,15 +62,16 @@ CONSENT_ZH: Final = """\
 
 参加与否完全自愿，你可以随时退出。
 """
+# The words in braces come from the settings: see assessment.setup.instructions.
 GUIDELINES_EN: Final = """\
 # What you do
 
-You have **six conversations**, each with a different chatbot, and rate each one right after it.
+You have **{conversations}** with different chatbots, and rate each one right after it.
 
-1. Before a conversation, enter a topic that you want to talk about, and say what you think of it.
-2. Chat. Write at least **ten messages**; a counter shows how many remain. The chatbot may take a few seconds to reply.
+1. Before a conversation, {topic}, and say what you think of it.
+2. Chat. Write at least **{messages}**; a counter shows how many remain. The chatbot may take a few seconds to reply.
 3. The current topic stays visible. If you or the chatbot change it, update it with the button **Change topic**.
-4. After the chat, say how much you agree with seven statements, by moving a slider.
+4. After the chat, say how much you agree with {statements}, by moving a slider.
 
 # What makes a useful conversation
 
@@ -84,12 +85,12 @@ There is a box for your feedback. Then you get your completion code.
 GUIDELINES_ZH: Final = """\
 # 你要做什么
 
-你将进行**六段对话**，每段都和不同的聊天机器人，每段结束后立即评分。
+你将和不同的聊天机器人进行**{conversations}**，每段结束后立即评分。
 
-1. 对话开始前，输入一个你想聊的话题，并说明你对它的看法。
-2. 开始聊天。至少发送**十条消息**，计数器会显示还剩几条。聊天机器人可能需要几秒钟才回复。
+1. 对话开始前，{topic}，并说明你对它的看法。
+2. 开始聊天。至少发送**{messages}**，计数器会显示还剩几条。聊天机器人可能需要几秒钟才回复。
 3. 当前话题会一直显示。无论是你还是聊天机器人换了话题，都请用**更换话题**按钮更新。
-4. 聊完之后，拖动滑块，表示你对七句话的同意程度。
+4. 聊完之后，拖动滑块，表示你对{statements}的同意程度。
 
 # 怎样的对话有用
 

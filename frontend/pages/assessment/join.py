@@ -1,4 +1,4 @@
-"""The pages of participants: consent, instructions, six conversations with their statements, feedback, the code."""
+"""The pages of participants: consent, instructions, conversations with their statements, feedback, the code."""
 
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from assessment.sessions.selectors.turns import messages_of
 from assessment.sessions.services import chat as chat_services
 from assessment.sessions.services import participants, ratings
 from assessment.sessions.services.links import RUN, SIGNATURE, parameter_names
+from assessment.setup.instructions import fill_instructions
 from assessment.setup.models import AssessmentSettings
 from common.refusals import Invalid
 from frontend.pages.assessment.participant import assignment_of, participant_page, project_of, set_cookie
@@ -168,17 +169,29 @@ def decline(request: HttpRequest, slug: str) -> HttpResponse:
 def instructions(request: HttpRequest, slug: str) -> HttpResponse:
     """The guidelines; also reachable during the conversations."""
     assignment = assignment_of(request, slug)
-    project = assignment.run.project
-    texts = (project.guidelines_zh, project.guidelines_en)
-    first, second = texts if _language().startswith("zh") else reversed(texts)
     position = current_position(assignment)
     context = {
         **_frame(assignment, position),
         "title": _("Instructions"),
-        "guidelines": to_html(first or second),
+        "guidelines": to_html(_instructions_text(assignment, position)),
         "has_begun": position.place > 1 or (position.session is not None and bool(position.session.topic)),
     }
     return render(request, "assessment/participant/instructions.html", context)
+
+
+def _instructions_text(assignment: Assignment, position: Position) -> str:
+    """In the participant's language if the project has it. Numbers are of this assignment, or else of the settings."""
+    project = assignment.run.project
+    texts = [("zh", project.guidelines_zh), ("en", project.guidelines_en)]
+    ordered = texts if _language().startswith("zh") else texts[::-1]
+    language, text = next((one for one in ordered if one[1]), ordered[0])
+    return fill_instructions(
+        text,
+        project.assessment,
+        conversations=position.places or project.assessment.ordinary_systems + 1,
+        topic_mode=assignment.run.topic_mode,
+        language=language,
+    )
 
 
 @require_POST

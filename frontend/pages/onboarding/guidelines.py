@@ -20,11 +20,13 @@ from annotation.onboarding.selectors.guidelines import (
 )
 from annotation.onboarding.selectors.threads import faq_entries
 from annotation.onboarding.services.guidelines import acknowledge_guidelines
+from assessment.setup.instructions import fill_instructions
+from assessment.setup.models import TopicMode
 from frontend.pages.requests import signed_in
 from frontend.ui.differences import diff_texts
 from frontend.ui.markdown import to_html
 from frontend.ui.paging import parse_number
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
@@ -43,7 +45,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "title": _("Guidelines"),
-        "html": to_html(_texts(project)[shown]) if shown else "",
+        "html": to_html(_shown_text(project, shown)) if shown else "",
         "shown": shown,
         "languages": [(code, name) for code, name in LANGUAGES if code in written],
         "configures": Capability.CONFIGURE in granted,
@@ -88,6 +90,20 @@ def guidelines_read(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _texts(project: Project) -> dict[str, str]:
     return {"en": project.guidelines_en, "zh": project.guidelines_zh}
+
+
+def _shown_text(project: Project, language: str) -> str:
+    text = _texts(project)[language]
+    if project.protocol != Protocol.ASSESSMENT:
+        return text
+    settings = project.assessment
+    return fill_instructions(
+        text,
+        settings,
+        conversations=settings.ordinary_systems + 1,
+        topic_mode=TopicMode.FREE,
+        language=language,
+    )
 
 
 def _choose_language(request: HttpRequest, project: Project) -> tuple[str, list[str]]:

@@ -1,0 +1,50 @@
+"""What the pages of participants say."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from assessment.setup.models import TopicMode
+from projects.models import Project
+from tests.assessment.steps import opened_run
+
+LINK = "/join/study/?PROLIFIC_PID=ann"
+
+
+def text_of(browser: Client, address: str) -> str:
+    return browser.get(address, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("language", "topic_mode", "phrases"),
+    [
+        ("en", TopicMode.FREE, ("3 conversations", "1 message<", "6 statements", "enter a topic that")),
+        ("en", TopicMode.ICE_BREAKER, ("read the sentence that you are given",)),
+        ("zh-hans", TopicMode.FREE, ("3 段对话", "1 条消息", "6 句话", "输入一个你想聊的话题")),
+        ("zh-hans", TopicMode.ICE_BREAKER, ("阅读给你的一句话",)),
+    ],
+)
+def test_the_instructions_say_the_numbers_of_the_study(
+    study: Project, language: str, topic_mode: str, phrases: tuple[str, ...]
+) -> None:
+    settings = study.assessment
+    settings.inputs, settings.ordinary_systems, settings.statements = 1, 2, settings.statements[:6]
+    settings.save()
+    opened_run(study, topic_mode=topic_mode)
+    browser = Client(headers={"accept-language": language})
+    browser.get(LINK)
+    for address in ("/join/study/instructions/", "/join/study/consent/"):
+        if address.endswith("consent/"):
+            browser.post(address)
+        page = text_of(browser, "/join/study/instructions/")
+        assert all(phrase in page for phrase in phrases)
+        assert "{" not in page.partition("<main")[2].partition("</main>")[0]
+
+
+def test_members_read_the_guidelines_with_the_numbers_of_the_settings(
+    study: Project, mara: User, client: Client
+) -> None:
+    client.force_login(mara)
+    page = text_of(client, "/p/study/guidelines/")
+    assert all(phrase in page for phrase in ("6 conversations", "2 messages"))
+    assert "{topic}" not in page
