@@ -77,3 +77,25 @@ def test_a_screen_reader_hears_what_comes_and_what_is_missing(
     expect(sliders.first).to_be_focused()
     expect(sliders.first).to_have_attribute("aria-invalid", "true")
     expect(ann.page.get_by_role("alert")).to_contain_text("Please answer everything.")
+
+
+def test_a_submit_without_answers_marks_the_questions_where_they_stand(
+    study: Project, server: str, signs_in: SignedIn
+) -> None:
+    prepare(study, server, "good")
+    ann = Visitor.come(signs_in)
+    ann.agree()
+    ann.choose_topic()
+    ann.chat()
+    ann.finish_chat()
+    notes = ann.page.locator("#ratings .missing-note")
+    ann.page.locator("#ratings .primary").click()
+    expect(ann.page.locator("[name=bot_opinion]").first).to_be_focused()
+    expect(notes.filter(visible=True)).to_have_count(9)
+    expect(ann.page.locator("#bot_opinion-missing")).to_be_in_viewport()
+    expect(ann.page.locator("#bot_opinion-missing")).to_have_text("No answer yet: choose one.")
+    ann.press("Space")
+    expect(notes.filter(visible=True)).to_have_count(8)
+    expect(ann.page.locator("#bot_opinion-missing")).to_be_hidden()
+    ann.page.locator("#ratings .primary").click()
+    expect(ann.page.locator("[name=topic_change]").first).to_be_focused()

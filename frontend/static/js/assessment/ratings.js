@@ -45,31 +45,48 @@ for (const range of ranges) {
   });
 }
 
+const QUESTIONS = ["bot_opinion", "topic_change"];
+
+/** @param {string} name  @returns {HTMLInputElement[]} its radio buttons */
+const radiosOf = (name) =>
+  [...form.querySelectorAll("input[type=radio]")]
+    .map((radio) => /** @type {HTMLInputElement} */ (radio))
+    .filter((radio) => radio.name === name);
+
+/** Mark a question as unanswered, or clear the mark. @param {string} name  @param {boolean} isMissing */
+function markQuestion(name, isMissing) {
+  const [first] = radiosOf(name);
+  const group = first?.closest("fieldset");
+  group?.classList.toggle("missing", isMissing);
+  if (isMissing) group?.setAttribute("aria-describedby", `${name}-missing`);
+  else group?.removeAttribute("aria-describedby");
+}
+
 form.addEventListener("change", ({ target }) => {
-  if (target instanceof HTMLInputElement && target.type === "radio") keep(target.name, target.value);
+  if (!(target instanceof HTMLInputElement) || target.type !== "radio") return;
+  keep(target.name, target.value);
+  markQuestion(target.name, false);
 });
-for (const name of ["bot_opinion", "topic_change"]) {
+for (const name of QUESTIONS) {
   const radios = form.elements.namedItem(name);
   if (radios instanceof RadioNodeList && answers[name]) radios.value = answers[name];
 }
 
-/** @returns {HTMLElement | undefined} the first control without an answer */
-function firstMissing() {
-  for (const name of ["bot_opinion", "topic_change"]) {
-    const radios = form.elements.namedItem(name);
-    if (radios instanceof RadioNodeList && !radios.value) return /** @type {HTMLElement} */ (radios[0]);
-  }
+/** Mark every control without an answer. @returns {HTMLElement | undefined} the first of them */
+function markMissing() {
+  const questions = QUESTIONS.filter((name) => !radiosOf(name).some((radio) => radio.checked));
+  for (const name of questions) markQuestion(name, true);
   const missing = ranges.filter((range) => fieldOf(range).value === "");
   for (const range of missing) {
     range.setAttribute("aria-invalid", "true");
     range.closest(".statement")?.classList.add("missing");
   }
-  return missing[0];
+  return questions.length > 0 ? radiosOf(questions[0])[0] : missing[0];
 }
 
 form.addEventListener("submit", (event) => {
-  const missing = firstMissing();
-  byId("problem").textContent = missing ? gettext("Please answer everything. The first open question is marked.") : "";
+  const missing = markMissing();
+  byId("problem").textContent = missing ? gettext("Please answer everything. What is open is marked.") : "";
   if (!missing) return;
   event.preventDefault();
   missing.focus();
