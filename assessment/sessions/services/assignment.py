@@ -5,8 +5,9 @@ Locks are taken in this order: assignment, session, run.
 
 import random
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, F, Q
 from django.utils import timezone
@@ -15,6 +16,7 @@ from accounts.models import User
 from assessment.sessions.models.conversations import Session, SessionState
 from assessment.sessions.models.participants import ASSIGNMENT_MOVES, Assignment, AssignmentState
 from assessment.sessions.models.runs import Run
+from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.setup.models import AssessmentSettings, TopicMode
 from assessment.systems.models import Connector, System
 from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState
@@ -23,6 +25,8 @@ from projects.transitions import move
 
 # Sessions of these assignments count when systems are balanced.
 COUNTED = (AssignmentState.ACTIVE, AssignmentState.COMPLETED)
+# A new participant gets a system that failed within this time only if too few others are there.
+AVOIDED: Final = timedelta(hours=1)
 OPEN_SESSIONS = (SessionState.TOPIC, SessionState.CHATTING, SessionState.RATING)
 
 
@@ -49,18 +53,26 @@ def create_sessions(assignment: Assignment, settings: AssessmentSettings) -> lis
 def choose_systems(run: Run, ordinary: int, rng: random.Random) -> list[System]:
     """The ordinary systems with the fewest sessions in the run and one degraded system, shuffled.
 
-    Ties are broken by `rng`. A system comes twice only if the project has fewer than `ordinary`.
+    Systems that fail come last. Ties are broken by `rng`. A system comes twice only if the project
+    has fewer than `ordinary`.
     """
-    systems = System.objects.filter(project=run.project_id, retired_at=None).exclude(
+    usable = System.objects.filter(project=run.project_id, retired_at=None).exclude(
         connector=Connector.IMPORTED
     )
-    counts = session_counts(run)
+    systems = list(usable.order_by("pk"))
+    ranks = _rank_systems(run, systems)
     by_kind: dict[bool, list[System]] = {True: [], False: []}
-    for system in systems.order_by("pk"):
+    for system in systems:
         by_kind[system.is_degraded].append(system)
-    chosen = [*_fewest(by_kind[False], counts, ordinary, rng), *_fewest(by_kind[True], counts, 1, rng)]
+    chosen = [*_first(by_kind[False], ranks, ordinary, rng), *_first(by_kind[True], ranks, 1, rng)]
     rng.shuffle(chosen)
     return chosen
+
+
+def _rank_systems(run: Run, systems: Sequence[System]) -> dict[int, tuple[bool, int]]:
+    """By key: whether the system fails, then its sessions. Voided sessions do not count, so it would stay first."""
+    counts, failing = session_counts(run), failing_systems(systems, within=AVOIDED)
+    return {one.pk: (one.pk in failing, counts[one.pk]) for one in systems}
 
 
 def session_counts(run: Run) -> Counter[int]:
@@ -70,11 +82,13 @@ def session_counts(run: Run) -> Counter[int]:
     return Counter(dict(rows))
 
 
-def _fewest(systems: list[System], counts: Counter[int], wanted: int, rng: random.Random) -> list[System]:
+def _first(
+    systems: list[System], ranks: Mapping[int, tuple[bool, int]], wanted: int, rng: random.Random
+) -> list[System]:
     order = {system.pk: rng.random() for system in systems}
     chosen: list[System] = []
     while systems and len(chosen) < wanted:
-        ranked = sorted(systems, key=lambda system: (counts[system.pk], order[system.pk]))
+        ranked = sorted(systems, key=lambda system: (ranks[system.pk], order[system.pk]))
         chosen += ranked[: wanted - len(chosen)]
     return chosen
 

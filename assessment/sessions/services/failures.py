@@ -4,16 +4,16 @@ The participant never waits without an end. Locks are taken in this order: assig
 """
 
 import random
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from assessment.sessions.models.conversations import SESSION_MOVES, Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
+from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.sessions.selectors.turns import MESSAGE_LEASE
 from assessment.sessions.services.assignment import choose_ice_breaker, end_assignment, session_counts
 from assessment.sessions.services.dispatch import send_turn
@@ -22,8 +22,6 @@ from dialogues.models import DIALOGUE_MOVES, DialogueState
 from generation.protocol import BackendError
 from projects.transitions import move
 
-# A system whose last failure is older is tried again.
-RECENT: Final = timedelta(minutes=10)
 MAX_FAILURES: Final = 2  # of one system in one assignment
 
 
@@ -147,23 +145,3 @@ def _failures_and_uses(assignment: Assignment) -> tuple[dict[int, int], set[int]
     counted = list(rows.annotate(failed=Count("pk", filter=is_voided), used=Count("pk", filter=~is_voided)))
     failed = {row["system"]: row["failed"] for row in counted}
     return failed, {row["system"] for row in counted if row["used"]}
-
-
-def failing_systems(systems: Iterable[System]) -> set[int]:
-    """Keys of the systems that have left somebody without a reply lately and have answered nobody since."""
-    recent = Turn.objects.filter(
-        session__system__in=[one.pk for one in systems], sent_at__gte=timezone.now() - RECENT
-    )
-    outcomes = (
-        recent.order_by()
-        .values("session__system")
-        .annotate(
-            failed=Max("sent_at", filter=Q(state=TurnState.FAILED)),
-            replied=Max("replied_at", filter=Q(state=TurnState.REPLIED)),
-        )
-    )
-    return {row["session__system"] for row in outcomes if _is_failing(row["failed"], row["replied"])}
-
-
-def _is_failing(failed: datetime | None, replied: datetime | None) -> bool:
-    return failed is not None and (replied is None or replied <= failed)

@@ -1,5 +1,6 @@
 """Runs of an assessment project: create, open, close, places, join links, progress."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -15,7 +16,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from assessment.sessions.models.participants import AssignmentState
 from assessment.sessions.models.runs import Run, RunState
-from assessment.sessions.selectors.runs import participant_counts, run_in, run_progress, runs_of
+from assessment.sessions.selectors.failing_systems import failing_systems
+from assessment.sessions.selectors.runs import (
+    SystemProgress,
+    participant_counts,
+    run_in,
+    run_progress,
+    runs_of,
+)
 from assessment.sessions.services.links import link_query, panel_query
 from assessment.sessions.services.runs import MAX_PLACES, change_places, close_run, create_run, open_run
 from assessment.setup.models import TopicMode
@@ -119,6 +127,7 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
         "completed": progress.participants[AssignmentState.COMPLETED],
         "states": [(state, state.label, count) for state, count in progress.participants.items() if count],
         "systems": progress.systems,
+        "failing": _failing_names(progress.systems) if run.state == RunState.OPEN else [],
         "signed_only": settings.signed_links,
         "panel_address": _address(request, run, panel_query(settings, run.number)),
         "links": links,
@@ -177,6 +186,12 @@ def run_links(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     settings = run.project.assessment
     queries = ((name, link_query(settings, run.number, {"participant": name})) for name in form.lines())
     return _render_run(request, run, [(name, _address(request, run, query)) for name, query in queries])
+
+
+def _failing_names(rows: Sequence[SystemProgress]) -> list[str]:
+    usable = [row.system for row in rows if row.system.retired_at is None]
+    failing = failing_systems(usable)
+    return [system.name for system in usable if system.pk in failing]
 
 
 def _project(request: HttpRequest, slug: str, capability: Capability) -> Project:

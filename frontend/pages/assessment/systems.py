@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from assessment.sessions.services.failures import failing_systems
+from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.setup.selectors import assessment_project
 from assessment.systems.models import Connector, System, TrialState, TrialTurn
 from assessment.systems.selectors.systems import system_in, systems_of

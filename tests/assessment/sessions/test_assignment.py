@@ -6,12 +6,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from assessment.sessions.models.conversations import Session, SessionState
+from assessment.sessions.models.conversations import Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
 from assessment.sessions.models.runs import Run
 from assessment.sessions.selectors.assignments import Step, current_position
 from assessment.sessions.services import chat
 from assessment.sessions.services.expiry import reap_expired_assignments
+from assessment.sessions.services.failures import void_session
 from assessment.sessions.services.participants import consent, decline, leave, resume
 from assessment.setup.models import TopicMode
 from assessment.systems.models import Connector, System
@@ -69,6 +70,21 @@ def test_voided_sessions_and_abandoned_assignments_do_not_count(study: Project) 
     others = {name for n in range(5) for name in names(begin(study, f"p{n}")) if name != "degraded"}
     assert system in others
     assert len(others) == 5
+
+
+def test_a_failing_system_comes_last(study: Project) -> None:
+    study.assessment.ordinary_systems = 4
+    study.assessment.save()
+    opened_run(study)
+    first = begin(study, "ann")
+    session = next(one for one in first.sessions.order_by("place") if not one.system.is_degraded)
+    while current_session(first).pk != session.pk:
+        converse(first)
+    turn = send(start(first))
+    Turn.objects.filter(pk=turn.pk).update(state=TurnState.FAILED)
+    void_session(session=session, reason="It broke off.")
+    for name in ("bob", "cid", "dan"):
+        assert session.system.name not in names(begin(study, name))
 
 
 def test_too_few_systems_come_twice(study: Project) -> None:

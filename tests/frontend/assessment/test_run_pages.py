@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
 from assessment.sessions.models.runs import Run, RunState
 from assessment.setup.models import AssessmentSettings, TopicMode
@@ -33,6 +34,15 @@ def post(client: Client, address: str, **fields: object) -> str:
 def new_run(client: Client, **changes: object) -> str:
     fields = {"places": 3, "topic_mode": TopicMode.FREE, "creation_id": uuid4(), **changes}
     return post(client, "runs/new/", **fields)
+
+
+def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: Project) -> None:
+    new_run(maras)
+    post(maras, "runs/1/open/")
+    turn = steps.send(steps.start(steps.begin(study, "ann")))
+    assert "without a reply" not in read(maras, "runs/1/")
+    Turn.objects.filter(pk=turn.pk).update(state=TurnState.FAILED)
+    assert f"without a reply: {turn.session.system.name}." in read(maras, "runs/1/")
 
 
 def test_a_run_from_its_creation_to_its_end(maras: Client, study: Project) -> None:
