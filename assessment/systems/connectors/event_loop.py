@@ -7,10 +7,11 @@ what would go on for ever: a server that sends a byte a second hangs as well.
 import asyncio
 import threading
 from collections.abc import Coroutine
-from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_starting = threading.Lock()
+_loops: list[asyncio.AbstractEventLoop] = []
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -18,8 +19,9 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True, name="systems").start()
-    return loop
+    with _starting:  # of threads that come first together, one starts the loop
+        if not _loops:
+            _loops.append(asyncio.new_event_loop())
+            threading.Thread(target=_loops[0].run_forever, daemon=True, name="systems").start()
+        return _loops[0]
