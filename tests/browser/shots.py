@@ -227,6 +227,8 @@ SHOTS: Final = [
     Shot("models", who="mara", args=lambda world: ("empty",), file="models-empty"),
     Shot("model", who="eric", args=lambda w: (w.slug, w.model), main=True),
     Shot("evaluation", who="eric", args=lambda w: (w.slug, w.evaluation)),
+    Shot("evaluators", who="eric", args=in_project),
+    Shot("scoring_new", who="eric", address="/p/demo/evaluators/new/?evaluator=paireval"),
     Shot("profile"),
     Shot("api_tokens", who="eric"),
     Shot("account_login", who="", main=True),
@@ -307,9 +309,12 @@ NO_PAGES: Final = {
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
     *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
+    *("scoring_cancel", "scoring_retry", "scoring_download", "meta_evaluation_start"),
+    *("meta_evaluation_cancel", "meta_evaluation_retry", "meta_evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }
-# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
+# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer,
+# scores that an evaluator has given.
 IN_BETWEEN: Final = {
     *(
         "account_set_password",
@@ -320,4 +325,5 @@ IN_BETWEEN: Final = {
     *("account_reset_password_from_key", "account_reset_password_from_key_done", "socialaccount_signup"),
     *("mfa_authenticate", "mfa_reauthenticate", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
     "mfa_generate_recovery_codes",
+    *("scoring_run", "meta_evaluation"),
 }
