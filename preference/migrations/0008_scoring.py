@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('dialogues', '0004_chatted_and_collected'),
         ('jobs', '0003_queue_and_losses'),
-        ('preference', '0006_assessment_format'),
+        ('preference', '0007_model_kinds'),
         ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('jobs', '0003_queue_and_losses'),
-        ('preference', '0007_scoring'),
+        ('preference', '0008_scoring'),
         ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
