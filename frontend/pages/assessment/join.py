@@ -50,11 +50,12 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     return _render_step(request, assignment_of(request, slug))
 
 
-def _render_step(request: HttpRequest, assignment: Assignment) -> HttpResponse:
+def _render_step(request: HttpRequest, assignment: Assignment, **changed: str) -> HttpResponse:
+    """The page where the participant is. changed: values of the template instead of the stored ones."""
     position = current_position(assignment)
     settings = assignment.run.project.assessment
     template, context = _step_context(position, assignment, settings)
-    context = {**_frame(assignment, position), **context}
+    context = {**_frame(assignment, position), **context, **changed}
     return render(request, f"assessment/participant/{template}.html", context)
 
 
@@ -62,7 +63,7 @@ def _step_context(
     position: Position, assignment: Assignment, settings: AssessmentSettings
 ) -> tuple[str, dict[str, Any]]:
     if position.step == Step.TOPIC:
-        return "topic", {"opinions": Opinion.choices, "title": _("Topic")}
+        return "topic", _topic_context(position)
     if position.step == Step.CHAT:
         return "chat", _chat_context(position, settings)
     if position.step == Step.RATING:
@@ -81,6 +82,16 @@ def _frame(assignment: Assignment, position: Position) -> dict[str, Any]:
         "position": position,
         "session": position.session,
         "may_leave": position.step in (Step.TOPIC, Step.CHAT, Step.RATING, Step.FEEDBACK),
+    }
+
+
+def _topic_context(position: Position) -> dict[str, Any]:
+    assert position.session is not None  # noqa: S101
+    return {
+        "title": _("Topic"),
+        "topic": position.session.topic,
+        "opinions": Opinion.choices,
+        "opinion": position.session.opinion,
     }
 
 
@@ -211,12 +222,18 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @participant_page
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    chat_services.start_session(
-        participant=assignment_of(request, slug).participant,
-        session_id=_session_id(request),
-        topic=request.POST.get("topic", ""),
-        opinion=request.POST.get("opinion", ""),
-    )
+    assignment = assignment_of(request, slug)
+    session_id = _session_id(request)
+    topic, opinion = request.POST.get("topic", ""), request.POST.get("opinion", "")
+    try:
+        chat_services.start_session(
+            participant=assignment.participant, session_id=session_id, topic=topic, opinion=opinion
+        )
+    except Invalid as refusal:
+        if current_position(assignment).step != Step.TOPIC:
+            raise
+        messages.error(request, str(refusal))
+        return _render_step(request, assignment, topic=topic, opinion=opinion)
     return redirect("join", slug)
 
 

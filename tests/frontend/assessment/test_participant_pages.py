@@ -4,9 +4,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from assessment.sessions.models.participants import Assignment
+from assessment.sessions.models.runs import Run
 from assessment.setup.models import TopicMode
 from projects.models import Project
-from tests.assessment.steps import opened_run
+from tests.assessment.steps import current_session, opened_run
 
 LINK = "/join/study/?PROLIFIC_PID=ann"
 
@@ -48,3 +50,28 @@ def test_members_read_the_guidelines_with_the_numbers_of_the_settings(
     page = text_of(client, "/p/study/guidelines/")
     assert all(phrase in page for phrase in ("6 conversations", "2 messages"))
     assert "{topic}" not in page
+
+
+def test_a_refused_topic_keeps_what_was_chosen(run: Run) -> None:
+    browser = Client()
+    browser.get(LINK)
+    browser.post("/join/study/consent/")
+    session = current_session(Assignment.objects.get())
+    sent = {"session": session.pk, "topic": "  ", "opinion": "dislike"}
+    answer = browser.post("/join/study/start/", sent)
+    page = answer.content.decode()
+    assert 'class="alert' in page
+    assert 'value="dislike" required checked' in page
+    assert 'value="  "' in page
+
+
+@pytest.mark.parametrize(("codes", "is_explained"), [({"declined": "NO1"}, True), ({}, False)])
+def test_who_declines_reads_what_the_code_is(run: Run, codes: dict[str, str], is_explained: bool) -> None:
+    run.project.assessment.completion_codes = codes
+    run.project.assessment.save()
+    browser = Client()
+    browser.get(LINK)
+    browser.post("/join/study/decline/")
+    page = text_of(browser, "/join/study/")
+    assert ("This is the code for declining." in page) is is_explained
+    assert ("NO1" in page) is is_explained
