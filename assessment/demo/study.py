@@ -24,8 +24,8 @@ from projects.models import Project
 SLUG: Final = "live-assessment"
 NAMESPACE: Final = UUID("0d1f5c1e-52a6-4b7e-8a53-70e6b7f3a2d4")
 DESCRIPTION: Final = (
-    "Chat with hidden chatbots and rate them; the page Statistics compares them. "
-    "与身份隐藏的聊天机器人聊天并评分，“统计”页会比较它们。\n\n"
+    "Chat with hidden chatbots and rate them; the page Report compares them. "
+    "与身份隐藏的聊天机器人聊天并评分，“报告”页会比较它们。\n\n"
     "Demo data: the participants of run 1 are scripts, three of them careless; nobody wrote what they say. "
     "演示数据：第 1 轮的参与者都是脚本，其中三个敷衍；对话并非真人所写。"
 )

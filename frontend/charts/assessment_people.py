@@ -54,7 +54,7 @@ def draw_reliability(report: RunReport) -> Chart:
     for test in report.tests:
         counts[-1 if test.p is None else _bin_of(test.p)] += 1
     places = [*range(len(P_BOUNDS) - 1), *([-1] if counts[-1] else [])]
-    labels = [_("no p") if place < 0 else f"< {P_BOUNDS[place + 1]:g}" for place in places]
+    labels = [_("No p") if place < 0 else f"< {P_BOUNDS[place + 1]:g}" for place in places]
     marks = [
         Mark(counts[place], f"{label}: {counts[place]}") for place, label in zip(places, labels, strict=True)
     ]
@@ -67,7 +67,7 @@ def draw_reliability(report: RunReport) -> Chart:
     ]
     note = _(
         "One-sided Mann-Whitney test for each participant, over all their ratings: does the degraded system score "
-        "lower? They pass if p < %(limit)s. The table counts who would pass at another limit. no p: nothing to "
+        "lower? They pass if p < %(limit)s. The table counts who would pass at another limit. “No p” means: nothing to "
         "compare, or all equal. Payment never depends on it."
     ) % {"limit": f"{report.threshold:g}"}
     head = ["p", _("participants"), _("would pass at this limit")]

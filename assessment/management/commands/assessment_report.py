@@ -65,10 +65,12 @@ class Command(BaseCommand):
         )
         self._write_table(_("Standardised scores"), report.scores, 3)
         self._write_table(_("Raw scores (0-100)"), report.raw, 2)
-        significant = [test for test in report.pairwise if test.p is not None and test.p <= SHOWN_BELOW]
+        significant = [
+            (test, test.p) for test in report.pairwise if test.p is not None and test.p <= SHOWN_BELOW
+        ]
         self.stdout.write("\n" + _("Significantly better (p ≤ 0.1):"))
-        for test in significant:
-            self.stdout.write(f"  {test.better} > {test.worse}  p = {test.p:.4f}")
+        for test, p in significant:
+            self.stdout.write(f"  {test.better} > {test.worse}  {_p_text(p)}")
         self.stdout.write("" if significant else "  –\n")
 
     def _write_table(self, title: str, rows: Sequence[SystemScores], digits: int) -> None:
@@ -109,6 +111,10 @@ def _project(slug: str) -> Project:
     if project.protocol != Protocol.ASSESSMENT:
         raise CommandError(_("“%(slug)s” is not an assessment project.") % {"slug": slug})
     return project
+
+
+def _p_text(p: float) -> str:
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -47,7 +47,7 @@ def start_session(*, participant: Participant, session_id: int, topic: str, opin
             raise Refusal(
                 "already_started",
                 _("This conversation has already started with another topic."),
-                _("Reload the page. You can change the topic during the chat."),
+                _("You can change the topic during the chat."),
             )
         return session
     _check_current(session)

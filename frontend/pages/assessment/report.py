@@ -177,6 +177,10 @@ def _verdict(report: RunReport) -> str:
     beaten = [
         test for test in report.pairwise if test.better == best and test.p is not None and test.p < 0.05
     ]
+    if not beaten:
+        return _("%(best)s is rated best, but not significantly better (p < 0.05) than another system.") % {
+            "best": best
+        }
     others = len(scored) - 1
     return ngettext(
         "%(best)s is rated best, and significantly better (p < 0.05) than %(beaten)d of %(n)d other system.",

@@ -15,7 +15,7 @@ from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from common.refusals import NotAllowed, Refusal
 from frontend.pages.requests import signed_in
-from projects.models import DialogueLanguage
+from projects.models import DialogueLanguage, Project, Protocol
 from projects.selectors import may_create_projects
 
 
@@ -64,9 +64,15 @@ def new_project(request: HttpRequest) -> HttpResponse:
             # Sending the corrected form is a new request, so it needs a new id.
             form.data = {**request.POST.dict(), "id": str(uuid4())}
         else:
-            messages.success(request, _("The project is made, and you manage it. Next: who takes part?"))
+            messages.success(request, _created_message(project))
             return redirect("project", project.slug)
     return render(request, "projects/new_project.html", {"form": form, "title": _("New project")})
+
+
+def _created_message(project: Project) -> str:
+    if project.protocol == Protocol.ASSESSMENT:
+        return _("The study is made, and you manage it. Next: which systems?")
+    return _("The project is made, and you manage it. Next: who takes part?")
 
 
 def _field_for(form: forms.Form, refusal: Refusal) -> str | None:

@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -12,6 +13,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
+from assessment.management.commands.assessment_report import _p_text
 from frontend.pages.assessment.report import CHARTS
 from projects.models import Project
 from tests.assessment.rating_files import (
@@ -50,9 +52,28 @@ def test_the_first_line_gives_the_answer(client: Client, ratings: Project) -> No
     rated(ratings)
     page = html(client)
     assert "Run 1: 3 of 4 participants passed the reliability test." in page
-    assert "good is rated best, and significantly better" in page
+    assert "good is rated best, but not significantly better (p &lt; 0.05) than another system." in page
     assert "About 12 more participants would halve every interval." in page
     assert "nan" not in page.lower().replace("finance", "")
+
+
+def test_the_first_line_counts_the_systems_that_the_best_one_beats(client: Client, ratings: Project) -> None:
+    rated(ratings, people=6)
+    assert "significantly better (p &lt; 0.05) than 1 of 1 other system." in html(client)
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.00001, "p < 0.0001"), (0.0123, "p = 0.0123")])
+def test_the_command_never_says_that_p_is_0(p: float, text: str) -> None:
+    assert _p_text(p) == text
+
+
+def test_a_new_study_leads_to_its_systems(client: Client, ratings: Project) -> None:
+    form = {
+        "id": str(uuid4()), "title": "Bots", "slug": "bots", "preset": "live-assessment", "language": "en",
+    }  # fmt: skip
+    page = client.post(reverse("new_project"), form, follow=True).content.decode()
+    assert "Next: which systems?" in page
+    assert "Next: who takes part?" not in page
 
 
 @pytest.mark.parametrize("name", CHARTS)
