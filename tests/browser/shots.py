@@ -257,6 +257,7 @@ README_SHOTS: Final = {
 }  # fmt: skip
 # Addresses without a page of their own: what buttons send to, files, answers for machines.
 NO_PAGES: Final = {
+    "model_report",
     *(
         "healthz",
         "readyz",

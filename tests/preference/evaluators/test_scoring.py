@@ -86,10 +86,8 @@ def test_candidates_are_scored_beside_the_reply_that_was_sent(project: Project, 
         f"candidate {place} of 1" for place in range(7)
     ]
     best = sorted_scores(run, "highest")[0]
-    assert (best.dialogue_id, best.value) == (
-        dialogue.pk,
-        pytest.approx(100),
-    )  # the candidate that was sent unchanged
+    assert best.dialogue_id == dialogue.pk
+    assert best.value == pytest.approx(100)  # the candidate that was sent unchanged
     exported = list(exported_scores(run))
     assert len(exported) == 24
     assert set(exported[0]) == {"dialogue", "position", "candidate", "text", "score", "reason"}
