@@ -12,6 +12,7 @@ from typing import Final
 
 CJK: Final = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 WORD: Final = re.compile(rf"[{CJK}]|[^\s{CJK}]+")
+CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
 # Longest length of each class, and how many words are replaced in it.
 REPLACED: Final = ((3, 1), (5, 2), (8, 3), (15, 4), (29, 5))
 
@@ -37,6 +38,12 @@ def replaced_words(length: int) -> int:
 
 def count_words(text: str) -> int:
     return sum(1 for _ in WORD.finditer(text))
+
+
+def is_cjk(text: str) -> bool:
+    """Whether most words of the text are Chinese, Japanese or Korean characters."""
+    words = WORD.findall(text)
+    return 2 * sum(CJK_CHARACTER.match(word) is not None for word in words) > len(words)
 
 
 def distort(text: str, donor: str, rng: Random) -> Distortion:

@@ -1,5 +1,6 @@
 """Replies of real servers: what is asked, what is stored, when the participant sees it."""
 
+import re
 from datetime import timedelta
 from uuid import UUID
 
@@ -13,10 +14,11 @@ from assessment.sessions.services import calls, closing, recovery
 from assessment.sessions.services.calls import claim_turn
 from assessment.sessions.services.failures import handle_failure, void_session
 from assessment.sessions.services.replies import store_reply
-from assessment.systems.connectors.protocol import SystemReply
+from assessment.systems.connectors.degraded import DegradedConnector
+from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.models import System
 from dialogues.models import DialogueState
-from generation.protocol import BackendError
+from generation.protocol import BackendError, Message
 from projects.models import Project
 from tests.assessment.steps import current_session, send, start
 from tests.assessment.talk import (
@@ -212,6 +214,22 @@ def test_a_degraded_system_replies_from_its_corpus_and_says_how(talks: Project, 
     assert changed == list(range(trace["start"], trace["start"] + 4))
     assert trace["inserted"].split() == [words[n] for n in changed]
     assert len({trace["source_dialogue"], trace["donor_dialogue"], turn.session.dialogue_id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "is_chinese"), [("Hello, do you like cats?", False), ("你喜欢猫吗？", True)]
+)
+def test_a_degraded_system_replies_in_the_language_of_the_conversation(
+    talks: Project, text: str, is_chinese: bool
+) -> None:
+    for dialogue in import_dialogues(talks, 12)[::2]:
+        dialogue.utterances.update(text="我从来没有见过这样的大海，真想去看看")
+    conversation = Conversation(dialogue_id=0)
+    for seed in range(20):
+        context = (Message("A", text),)
+        reply = DegradedConnector(talks.pk).reply(Question(conversation, context, seed, deadline=0.0))
+        assert bool(re.search("[\u4e00-\u9fff]", reply.text)) == is_chinese
+        assert bool(re.search("[a-z]", reply.text)) != is_chinese
 
 
 def test_a_corpus_that_is_gone_ends_the_assignment(talks: Project, server: str) -> None:
