@@ -66,7 +66,9 @@ def test_a_refused_topic_keeps_what_was_chosen(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("codes", "is_explained"), [({"declined": "NO1"}, True), ({}, False)])
-def test_who_declines_reads_what_the_code_is(run: Run, codes: dict[str, str], is_explained: bool) -> None:
+def test_the_page_after_declining_explains_its_code(
+    run: Run, codes: dict[str, str], is_explained: bool
+) -> None:
     run.project.assessment.completion_codes = codes
     run.project.assessment.save()
     browser = Client()
