@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
-from preference.evaluators.models import MetaEvaluation, ScoringRun
+from preference.evaluators.models import MetaEvaluation, Score, ScoringRun
 
 
 @admin.register(ScoringRun)
@@ -20,3 +20,11 @@ class MetaEvaluationAdmin(ReadOnlyAdmin):
     list_filter = ["project"]
     list_select_related = ["project"]
     raw_id_fields = ["job", "runs", "created_by"]
+
+
+@admin.register(Score)
+class ScoreAdmin(ReadOnlyAdmin):
+    list_display = ["id", "run", "dialogue", "value", "reason"]
+    search_fields = ["=run__id"]
+    list_select_related = ["run", "dialogue"]
+    raw_id_fields = ["run", "dialogue", "utterance"]

@@ -132,7 +132,7 @@ def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs
     loaded = [
         url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")
     ]
-    assert len(loaded) <= 20, loaded
+    assert len(loaded) <= 21, loaded
     assert sum(len(gzip.compress(page.request.get(url).body())) for url in loaded) <= 75_000
 
 

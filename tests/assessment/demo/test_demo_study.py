@@ -60,7 +60,7 @@ def test_the_scripts_are_marked_and_most_of_them_pass(study: Project) -> None:
     }
     assert Rating.objects.filter(session__assignment__run=first).count() == PEOPLE * 6 * 7
     report = run_report(first, study.assessment)
-    assert PEOPLE - CARELESS - 1 <= len(report.passed) <= PEOPLE - CARELESS + 1
+    assert PEOPLE - CARELESS - 1 <= len(report.passed) < PEOPLE  # a careless one may pass by chance
 
 
 def test_degraded_replies_tell_where_they_are_from(study: Project) -> None:
