@@ -39,8 +39,6 @@ OLD_PHRASES = {
     # “There is no …”, “is no longer …” and “is no better …” are how people write.
     r"(?<!\bthere )\b(is|are) no (?!longer|better|faster|further)\w+": "is not a …",
 }
-# Their words are still being replaced.
-NOT_YET = re.compile(r"^(tests/)?preference/(training|runs|evaluators)/")
 PATH = re.compile(r"(?<![\w/.<>{}*:-])([\w-]+(?:/[\w-]+)*\.(?:py|js|css|html|md|toml|yaml|po))\b(?![\w/(])")
 PLACEHOLDER = re.compile(r"\b[A-Z]+[./]")  # OUTPUT/report.html
 SCRIPT_COMMENTS = re.compile(r"/\*(?:.|\n)*?\*/|(?:^|\s)//\s.*$", re.MULTILINE)
@@ -79,8 +77,6 @@ def places_of(old: str, line_of: Callable[[str], str], flags: int = 0) -> Iterat
     """The name and number of every line in which the expression matches."""
     pattern = re.compile(old, flags)
     for name, text in texts().items():
-        if NOT_YET.search(name):
-            continue
         for number, line in enumerate(line_of(text).splitlines(), start=1):
             if pattern.search(line):
                 yield f"{name}:{number}: {line.strip()[:100]}"

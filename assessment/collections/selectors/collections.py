@@ -67,7 +67,7 @@ def progress_of(collections: Sequence[Collection]) -> dict[UUID, CollectionProgr
 
 
 def count_contexts(collection: Collection) -> int:
-    """Contexts or openings that the systems were given; fewer than requested if the source has no more."""
+    """Contexts or openings that the systems were given; fewer than requested if the source ran out."""
     rows = CollectedDialogue.objects.filter(collection=collection)
     return len(set(rows.values_list("number", flat=True)))
 

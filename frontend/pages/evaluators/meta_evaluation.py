@@ -13,13 +13,15 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
 from common.refusals import NotFound, Refusal
 from frontend.charts.evaluation import find_estimate
 from frontend.charts.files import chart_file, json_file
 from frontend.charts.meta_evaluation import draw_meta_evaluation, ordered_figures
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
-from jobs.models import LIVE_STATES
+from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from measures.system_scores import OVERALL
@@ -88,8 +90,8 @@ def _refused(request: HttpRequest, project: Project, form: MetaEvaluationForm, s
     return render(request, "evaluators/compare.html", context, status=status)
 
 
-def _evaluation_in(request: HttpRequest, slug: str, evaluation_id: UUID) -> MetaEvaluation:
-    evaluation = meta_evaluation_for(signed_in(request), evaluation_id)
+def _evaluation_in(user: User, slug: str, evaluation_id: UUID) -> MetaEvaluation:
+    evaluation = meta_evaluation_for(user, evaluation_id)
     if evaluation.project.slug != slug:
         raise NotFound(
             _("There is no such comparison in this project."), _("Look it up in the list of evaluators.")
@@ -97,12 +99,16 @@ def _evaluation_in(request: HttpRequest, slug: str, evaluation_id: UUID) -> Meta
     return evaluation
 
 
+def _job_in(user: User, slug: str, evaluation_id: UUID) -> Job:
+    return _evaluation_in(user, slug, evaluation_id).job
+
+
 @login_required
 @never_cache
 @require_safe
 def meta_evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
     """With `?part=live` only what changes while it runs, with `?part=row` only its line in a list."""
-    evaluation = _evaluation_in(request, slug, evaluation_id)
+    evaluation = _evaluation_in(signed_in(request), slug, evaluation_id)
     titles = titles_of(evaluation)
     report = evaluation.report
     context = {
@@ -154,7 +160,7 @@ def meta_evaluation_download(
     request: HttpRequest, slug: str, evaluation_id: UUID, name: str, suffix: str
 ) -> HttpResponse:
     """The whole report as JSON, or one of its charts."""
-    evaluation = _evaluation_in(request, slug, evaluation_id)
+    evaluation = _evaluation_in(signed_in(request), slug, evaluation_id)
     stem = f"{slug}-evaluators-{name}"
     titles = titles_of(evaluation)
     if not evaluation.report:
@@ -168,26 +174,20 @@ def meta_evaluation_download(
     return chart_file(chart, stem, suffix)
 
 
-@require_POST
-@login_required
-def meta_evaluation_cancel(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
-    cancel_job(job=_evaluation_in(request, slug, evaluation_id).job, actor=signed_in(request))
-    return redirect("meta_evaluation", slug, evaluation_id)
-
-
-@require_POST
-@login_required
-def meta_evaluation_retry(request: HttpRequest, slug: str, evaluation_id: UUID) -> HttpResponse:
-    retry_job(job=_evaluation_in(request, slug, evaluation_id).job, actor=signed_in(request))
-    return redirect("meta_evaluation", slug, evaluation_id)
-
-
 COMPARISON_URL = "p/<slug:slug>/evaluators/comparisons/<uuid:evaluation_id>/"
 urlpatterns = [
     path("p/<slug:slug>/evaluators/comparisons/", meta_evaluation_start, name="meta_evaluation_start"),
     path(COMPARISON_URL, meta_evaluation_page, name="meta_evaluation"),
-    path(f"{COMPARISON_URL}cancel/", meta_evaluation_cancel, name="meta_evaluation_cancel"),
-    path(f"{COMPARISON_URL}retry/", meta_evaluation_retry, name="meta_evaluation_retry"),
+    path(
+        f"{COMPARISON_URL}cancel/",
+        job_view(cancel_job, _job_in, "meta_evaluation"),
+        name="meta_evaluation_cancel",
+    ),
+    path(
+        f"{COMPARISON_URL}retry/",
+        job_view(retry_job, _job_in, "meta_evaluation"),
+        name="meta_evaluation_retry",
+    ),
     path(
         f"{COMPARISON_URL}<slug:name>.<str:suffix>", meta_evaluation_download, name="meta_evaluation_download"
     ),

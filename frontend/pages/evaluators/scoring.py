@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
@@ -19,9 +19,10 @@ from frontend.charts.evaluators import draw_histogram
 from frontend.charts.files import chart_file
 from frontend.pages.evaluators.meta_evaluation import MetaEvaluationForm, question_name
 from frontend.pages.evaluators.scoring_form import ScoringForm, target_name
+from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
-from jobs.models import LIVE_STATES, JobState
+from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.child_process import QUEUE
@@ -119,11 +120,15 @@ def _render_form(
     return render(request, "evaluators/new.html", context, status=status)
 
 
-def _run_in(request: HttpRequest, slug: str, run_id: UUID) -> ScoringRun:
-    run = scoring_run_for(signed_in(request), run_id)
+def _run_in(user: User, slug: str, run_id: UUID) -> ScoringRun:
+    run = scoring_run_for(user, run_id)
     if run.project.slug != slug:
         raise NotFound(_("There are no such scores in this project."), _("Look them up in the list."))
     return run
+
+
+def _job_in(user: User, slug: str, run_id: UUID) -> Job:
+    return _run_in(user, slug, run_id).job
 
 
 @login_required
@@ -131,7 +136,7 @@ def _run_in(request: HttpRequest, slug: str, run_id: UUID) -> ScoringRun:
 @require_safe
 def scoring_page(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     """With `?part=live` only what changes while the run goes on, with `?part=row` only its line in a list."""
-    run = _run_in(request, slug, run_id)
+    run = _run_in(signed_in(request), slug, run_id)
     order = request.GET.get("order", LOWEST)
     order = order if order in ORDERS else LOWEST
     done = run.job.state == JobState.DONE
@@ -168,7 +173,7 @@ def scoring_download(
     request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str
 ) -> HttpResponseBase:
     """All scores as JSON Lines, or the histogram as CSV, JSON or SVG."""
-    run = _run_in(request, slug, run_id)
+    run = _run_in(signed_in(request), slug, run_id)
     stem = f"{slug}-{run.evaluator}-{str(run.pk)[:8]}"
     if (name, suffix) == ("all", "jsonl"):
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in exported_scores(run))
@@ -179,26 +184,12 @@ def scoring_download(
     return chart_file(draw_histogram(run), stem, suffix)
 
 
-@require_POST
-@login_required
-def scoring_cancel(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
-    cancel_job(job=_run_in(request, slug, run_id).job, actor=signed_in(request))
-    return redirect("scoring_run", slug, run_id)
-
-
-@require_POST
-@login_required
-def scoring_retry(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
-    retry_job(job=_run_in(request, slug, run_id).job, actor=signed_in(request))
-    return redirect("scoring_run", slug, run_id)
-
-
 RUN_URL = "p/<slug:slug>/evaluators/scores/<uuid:run_id>/"
 urlpatterns = [
     path("p/<slug:slug>/evaluators/", scoring_list, name="evaluators"),
     path("p/<slug:slug>/evaluators/new/", scoring_new, name="scoring_new"),
     path(RUN_URL, scoring_page, name="scoring_run"),
-    path(f"{RUN_URL}cancel/", scoring_cancel, name="scoring_cancel"),
-    path(f"{RUN_URL}retry/", scoring_retry, name="scoring_retry"),
+    path(f"{RUN_URL}cancel/", job_view(cancel_job, _job_in, "scoring_run"), name="scoring_cancel"),
+    path(f"{RUN_URL}retry/", job_view(retry_job, _job_in, "scoring_run"), name="scoring_retry"),
     path(f"{RUN_URL}<slug:name>.<str:suffix>", scoring_download, name="scoring_download"),
 ]

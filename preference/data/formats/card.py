@@ -8,8 +8,8 @@ from typing import Any
 from dialogues.models import Action, Dialogue, Split
 from preference.data.formats.card_text import (
     WRITTEN_IN,
+    closing_sections,
     count_table,
-    describe_licences,
     escape_markdown,
     front_matter,
     markdown_table,
@@ -152,18 +152,7 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
         "## Candidates and models",
         _candidates(card["candidates"]),
         count_table("Model version", "Turns", card["model_versions"]),
-        "## Languages and domains",
-        count_table("Language", "Dialogues", card["languages"]),
-        count_table("Domain", "Dialogues", card["domains"]),
-        "## Licences",
-        describe_licences(card["licences"]),
-        "## Known gaps",
-        "\n".join(f"- {line}" for line in _gaps(card)),
-        "## How it was made",
-        _provenance(facts),
-        "## Check",
-        f"`sha256sum dialogues.jsonl` must give `{facts['files']['dialogues.jsonl']['sha256']}`"
-        f" ({facts['files']['dialogues.jsonl']['bytes']} bytes).",
+        *closing_sections(facts, _gaps(card), _provenance(facts)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -222,20 +211,18 @@ _SHORTAGE_TEXTS = {
 }
 
 
-def _provenance(facts: Mapping[str, Any]) -> str:
+def _provenance(facts: Mapping[str, Any]) -> list[str]:
     filters = facts["filters"]
     reviewed = (
         "that the experts passed, and those that no expert has judged"
         if filters["include_unreviewed"]
         else "that the experts passed"
     )
-    return "\n".join(
-        [
-            f"- Finished dialogues {reviewed}; splits: {', '.join(filters['splits'])}. Vetoed dialogues never leave.",
-            "- A dialogue's split was assigned once, by a hash of its id.",
-            f"- Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
-            f" schema {facts['schema_version']}, seed {facts['seed']}.",
-            "- `dialogues.jsonl`: a row a dialogue, an utterance with its candidates in displayed order; the action"
-            " says how it came about, `source` which candidate it began from. `snapshot.json`: these numbers.",
-        ]
-    )
+    return [
+        f"Finished dialogues {reviewed}; splits: {', '.join(filters['splits'])}. Vetoed dialogues never leave.",
+        "A dialogue's split was assigned once, by a hash of its id.",
+        f"Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
+        f" schema {facts['schema_version']}, seed {facts['seed']}.",
+        "`dialogues.jsonl`: a row a dialogue, an utterance with its candidates in displayed order; the action"
+        " says how it came about, `source` which candidate it began from. `snapshot.json`: these numbers.",
+    ]

@@ -24,6 +24,28 @@ def front_matter(snapshot: Snapshot, card: Mapping[str, Any], task_category: str
     return "\n".join(["---", *lines, "---"])
 
 
+def closing_sections(facts: Mapping[str, Any], gaps: Sequence[str], provenance: Sequence[str]) -> list[str]:
+    """What every card ends with. facts: content of snapshot.json. gaps, provenance: lines."""
+    card, file = facts["card"], facts["files"]["dialogues.jsonl"]
+    return [
+        "## Languages and domains",
+        count_table("Language", "Dialogues", card["languages"]),
+        count_table("Domain", "Dialogues", card["domains"]),
+        "## Licences",
+        describe_licences(card["licences"]),
+        "## Known gaps",
+        _bullets(gaps),
+        "## How it was made",
+        _bullets(provenance),
+        "## Check",
+        f"`sha256sum dialogues.jsonl` must give `{file['sha256']}` ({file['bytes']} bytes).",
+    ]
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
 def split_name(name: str) -> str:
     return {"train": "Train", "valid": "Validation", "test": "Test"}.get(name, "Total")
 

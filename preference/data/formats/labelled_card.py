@@ -8,8 +8,8 @@ from typing import Any
 from dialogues.models import Dialogue, Split
 from preference.data.formats.card_text import (
     WRITTEN_IN,
+    closing_sections,
     count_table,
-    describe_licences,
     escape_markdown,
     front_matter,
     markdown_table,
@@ -110,18 +110,7 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
         "## Labels",
         *_labels(card["labels"]),
         count_table("How the label came about", "Dialogues", card["origins"]),
-        "## Languages and domains",
-        count_table("Language", "Dialogues", card["languages"]),
-        count_table("Domain", "Dialogues", card["domains"]),
-        "## Licences",
-        describe_licences(card["licences"]),
-        "## Known gaps",
-        "\n".join(f"- {line}" for line in _gaps(card)),
-        "## How it was made",
-        _provenance(facts),
-        "## Check",
-        f"`sha256sum dialogues.jsonl` must give `{facts['files']['dialogues.jsonl']['sha256']}`"
-        f" ({facts['files']['dialogues.jsonl']['bytes']} bytes).",
+        *closing_sections(facts, _gaps(card), _provenance(facts)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -162,15 +151,13 @@ _SHORTAGE_TEXTS = {
 }
 
 
-def _provenance(facts: Mapping[str, Any]) -> str:
-    return "\n".join(
-        [
-            f"- Dialogues with a final label, of accepted batches where the project has batches; splits:"
-            f" {', '.join(facts['filters']['splits'])}. Dialogues labelled as private or abandoned never leave.",
-            "- A dialogue's split was assigned once, by a hash of its id.",
-            f"- Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
-            f" schema {facts['schema_version']}, seed {facts['seed']}.",
-            "- `dialogues.jsonl`: a row a dialogue with its utterances, `labels` by question, and `judgements` of each"
-            " person. `snapshot.json`: these numbers.",
-        ]
-    )
+def _provenance(facts: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Dialogues with a final label, of accepted batches where the project has batches; splits:"
+        f" {', '.join(facts['filters']['splits'])}. Dialogues labelled as private or abandoned never leave.",
+        "A dialogue's split was assigned once, by a hash of its id.",
+        f"Taken on {facts['created_at']} by Lapidary {facts['code_version']};"
+        f" schema {facts['schema_version']}, seed {facts['seed']}.",
+        "`dialogues.jsonl`: a row a dialogue with its utterances, `labels` by question, and `judgements` of each"
+        " person. `snapshot.json`: these numbers.",
+    ]

@@ -109,7 +109,7 @@ def _run_checked(jobs: Jobs, job: Job) -> JobResult:
 
 
 def _attempt(measure: Callable[[], Figures]) -> Figures:
-    """The result, or the reason why there is none: one impossible training must not end an experiment."""
+    """The result, or the reason for its absence: one impossible training must not end an experiment."""
     try:
         return measure()
     except TrainingError as error:

@@ -66,7 +66,7 @@ def _check_row(row: Row, place: str, task: Task) -> Row:
 
 
 def _place(row: Row, task: Task) -> int:
-    """Of the prediction among the classes; -1 if it is none of them."""
+    """The index of the predicted class; -1 if the prediction is not a class."""
     label = task.parse(row["prediction"])
     return -1 if label is None else task.classes.index(label)
 

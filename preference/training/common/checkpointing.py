@@ -205,7 +205,7 @@ class CheckpointingTrainer(Trainer):
             raise TrainingError(
                 _("The weights in %(checkpoint)s are not those of this model.")
                 % {"checkpoint": resume_from_checkpoint},
-                _("Start anew."),
+                _("Start again from the beginning."),
             )
         with torch.no_grad():
             for name, weight in mine.items():

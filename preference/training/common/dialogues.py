@@ -177,7 +177,7 @@ class _QuadrupleRows:
 
 
 def _from_quadruples(rows: Sequence[tuple[str, Row]]) -> list[TrainingDialogue]:
-    """Join the rows of each dialogue id. Their `random` is ignored, because it is drawn anew in every epoch."""
+    """Join the rows of each dialogue id. Their `random` is ignored, because it is drawn again in every epoch."""
     gathered: dict[tuple[str, int], _QuadrupleRows] = {}
     for place, row in rows:
         utterances = (*text_list_field(row, "context", place), text_field(row, "human", place, required=True))

@@ -153,7 +153,7 @@ def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path, free: C
         raise TrainingError(
             _("%(checkpoint)s is of another run: %(differences)s.")
             % {"checkpoint": checkpoint, "differences": "; ".join(differ)},
-            _("Resume with the same data, model and recipe, or start anew in another folder."),
+            _("Resume with the same data, model and recipe, or start again in another folder."),
         )
 
 

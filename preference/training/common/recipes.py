@@ -3,7 +3,7 @@
     recipe = with_settings(diamante(), ["batch=32", "similar=none"])
 
 A recipe is one value that can be compared, stored as JSON and printed, and that cannot hold a wrong setting:
-construction runs the checks, and `dataclasses.replace` constructs anew.
+construction runs the checks, and `dataclasses.replace` constructs again.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class StepTrainer(CheckpointingTrainer):
         return TrainingError(
             cause,
             _(
-                "Resume in fp32 (--resume --set precision=fp32) if it was bf16; else start anew with a lower "
+                "Resume in fp32 (--resume --set precision=fp32) if it was bf16; else start again with a lower "
                 "peak_lr or clip=1. At step 1, the weights of the base model are damaged."
             ),
         )

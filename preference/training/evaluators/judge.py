@@ -19,7 +19,7 @@ class Judge:
     """The score is the answer to the only question, or the mean over several, each from 0 (lowest) to 1 (highest).
 
     Questions about a dialogue are asked about the history with the reply as its last utterance; questions about an
-    utterance are asked about the reply. Questions whose answers are no numbers are asked but not counted. A row's
+    utterance are asked about the reply. Questions whose answers are not numbers are asked but not counted. A row's
     `answers` has all answers by question, `label` the one to a single question, and `tokens` what they cost.
     """
 

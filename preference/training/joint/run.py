@@ -136,7 +136,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) 
 
 
 def read_training_dialogues(data: Path) -> list[TrainingDialogue]:
-    """The dialogues of the split `train` and those without a split. Raises TrainingError if there are none."""
+    """The dialogues of the split `train` and those without a split. Raises TrainingError if none is left."""
     dialogues = read_dialogues(data)
     chosen = [dialogue for dialogue in dialogues if dialogue.split in ("train", "")]
     if not chosen:

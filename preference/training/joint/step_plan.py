@@ -16,7 +16,7 @@ from preference.training.joint.recipe import JointRecipe
 
 
 class StepPlan:
-    """Steps are counted from 0 over all epochs; every epoch is drawn anew from the recipe's seed and its number.
+    """Steps are counted from 0 over all epochs; every epoch is drawn again from the recipe's seed and its number.
 
     quadruples: per epoch. steps: of the whole run.
     """

@@ -6,7 +6,7 @@
 
 No tokenizer is assumed to cut " A" in any particular way. One that puts the space in a token of its own, that strips
 it, or that adds an end token, still gives a place at which the two texts part, and at that place the model decides
-between them. Each prompt is compared anew: its last tokens may depend on what stands before.
+between them. Each prompt is compared by itself: its last tokens may depend on what stands before.
 """
 
 from __future__ import annotations

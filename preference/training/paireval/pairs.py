@@ -82,7 +82,7 @@ class PairSampler:
         return random.choice(example.negatives[origin])
 
     def _random_reply(self, random: Random, example: Example) -> str:
-        """A reply of another dialogue in the same language that is not a true one here; "" if there is none.
+        """A reply of another dialogue in the same language that is not a true one here; "" if no dialogue has one.
 
         In another language it would be found by its script, and not by what it says.
         """

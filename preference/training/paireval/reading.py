@@ -104,7 +104,7 @@ class PromptReader:
             self.notes.append(note)
 
     def _encode_stem(self, beginnings: Sequence[Tokens]) -> Stem | None:
-        """The stem of all beginnings; None if there are none, or the model or its memory does not allow it."""
+        """The stem of all beginnings; None without beginnings, or if the model or its memory does not allow it."""
         if not any(beginnings) or not can_stand_on_stem(self._backbone):
             return None
         stem = Stem(beginnings)

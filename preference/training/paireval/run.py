@@ -181,7 +181,7 @@ def build_encoder(model: LabelModel, recipe: PairRecipe) -> PromptEncoder:
 
 
 def training_examples(examples: Sequence[Example], data: Path) -> list[Example]:
-    """The examples of the split `train` and those without a split. Raises TrainingError if there are none."""
+    """The examples of the split `train` and those without a split. Raises TrainingError if none is left."""
     chosen = [example for example in examples if example.split in ("train", "")]
     if not chosen:
         raise TrainingError(

@@ -10,7 +10,7 @@ from preference.training.paireval.pairs import Pair, PairSampler
 
 
 class PairPlan:
-    """Steps are counted from 0 over all epochs; every epoch is drawn anew.
+    """Steps are counted from 0 over all epochs; every epoch is drawn again.
 
     pairs: per epoch. origins: how many of the first epoch's worse replies are of each. steps: of the whole run.
     """

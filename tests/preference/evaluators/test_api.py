@@ -50,7 +50,7 @@ def test_start_follow_and_read(program: Programs, eric: User, written: Written) 
     assert [run["id"] for run in client.get(RUNS).json()["results"]] == [begun["id"]]
 
 
-def test_what_is_wrong_is_named(program: Programs, eric: User, written: Written) -> None:
+def test_wrong_input_is_named(program: Programs, eric: User, written: Written) -> None:
     written()
     client = program(eric)
     assert "evaluator" in str(post(client, 400, evaluator="praise"))

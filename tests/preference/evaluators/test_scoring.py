@@ -223,7 +223,7 @@ def test_the_list_of_runs_takes_one_query(
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_is_told_with_cause_and_remedy(
+def test_a_failure_is_reported_with_cause_and_remedy(
     quality: Project, settings: Settings, tmp_path: Path
 ) -> None:
     settings.TRAINING_BASE_MODELS = [str(tmp_path / "missing")]

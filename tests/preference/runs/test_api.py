@@ -85,7 +85,7 @@ def test_train_follow_promote_and_go_back(asks: APIClient, project: Project) -> 
     assert [row["id"] for row in asks.get(PROMOTIONS).json()["results"]] == [back["id"], made["id"]]
 
 
-def test_the_second_to_promote_is_told_who_was_first(asks: APIClient, project: Project, eric: User) -> None:
+def test_the_second_to_promote_reads_who_was_first(asks: APIClient, project: Project, eric: User) -> None:
     first = trained_model(project, eric)
     second = trained_model(project, eric, first.snapshot)
     sent(asks, PROMOTIONS, 201, id=str(uuid4()), model=first.slug, expected_current="plato")

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
         ),
     ],
 )
-def test_a_failure_is_told_in_the_language_of_who_started_it(
+def test_a_failure_is_reported_in_the_language_of_who_started_it(
     project: Project,
     eric: User,
     local: Generator,

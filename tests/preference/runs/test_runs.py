@@ -82,9 +82,7 @@ def test_the_secrets_of_the_server_stay_in_the_worker(fakes: Fakes, tmp_path: An
     assert "PATH" in (tmp_path / "log").read_text()
 
 
-def test_what_is_trained_and_what_it_began_from_are_evaluated(
-    project: Project, eric: User, local: Generator
-) -> None:
+def test_a_new_model_and_its_base_are_evaluated(project: Project, eric: User, local: Generator) -> None:
     run = carried_out(training(project, eric))
     rows = list(Evaluation.objects.order_by("model"))
     assert {(row.model, row.base, row.split) for row in rows} == {
@@ -276,7 +274,7 @@ def test_what_may_be_begun_from_is_listed_with_the_projects_own_first(
 # --- how it ends ------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_is_told_with_cause_and_remedy(
+def test_a_failure_is_reported_with_cause_and_remedy(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
     fakes.setenv("FAKE_TRAINER", "fails")
@@ -287,7 +285,7 @@ def test_a_failure_is_told_with_cause_and_remedy(
     assert not RegisteredModel.objects.exists()
 
 
-def test_a_kill_by_the_system_is_told_as_lack_of_memory(
+def test_a_kill_by_the_system_is_reported_as_lack_of_memory(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
     fakes.setenv("FAKE_TRAINER", "is killed")
@@ -297,7 +295,7 @@ def test_a_kill_by_the_system_is_told_as_lack_of_memory(
     assert "token_budget" in run.job.remedy
 
 
-def test_a_crash_is_told_with_its_last_words(
+def test_a_crash_is_reported_with_its_last_line(
     project: Project, eric: User, local: Generator, fakes: Fakes
 ) -> None:
     fakes.setenv("FAKE_TRAINER", "breaks")
@@ -360,7 +358,7 @@ def test_files_with_a_model_or_of_a_live_training_stay(
         remove_run_files(run=carried_out(run), actor=eric)
 
 
-def test_a_long_curve_is_told_in_means(project: Project, eric: User, local: Generator) -> None:
+def test_a_long_curve_is_shown_in_means(project: Project, eric: User, local: Generator) -> None:
     run = carried_out(training(project, eric))
     path = folder_of_run(run) / "progress.jsonl"
     line = json.loads(path.read_text().splitlines()[0])

@@ -62,7 +62,7 @@ class JudgePrompt:
         ]
 
     def messages_after(self, answer: str) -> list[Message]:
-        """The same question once more, after an answer that is none."""
+        """The same question once more, after an answer outside the options."""
         again = AGAIN.format(answers=_answers(self.question))
         return [
             *self.messages(),

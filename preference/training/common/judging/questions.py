@@ -77,7 +77,7 @@ DEFAULT_QUESTION = {
         "utterance",
         "How good is the reply?",
         "Consider whether the reply fits what was said before, adds something to the conversation, is natural, and "
-        "does not contradict its own speaker. Length alone is no merit.",
+        "does not contradict its own speaker. Length alone is not a merit.",
         (
             JudgeOption(1, "very bad"),
             JudgeOption(2, "bad"),

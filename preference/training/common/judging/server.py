@@ -22,7 +22,7 @@ MAX_BODY = 4 << 20  # bytes of one answer
 DIRECT_TOKENS, STEPS_TOKENS = 64, 768
 # After so many questions without any answer the server is taken for dead: the run stops and can be resumed.
 QUESTIONS_UNTIL_DEAD = 4
-SHOWN_PROSE = 120  # characters of an answer that is none
+SHOWN_PROSE = 120  # characters of an answer outside the options that a message quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class JudgeServer:
     """Asks one model, with temperature 0, several questions at a time.
 
     base_url: with "/v1". key_name: of the environment variable with the key; no key is sent if it is not set. timeout:
-    seconds for one try, of which there are retries + 1 after a failure that may pass. Raises TrainingError for an
-    address that is none.
+    seconds for one try, of which there are retries + 1 after a failure that may pass. Raises TrainingError for a
+    string that is not a web address.
     """
 
     def __init__(

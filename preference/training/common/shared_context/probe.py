@@ -44,7 +44,7 @@ def why_not_shared(backbone: Any, longest: int) -> str:
 
 
 def unfit_layer(config: Any, longest: int) -> str:
-    """A layer that does not attend to the whole text: a sliding window, a state space …; "" if there is none."""
+    """A layer that does not attend to the whole text: a sliding window, a state space …; "" without one."""
     for layer in DynamicCache(config=config).layers:
         if isinstance(layer, DynamicSlidingWindowLayer) and layer.sliding_window < longest:
             return _(

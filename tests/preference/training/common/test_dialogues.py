@@ -50,13 +50,13 @@ def test_candidates_that_cannot_be_ranked_are_left_out(tmp_path: Path) -> None:
     assert found.turns[0].candidates == ("no", "maybe")
 
 
-def test_an_opening_is_no_turn_even_with_candidates(tmp_path: Path) -> None:
+def test_an_opening_is_not_a_turn_even_with_candidates(tmp_path: Path) -> None:
     row = talk(said("hello", "hi"), said("tea", "rain"))
     (found,) = read_dialogues(written(tmp_path / "x", row))
     assert [turn.position for turn in found.turns] == [1]
 
 
-def test_an_utterance_with_blank_context_or_blank_words_is_no_turn(tmp_path: Path) -> None:
+def test_an_utterance_with_blank_context_or_blank_words_is_not_a_turn(tmp_path: Path) -> None:
     row = talk(said(" "), said("tea", "rain"), said("", "walk"), said("fine", "no"))
     (found,) = read_dialogues(written(tmp_path / "x", row))
     assert [turn.position for turn in found.turns] == [3]

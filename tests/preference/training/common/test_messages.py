@@ -21,7 +21,7 @@ def test_chinese_comes_from_the_catalogue_of_the_pages(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["", "en", "fr", "../.."])
-def test_it_is_english_where_there_is_no_catalogue(language: str) -> None:
+def test_a_language_without_a_catalogue_is_english(language: str) -> None:
     assert messages.catalogue(language).gettext(STOPPED) == STOPPED
     assert [messages.catalogue(language).ngettext("one", "many", count) for count in (1, 2)] == [
         "one",

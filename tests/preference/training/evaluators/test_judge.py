@@ -39,7 +39,7 @@ def test_every_reply_gets_the_answer_to_its_own_question(judge_server: str) -> N
     }
 
 
-def test_what_is_sent(judge_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_request_holds_prompt_options_and_key(judge_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Model, rubric, options, temperature 0, and the key of the environment variable that is named."""
     monkeypatch.setenv("LAPIDARY_KEY_JUDGE", "secret")
     assert ask(judge_server, "checks", ",key_env=LAPIDARY_KEY_JUDGE")[0].value == 5
@@ -191,7 +191,7 @@ UNQUOTED_NO = {
     "content",
     [None, [], {}, {"questions": [{"kind": "scale"}]}, {"questions": "x"}, {"questions": [UNQUOTED_NO]}],
 )
-def test_what_is_not_a_schema(content: Any) -> None:
+def test_a_file_that_is_not_a_schema_is_refused(content: Any) -> None:
     with pytest.raises(TrainingError):
         questions_of(content, "en", "schema.json")
 

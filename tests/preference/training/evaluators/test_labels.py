@@ -94,7 +94,7 @@ def test_the_prompt_shows_roles_and_names_topics_in_the_language(data: Path) -> 
         (f"judge=http://x/v1,model=m,{DIQAD},options=2+9", "fewer than two of the options 2, 9"),
     ],
 )
-def test_what_is_no_labeller(evaluator: str, message: str) -> None:
+def test_an_evaluator_that_cannot_label_is_refused(evaluator: str, message: str) -> None:
     with pytest.raises(TrainingError, match=message) as caught:
         build_labeller(evaluator)
     assert caught.value.remedy

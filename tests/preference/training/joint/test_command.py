@@ -48,7 +48,7 @@ def test_a_wrong_setting_touches_no_folder(tmp_path: Path, capfd: pytest.Capture
     assert not (tmp_path / "run").exists()
 
 
-def test_an_unknown_model_is_told_in_the_state_too(
+def test_an_unknown_model_is_reported_in_the_state_too(
     trains: Trains, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert trains(tmp_path / "run", model=tmp_path / "nowhere") == 1

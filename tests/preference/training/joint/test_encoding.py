@@ -70,7 +70,7 @@ def test_a_tokenizer_without_an_end_is_refused() -> None:
     assert "tokenizer_config.json" in refused.value.remedy
 
 
-def test_a_tokenizer_without_a_beginning_is_no_hindrance() -> None:
+def test_a_tokenizer_without_a_beginning_works() -> None:
     tokenizer = build_tokenizer()
     tokenizer.bos_token = None
     encoder = Encoder(tokenizer)

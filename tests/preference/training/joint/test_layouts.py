@@ -217,7 +217,7 @@ def test_other_models_get_plain_rows_and_a_reason(shape: str, reason: str) -> No
     assert 0 < losses["loss"] < 100
 
 
-def test_a_window_that_holds_every_context_is_no_hindrance() -> None:
+def test_a_window_that_holds_every_context_allows_sharing() -> None:
     model = joint_model("sliding", sliding_window=64)
     dialogues = ragged(2)
     encoder = Encoder(model.tokenizer, context=48, reply=16)

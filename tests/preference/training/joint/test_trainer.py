@@ -93,7 +93,7 @@ def broken_after(monkeypatch: pytest.MonkeyPatch, calls: int, breaks: Any) -> No
     monkeypatch.setattr(JointModel, "forward", broken)
 
 
-def test_a_loss_that_is_no_number_ends_the_run_before_the_step(
+def test_a_loss_that_is_not_a_number_ends_the_run_before_the_step(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def no_number(output: Any, _: int) -> Any:
@@ -113,7 +113,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_the_step(
     assert trains(tmp_path, "--resume") == 0
 
 
-def test_a_gradient_that_is_no_number_ends_the_run_before_the_step(
+def test_a_gradient_that_is_not_a_number_ends_the_run_before_the_step(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def root_of_nothing(output: Any, _: int) -> Any:
@@ -208,7 +208,7 @@ def test_a_run_stopped_before_its_first_step_is_stopped_and_not_failed(
     assert trains(tmp_path, "--resume", settings=("epochs=1",)) == 0
 
 
-def test_weights_that_do_not_fit_beside_the_optimiser_are_told_with_what_helps(
+def test_weights_that_do_not_fit_beside_the_optimiser_are_reported_with_a_remedy(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Its state is allocated at the first step, where smaller micro-batches do not help."""
@@ -228,7 +228,7 @@ def test_weights_that_do_not_fit_beside_the_optimiser_are_told_with_what_helps(
 def test_a_sharded_checkpoint_that_finds_no_room_does_not_end_the_run(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyTorch's distributed checkpoints fail with what is no Exception."""
+    """PyTorch's distributed checkpoints fail with something that is not an Exception."""
     from preference.training.joint.trainer import JointTrainer
 
     def without_room(*_: Any) -> None:
@@ -239,7 +239,7 @@ def test_a_sharded_checkpoint_that_finds_no_room_does_not_end_the_run(
     assert state_of(tmp_path)["state"] == "done"
 
 
-def test_weights_that_do_not_come_back_from_all_processes_are_no_finished_model(
+def test_weights_that_do_not_come_back_from_all_processes_do_not_make_a_model(
     trains: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the model that training began from would be saved as the trained one."""

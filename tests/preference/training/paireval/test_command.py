@@ -82,7 +82,7 @@ def test_examples_are_not_overwritten(
         (["--question", "direct", "--model", "/nowhere"], "does not exist"),
     ],
 )
-def test_what_is_missing_is_named(
+def test_a_missing_file_is_named(
     model: Path,
     corpus: Path,
     tmp_path: Path,

@@ -185,7 +185,7 @@ def test_a_prompt_that_does_not_fit_even_so_has_no_score() -> None:
     assert "even with the last utterance only, and the model takes 60." in score.reason
 
 
-def test_probabilities_that_are_not_numbers_are_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probabilities_that_are_not_numbers_give_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluator = pair_eval(backbone("gpt2"), ragged(5, 1))
     head = backbone("gpt2").get_output_embeddings()
     monkeypatch.setattr(head, "forward", lambda hidden: torch.full((len(hidden), 400), float("nan")))

@@ -185,7 +185,7 @@ def test_duplicate_replies_count_once(
     assert reports[0] == reports[1]
 
 
-def test_weights_that_are_no_numbers_are_refused(
+def test_weights_that_are_not_numbers_are_refused(
     evaluates: Evaluates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = tiny_model()

@@ -73,7 +73,7 @@ def test_contexts_that_are_too_long_are_cut_as_in_training(
     assert numbers(shared) == pytest.approx(numbers(alone), abs=1e-4)
 
 
-def test_what_is_said_is_encoded_once(
+def test_every_utterance_is_encoded_once(
     model: JointModel, dialogues: list[TrainingDialogue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed: list[int] = []
@@ -104,7 +104,7 @@ def test_one_dialogue_has_no_random_reply(model: JointModel, dialogues: list[Tra
     assert {one.random for one in score_turns(model, [long], Encoder(model.tokenizer))} == {None}
 
 
-def test_a_score_that_is_no_number_is_named(model: JointModel, dialogues: list[TrainingDialogue]) -> None:
+def test_a_score_that_is_not_a_number_is_named(model: JointModel, dialogues: list[TrainingDialogue]) -> None:
     torch.nn.init.constant_(model.head.bias, float("nan"))
     with pytest.raises(TrainingError, match="is not a number") as refused:
         score_turns(model, dialogues, Encoder(model.tokenizer))
