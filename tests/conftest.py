@@ -9,10 +9,11 @@ from zlib import crc32
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from psycopg.errors import DeadlockDetected
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
@@ -47,6 +48,7 @@ settings.load_profile("soak" if FULL else "test")
 
 
 BROWSER_LANES = 2
+FLUSH_ATTEMPTS = 10
 
 
 class BrowserLanes(LoadScopeScheduling):  # type: ignore[misc]
@@ -94,8 +96,19 @@ def quick_flush() -> Iterator[None]:
             *(f"DELETE FROM {name}" for name in names),
         ]  # any order: foreign keys are checked at commit
 
+    def execute_sql_flush(operations: Any, sql_list: list[str]) -> None:
+        for attempt in range(1, FLUSH_ATTEMPTS + 1):
+            try:
+                return execute_once(operations, sql_list)
+            except OperationalError as error:
+                # A server that a test started still writes, and locks the tables in another order.
+                if not isinstance(error.__cause__, DeadlockDetected) or attempt == FLUSH_ATTEMPTS:
+                    raise
+
+    execute_once = DatabaseOperations.execute_sql_flush
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
+        patch.setattr(DatabaseOperations, "execute_sql_flush", execute_sql_flush)
         yield
 
 

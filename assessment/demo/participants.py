@@ -172,10 +172,11 @@ def _talks(inputs: int) -> list[list[str]]:
 
 
 def _rate(session: Session, settings: AssessmentSettings, rng: random.Random, is_careless: bool) -> None:
-    quality = rng.uniform(20, 80) if is_careless else QUALITY.get(session.system.name, 50)
+    quality = QUALITY.get(session.system.name, 50)
     values: dict[str, Any] = {}
     for statement in settings.statement_list:
-        agreed = min(100.0, max(0.0, rng.gauss(quality, SPREAD)))
+        found = rng.uniform(0, 100) if is_careless else rng.gauss(quality, SPREAD)
+        agreed = min(100.0, max(0.0, found))
         values[statement.name] = round(100 - agreed if statement.is_reversed else agreed)
     Rating.objects.bulk_create(
         Rating(session=session, statement=name, value=value) for name, value in values.items()

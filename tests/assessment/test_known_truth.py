@@ -54,7 +54,7 @@ class Script:
 
     def __init__(self, run: Run, name: str, careless: bool) -> None:
         self.run, self.careless, self.client = run, careless, Client()
-        self.rng = random.Random(f"{name} in run {run.number}")
+        self.name = f"{name} in run {run.number}"
         self.client.get(f"/join/truth/?PROLIFIC_PID={name}&run={run.number}")
         self.post("consent")
         self.assignment = Assignment.objects.get(run=run, participant__panel_id=name)
@@ -92,8 +92,10 @@ class Script:
         """What this person finds; the careless one does not look at what they rate."""
         rated = {}
         for statement in self.run.project.assessment.statement_list:
+            # Seeded by what is rated: the order of the systems differs from one test run to the next.
+            rng = random.Random(f"{self.name}: {statement.name} of {system.name}")
             quality = QUALITY.get(system.name, DEGRADED)
-            agreed = self.rng.uniform(0, 100) if self.careless else self.rng.gauss(quality, SPREAD)
+            agreed = rng.uniform(0, 100) if self.careless else rng.gauss(quality, SPREAD)
             value = round(min(100, max(0, agreed)))
             rated[statement.name] = 100 - value if statement.is_reversed else value
         return rated

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from transformers import TrainingArguments
 
 from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training.common import checkpoints
+from preference.training.common.arguments import training_arguments
 from preference.training.common.command import Session
 from preference.training.common.lora import add_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
-from preference.training.common.output import Explanation
+from preference.training.common.output import (
+    Explanation,
+    OutputFolder,
+    code_commit,
+    package_versions,
+    sha256_of,
+)
 from preference.training.common.progress import Progress
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.stopping import Stopped
@@ -33,6 +42,54 @@ class WeightSettings(Protocol):
     def lora_alpha(self) -> int: ...
     @property
     def lora_dropout(self) -> float: ...
+
+
+class RunSettings(WeightSettings, Protocol):
+    """Settings of a recipe that every run has."""
+
+    @property
+    def precision(self) -> str: ...
+    @property
+    def clip(self) -> float: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+def arguments_of_run(
+    options: argparse.Namespace, recipe: RunSettings, output: OutputFolder
+) -> TrainingArguments:
+    """Arguments of transformers' Trainer. options: those of add_run_options. Raises TrainingError."""
+    return training_arguments(
+        output.checkpoints,
+        device=options.device,
+        precision=recipe.precision,
+        clip=recipe.clip,
+        seed=recipe.seed,
+    )
+
+
+def explain_run(
+    options: argparse.Namespace,
+    recipe: RunSettings,
+    args: TrainingArguments,
+    *,
+    base_config: Any,
+    data: Mapping[str, Any],
+    layout: Mapping[str, Any],
+    amount: Mapping[str, int],
+) -> Explanation:
+    """The content of training.json. options: with `data` and `model`. data: what was counted in it. amount: of steps."""
+    return {
+        "recipe": recipe.as_dict(),
+        "data": {"path": str(options.data), "sha256": sha256_of(options.data), **data},
+        "base_model": {"name": options.model, "version": base_version(options.model, base_config)},
+        "layout": layout,
+        **amount,
+        "processes": args.world_size,
+        "device": args.device.type,
+        "precision": "bf16" if args.bf16 else "fp32",
+        "commit": code_commit(),
+        "versions": package_versions(),
+    }
 
 
 def prepare_weights(model: Any, recipe: WeightSettings) -> None:

@@ -15,7 +15,6 @@ from typing import cast
 
 import torch
 
-from preference.training.common.arguments import training_arguments
 from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
 from preference.training.common.dialogues import TrainingDialogue, read_dialogues
@@ -28,14 +27,12 @@ from preference.training.common.model_folder import save_finished
 from preference.training.common.output import (
     Explanation,
     OutputFolder,
-    code_commit,
-    package_versions,
-    sha256_of,
 )
 from preference.training.common.progress import Progress
 from preference.training.common.training_run import (
-    base_version,
+    arguments_of_run,
     describe_weights,
+    explain_run,
     prepare_weights,
     run_steps,
 )
@@ -93,31 +90,21 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) 
     dialogues = read_training_dialogues(options.data)
     plan = StepPlan(dialogues, recipe)
     progress.state("running", _("Loading the model."))
-    args = training_arguments(
-        output.checkpoints,
-        device=options.device,
-        precision=recipe.precision,
-        clip=recipe.clip,
-        seed=recipe.seed,
-    )
+    args = arguments_of_run(options, recipe, output)
     model = build_model(options.model, recipe)
     args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
     encoder = Encoder(model.tokenizer, context=recipe.context, reply=recipe.reply, positions=model.positions)
     budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
     layout = choose_layout(model, dialogues, encoder, name=recipe.layout, token_budget=budget)
-    explanation: Explanation = {
-        "recipe": recipe.as_dict(),
-        "data": {"path": str(options.data), "sha256": sha256_of(options.data), "dialogues": len(dialogues)},
-        "base_model": {"name": options.model, "version": base_version(options.model, model.config)},
-        "layout": {"name": layout.name, "notes": [*model.notes, *encoder.notes, *layout.notes]},
-        "steps": plan.steps,
-        "quadruples_an_epoch": plan.quadruples,
-        "processes": args.world_size,
-        "device": args.device.type,
-        "precision": "bf16" if args.bf16 else "fp32",
-        "commit": code_commit(),
-        "versions": package_versions(),
-    }
+    explanation = explain_run(
+        options,
+        recipe,
+        args,
+        base_config=model.config,
+        data={"dialogues": len(dialogues)},
+        layout={"name": layout.name, "notes": [*model.notes, *encoder.notes, *layout.notes]},
+        amount={"steps": plan.steps, "quadruples_an_epoch": plan.quadruples},
+    )
     output.check_same_run(explanation, free=FREE)
     if args.should_save:
         output.explain(explanation)

@@ -14,7 +14,6 @@ from typing import cast
 
 import torch
 
-from preference.training.common.arguments import training_arguments
 from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
 from preference.training.common.errors import TrainingError
@@ -24,13 +23,13 @@ from preference.training.common.memory import report_model_too_large, report_out
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
 from preference.training.common.model_folder import save_finished
-from preference.training.common.output import Explanation, code_commit, package_versions, sha256_of
 from preference.training.common.shared_context.forward import longest_sequence
 from preference.training.common.shared_context.probe import why_not_shared
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.training_run import (
-    base_version,
+    arguments_of_run,
     describe_weights,
+    explain_run,
     prepare_weights,
     run_steps,
 )
@@ -82,13 +81,7 @@ def prepare(
     examples = read_examples(options.data)
     learned = training_examples(examples, options.data)
     progress.state("running", _("Loading the model."))
-    args = training_arguments(
-        output.checkpoints,
-        device=options.device,
-        precision=recipe.precision,
-        clip=recipe.clip,
-        seed=recipe.seed,
-    )
+    args = arguments_of_run(options, recipe, output)
     model = build_model(options.model, recipe)
     args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
     encoder = build_encoder(model, recipe)
@@ -101,24 +94,15 @@ def prepare(
     )
     reason = why_not_shared(model.backbone, encoder.positions or recipe.longest)
     budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
-    explanation: Explanation = {
-        "recipe": recipe.as_dict(),
-        "data": {
-            "path": str(options.data),
-            "sha256": sha256_of(options.data),
-            "histories": len(fitting),
-            "negatives": plan.origins,
-        },
-        "base_model": {"name": options.model, "version": base_version(options.model, model.config)},
-        "layout": {"name": "naive" if reason else "trees", "notes": [*model.notes, *notes]},
-        "steps": plan.steps,
-        "pairs_an_epoch": plan.pairs,
-        "processes": args.world_size,
-        "device": args.device.type,
-        "precision": "bf16" if args.bf16 else "fp32",
-        "commit": code_commit(),
-        "versions": package_versions(),
-    }
+    explanation = explain_run(
+        options,
+        recipe,
+        args,
+        base_config=model.config,
+        data={"histories": len(fitting), "negatives": plan.origins},
+        layout={"name": "naive" if reason else "trees", "notes": [*model.notes, *notes]},
+        amount={"steps": plan.steps, "pairs_an_epoch": plan.pairs},
+    )
     output.check_same_run(explanation, free=FREE)
     if args.should_save:
         output.explain(explanation)
