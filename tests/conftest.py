@@ -99,11 +99,13 @@ def quick_flush() -> Iterator[None]:
     def execute_sql_flush(operations: Any, sql_list: list[str]) -> None:
         for attempt in range(1, FLUSH_ATTEMPTS + 1):
             try:
-                return execute_once(operations, sql_list)
+                execute_once(operations, sql_list)
             except OperationalError as error:
                 # A server that a test started still writes, and locks the tables in another order.
                 if not isinstance(error.__cause__, DeadlockDetected) or attempt == FLUSH_ATTEMPTS:
                     raise
+            else:
+                return
 
     execute_once = DatabaseOperations.execute_sql_flush
     with pytest.MonkeyPatch.context() as patch:

@@ -77,7 +77,10 @@ def explain_run(
     layout: Mapping[str, Any],
     amount: Mapping[str, int],
 ) -> Explanation:
-    """The content of training.json. options: with `data` and `model`. data: what was counted in it. amount: of steps."""
+    """The content of training.json. options: with `data` and `model`. data: counts.
+
+    amount: of steps.
+    """
     return {
         "recipe": recipe.as_dict(),
         "data": {"path": str(options.data), "sha256": sha256_of(options.data), **data},
