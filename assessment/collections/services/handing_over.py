@@ -14,11 +14,10 @@ from dialogues.models import Dialogue, DialogueState, Origin, Utterance, new_ext
 from dialogues.splits import split_for
 
 BATCH: Final = 200
-# The preset `diamante-evaluation` asks about the utterances of the speakers "bot" and "B".
-SYSTEM: Final = "bot"
-SELF_CHAT: Final = ("B", "bot")
-# What came before is not rated. The second name is that of the side whose reply is rated.
-CONTEXT: Final = ("user", "user 2")
+# Raters see two sides. The preset `diamante-evaluation` asks about the utterances of "bot".
+USER, SYSTEM = "user", "bot"
+# What people wrote on the side of the system before the one reply that is rated.
+SYSTEM_BEFORE: Final = "bot (context)"
 
 
 def hand_over(collection: Collection) -> int:
@@ -83,10 +82,9 @@ def _utterances(collection: Collection, row: CollectedDialogue) -> list[tuple[st
 def _speakers(kind: CollectionKind, count: int) -> list[str]:
     match kind:
         case CollectionKind.STATIC:
-            # Counted from the rated reply, so that its own side is "user 2".
-            context = [CONTEXT[(count - position) % 2] for position in range(count - 1)]
+            # Counted from the rated reply.
+            context = [(USER, SYSTEM_BEFORE)[(count - position) % 2] for position in range(count - 1)]
             return [*context, SYSTEM]
-        case CollectionKind.SELF_CHAT:
-            return [CONTEXT[0], *(SELF_CHAT[position % 2] for position in range(count - 1))]
-        case CollectionKind.HUMAN_BOT:
-            return [(CONTEXT[0], SYSTEM)[position % 2] for position in range(count)]
+        case CollectionKind.SELF_CHAT | CollectionKind.HUMAN_BOT:
+            # In a self-chat the system plays both sides; one of them is rated, and the opening is not.
+            return [(USER, SYSTEM)[position % 2] for position in range(count)]

@@ -49,7 +49,9 @@ KINDS: Final[Mapping[str, tuple[str | Promise, str | Promise]]] = {
     ),
     CollectionKind.SELF_CHAT: (
         gettext_lazy("Self-chats"),
-        gettext_lazy("Each system continues the same openings alone and plays both sides."),
+        gettext_lazy(
+            "Each system continues the same openings alone and plays both sides; one side is rated."
+        ),
     ),
     CollectionKind.HUMAN_BOT: (
         gettext_lazy("Human-bot chats"),

@@ -14,7 +14,7 @@ from projects.models import Project
 
 # The scores for an utterance and for the dialogue (engagingness), by rater and the name of the system.
 Opinion = Callable[[str, str], tuple[int, int]]
-RATED = ("bot", "B")
+RATED = ("bot",)
 
 
 def answers_for(dialogue: Dialogue, utterance: int, engagingness: int) -> dict[str, Any]:

@@ -46,15 +46,15 @@ def test_only_the_last_utterance_of_a_static_dialogue_is_rated(
     for row in rows:
         *context, reply = speakers(row.dialogue)
         assert reply == "bot"
-        assert context == ["user 2", "user", "user 2", "user"][-len(context) :]
+        assert context == ["bot (context)", "user", "bot (context)", "user"][-len(context) :]
 
 
-def test_every_reply_of_a_self_chat_is_rated(collects: Collects, fakes: FakeSystems) -> None:
+def test_a_self_chat_has_two_speakers_and_one_is_rated(collects: Collects, fakes: FakeSystems) -> None:
     collection = made(collects("self_chat", count=1, rounds=3))
     rows = CollectedDialogue.objects.filter(collection=collection)
     assert len(rows) == 2
     for row in rows:
-        assert speakers(row.dialogue) == ["user", "B", "bot", "B", "bot", "B"]
+        assert speakers(row.dialogue) == ["user", "bot", "user", "bot", "user", "bot"]
 
 
 def test_the_order_of_the_copies_does_not_follow_the_systems(collects: Collects, fakes: FakeSystems) -> None:
