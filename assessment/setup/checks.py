@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from assessment.setup.models import Statement
+from assessment.setup.models import AssessmentSettings, Statement
 from assessment.setup.preset import PARAMETER_NAMES
 from common.refusals import Invalid
 
@@ -18,6 +18,9 @@ MAX_SENTENCE: Final = 500  # characters
 MAX_CODE: Final = 100
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 PARAMETER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
+PAID_OUTCOMES: Final = ("completed", "system_failure")
+UNPAID_OUTCOMES: Final = ("timed_out", "declined")
+OUTCOMES: Final = (*PAID_OUTCOMES, *UNPAID_OUTCOMES)
 RESERVED: Final = ("run", "key")  # parameters of our own links
 
 
@@ -78,11 +81,18 @@ def _check_parameter_names(names: Any) -> None:
 
 
 def _check_codes(codes: Any) -> None:
-    outcomes = {"completed", "system_failure", "timed_out", "declined"}
-    if not isinstance(codes, dict) or set(codes) - outcomes:
+    if not isinstance(codes, dict) or set(codes) - set(OUTCOMES):
         raise _invalid(_("There is a code for each of four outcomes."), "completion_codes")
     if not all(isinstance(code, str) and len(code) <= MAX_CODE for code in codes.values()):
         raise _invalid(_("A code has at most %(most)d characters.") % {"most": MAX_CODE}, "completion_codes")
+    paid = {codes.get(outcome, "").strip().casefold() for outcome in PAID_OUTCOMES} - {""}
+    unpaid = {codes.get(outcome, "").strip().casefold() for outcome in UNPAID_OUTCOMES}
+    if paid & unpaid:
+        raise Invalid(
+            _("A paid and an unpaid outcome have the same code, so the panel cannot tell them apart."),
+            _("Give timed-out participants and those who decline other codes."),
+            field="completion_codes",
+        )
 
 
 def _check_return_url(url: Any) -> None:
@@ -92,6 +102,31 @@ def _check_return_url(url: Any) -> None:
         parts = urlsplit("")
     if url and not (parts.scheme in ("http", "https") and parts.netloc):
         raise _invalid(_("The return address begins with https:// or http://."), "return_url")
+    if url and "{code}" not in str(url):
+        raise Invalid(
+            _("The return address does not contain {code}, so the panel would not learn how somebody ended."),
+            _("Put {code} where the completion code belongs, or leave the address empty."),
+            field="return_url",
+        )
+
+
+def questionable_codes(settings: AssessmentSettings) -> list[str]:
+    """What may be on purpose about the completion codes, but often is not; in sentences for the manager."""
+    codes = {name: str(settings.completion_codes.get(name, "")).strip().casefold() for name in OUTCOMES}
+    sentences = []
+    if not codes["completed"]:
+        sentences.append(
+            _("Participants who complete the study get no code: a panel cannot tell that they have finished.")
+        )
+    elif not all(codes.values()):
+        sentences.append(_("An outcome without a code: those participants do not return to the panel."))
+    if codes["completed"] and codes["completed"] == codes["system_failure"]:
+        sentences.append(
+            _("“Completed” and “Ended by a failure of the systems” have the same code; both are paid.")
+        )
+    if codes["timed_out"] and codes["timed_out"] == codes["declined"]:
+        sentences.append(_("“Timed out” and “Consent declined” have the same code; neither is paid."))
+    return sentences
 
 
 def _is_sentence(text: Any) -> bool:

@@ -45,16 +45,17 @@ class AssessmentSettings(models.Model):
     statements: list of Statement as JSON. ice_breakers: list of sentences; empty: sentences of the system's persona.
     inputs: of the participant, before the statements open. The reply appears no sooner than delay_ms plus
     delay_per_character_ms for each of its characters, so that speed does not identify a system.
-    parameter_names: what the panel calls participant, study and session in the link. completion_codes: by outcome
-    (AssignmentState). return_url: where the last page leads; "{code}" is replaced.
+    language_name_…: of the language that participants chat in, for statements; empty: the language that each of them
+    reads in. parameter_names: what the panel calls participant, study and session in the link. completion_codes: by
+    outcome (AssignmentState). return_url: where the last page leads; "{code}" is replaced.
     """
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, related_name="assessment", primary_key=True
     )
     statements = models.JSONField(_("statements"))
-    language_name_en = models.CharField(_("language name, English"), max_length=40, default="English")
-    language_name_zh = models.CharField(_("language name, Chinese"), max_length=40, default="英语")
+    language_name_en = models.CharField(_("language name, English"), max_length=40, blank=True)
+    language_name_zh = models.CharField(_("language name, Chinese"), max_length=40, blank=True)
     consent_en = models.TextField(_("consent (English)"), blank=True)
     consent_zh = models.TextField(_("consent (Chinese)"), blank=True)
     ordinary_systems = models.PositiveSmallIntegerField(

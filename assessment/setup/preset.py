@@ -5,9 +5,16 @@ from typing import Final
 
 from annotation.project_setup.presets.preset import Preset
 from assessment.setup.models import Statement
-from projects.models import Protocol
+from projects.models import DialogueLanguage, Protocol
 
-LANGUAGE: Final = "{language}"  # in a statement; replaced by the name of the project's language
+LANGUAGE: Final = (
+    "{language}"  # in a statement; replaced by the name of the language, see assessment.setup.wording
+)
+# Of the language that people chat in, by it: in English and in Chinese. A study in several languages has no fixed name.
+LANGUAGE_NAMES: Final = {
+    DialogueLanguage.ENGLISH: ("English", "英语"),
+    DialogueLanguage.CHINESE: ("Chinese", "中文"),
+}
 
 # Figure 1 of the paper, in its order.
 STATEMENTS: Final = (

@@ -8,10 +8,16 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.tasks.services.settings import change_settings
-from assessment.setup.checks import check_changes
+from assessment.setup.checks import OUTCOMES, check_changes
 from assessment.setup.models import AssessmentSettings
-from assessment.setup.preset import CONSENT_EN, CONSENT_ZH, PARAMETER_NAMES, STATEMENTS_JSON
-from projects.models import Project
+from assessment.setup.preset import (
+    CONSENT_EN,
+    CONSENT_ZH,
+    LANGUAGE_NAMES,
+    PARAMETER_NAMES,
+    STATEMENTS_JSON,
+)
+from projects.models import DialogueLanguage, Project
 
 CHANGEABLE: Final = frozenset(
     {
@@ -21,21 +27,20 @@ CHANGEABLE: Final = frozenset(
         "completion_codes", "return_url",
     }
 )  # fmt: skip
-PAID_OUTCOMES: Final = ("completed", "system_failure")
-UNPAID_OUTCOMES: Final = ("timed_out", "declined")
 
 
 def create_settings(project: Project) -> AssessmentSettings:
     """The settings that a new assessment project starts with. Completion codes are drawn at random."""
+    english, chinese = LANGUAGE_NAMES.get(DialogueLanguage(project.language), ("", ""))
     return AssessmentSettings.objects.create(
         project=project,
         statements=STATEMENTS_JSON,
+        language_name_en=english,
+        language_name_zh=chinese,
         consent_en=CONSENT_EN,
         consent_zh=CONSENT_ZH,
         parameter_names=PARAMETER_NAMES,
-        completion_codes={
-            outcome: secrets.token_hex(4).upper() for outcome in (*PAID_OUTCOMES, *UNPAID_OUTCOMES)
-        },
+        completion_codes={outcome: secrets.token_hex(4).upper() for outcome in OUTCOMES},
     )
 
 

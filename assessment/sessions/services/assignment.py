@@ -5,7 +5,7 @@ Locks are taken in this order: assignment, session, run.
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from assessment.sessions.models.participants import ASSIGNMENT_MOVES, Assignment
 from assessment.sessions.models.runs import Run
 from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.setup.models import AssessmentSettings, TopicMode
+from assessment.setup.wording import chat_language, sentences_in
 from assessment.systems.models import Connector, System
 from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState
 from projects.models import Project
@@ -39,15 +40,12 @@ def create_sessions(assignment: Assignment, settings: AssessmentSettings) -> lis
     """The sessions of an assignment that begins. The caller has locked the run."""
     rng = random.Random(f"{assignment.run.seed}:{assignment.seed}")
     systems = choose_systems(assignment.run, settings.ordinary_systems, rng)
-    return Session.objects.bulk_create(
-        Session(
-            assignment=assignment,
-            system=system,
-            place=place,
-            ice_breaker=choose_ice_breaker(assignment.run, system, settings, rng),
-        )
-        for place, system in enumerate(systems, start=1)
-    )
+    sessions: list[Session] = []
+    for place, system in enumerate(systems, start=1):
+        used = {session.ice_breaker for session in sessions}
+        ice_breaker = choose_ice_breaker(assignment, system, used, rng)
+        sessions.append(Session(assignment=assignment, system=system, place=place, ice_breaker=ice_breaker))
+    return Session.objects.bulk_create(sessions)
 
 
 def choose_systems(run: Run, ordinary: int, rng: random.Random) -> list[System]:
@@ -93,15 +91,28 @@ def _first(
     return chosen
 
 
-def choose_ice_breaker(run: Run, system: System, settings: AssessmentSettings, rng: random.Random) -> str:
+def choose_ice_breaker(
+    assignment: Assignment, system: System, used: Collection[str], rng: random.Random
+) -> str:
     """A sentence to begin with; "" if participants choose their topic.
 
-    Systems without a persona get a sentence of another one, so that its absence does not tell them apart.
+    It is in the language of the participant and not one of `used`, as long as there are such sentences. Systems
+    without a persona get a sentence of another one, so that its absence does not tell them apart.
     """
-    if run.topic_mode != TopicMode.ICE_BREAKER:
+    if assignment.run.topic_mode != TopicMode.ICE_BREAKER:
         return ""
-    sentences = settings.ice_breakers or system.persona or _every_persona(run.project_id)
-    return str(rng.choice(sentences)) if sentences else ""
+    pools = _ice_breaker_pools(assignment.run.project, system)
+    language = chat_language(assignment.run.project.language, assignment.participant.language)
+    fitting = [sentences_in(language, pool) for pool in pools]
+    fresh = [[one for one in pool if one not in used] for pool in fitting]
+    chosen = next(filter(None, [*fresh, *fitting, *pools]), [])
+    return str(rng.choice(chosen)) if chosen else ""
+
+
+def _ice_breaker_pools(project: Project, system: System) -> list[list[str]]:
+    """Where ice-breakers come from, the preferred sentences first."""
+    listed: list[str] = project.assessment.ice_breakers
+    return [listed] if listed else [system.persona, _every_persona(project.pk)]
 
 
 def _every_persona(project_id: int) -> list[str]:

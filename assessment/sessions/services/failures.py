@@ -95,10 +95,10 @@ def _lock_session(session_id: int) -> Session:
 
 def _create_replacement(session: Session, system: System) -> Session:
     """The topic is offered again; the participant may change it."""
-    run = session.assignment.run
     ice_breaker = session.ice_breaker
     if ice_breaker and system.pk != session.system_id:
-        ice_breaker = choose_ice_breaker(run, system, run.project.assessment, _rng(session))
+        used = set(session.assignment.sessions.values_list("ice_breaker", flat=True))
+        ice_breaker = choose_ice_breaker(session.assignment, system, used, _rng(session))
     return Session.objects.create(
         assignment=session.assignment,
         system=system,

@@ -119,9 +119,10 @@ def _closed() -> Refusal:
 
 
 @transaction.atomic
-def consent(*, assignment: Assignment) -> Assignment:
+def consent(*, assignment: Assignment, language: str = "") -> Assignment:
     """Begin: take a place and choose the systems. Safe to repeat.
 
+    language: of the participant's pages; empty: as it was when they came.
     Raises Refusal: run_closed, run_full, no_systems, assignment_over.
     """
     assignment = lock_assignment(assignment)
@@ -131,10 +132,17 @@ def consent(*, assignment: Assignment) -> Assignment:
         raise assignment_over(assignment)
     run = _enter_place(assignment)
     check_systems(run.project)
+    _keep_language(assignment.participant, language)
     now = timezone.now()
     _begin(assignment, consented_at=now)
     create_sessions(assignment, _settings_of(assignment))
     return assignment
+
+
+def _keep_language(participant: Participant, language: str) -> None:
+    if language and participant.language != language[:MAX_LANGUAGE]:
+        participant.language = language[:MAX_LANGUAGE]
+        participant.save(update_fields=["language"])
 
 
 @transaction.atomic

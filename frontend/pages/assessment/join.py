@@ -26,6 +26,7 @@ from assessment.sessions.services import participants, ratings
 from assessment.sessions.services.links import RUN, SIGNATURE, parameter_names
 from assessment.setup.instructions import fill_instructions
 from assessment.setup.models import AssessmentSettings
+from assessment.setup.wording import statement_text
 from common.refusals import Invalid
 from frontend.pages.assessment.participant import assignment_of, participant_page, project_of, set_cookie
 from frontend.script_modules import preloaded
@@ -112,11 +113,8 @@ def _chat_context(position: Position, settings: AssessmentSettings) -> dict[str,
 
 
 def _rating_context(settings: AssessmentSettings) -> dict[str, Any]:
-    language = _language()
-    is_chinese = language.startswith("zh")
-    name = settings.language_name_zh if is_chinese else settings.language_name_en
     texts = [
-        (f"{STATEMENT}{statement.name}", statement.text(language).replace("{language}", name))
+        (f"{STATEMENT}{statement.name}", statement_text(statement, settings, _language()))
         for statement in settings.statement_list
     ]
     return {
@@ -164,7 +162,7 @@ def _language() -> str:
 @require_POST
 @participant_page
 def consent(request: HttpRequest, slug: str) -> HttpResponse:
-    participants.consent(assignment=assignment_of(request, slug))
+    participants.consent(assignment=assignment_of(request, slug), language=_language())
     return redirect("join_instructions", slug)
 
 

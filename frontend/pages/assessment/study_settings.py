@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 
 from assessment.sessions.models.participants import AssignmentState
 from assessment.sessions.services.links import parameter_names
+from assessment.setup.checks import questionable_codes
 from assessment.setup.models import AssessmentSettings
 from assessment.setup.selectors import assessment_project
 from assessment.setup.services import update_assessment
@@ -28,6 +29,8 @@ OUTCOMES: Final = (
     AssignmentState.TIMED_OUT,
     AssignmentState.DECLINED,
 )
+# Where the form shows what is wrong with a setting that is several fields.
+SHOWN_AT: Final = {"completion_codes": "code_timed_out", "parameter_names": "name_participant"}
 SECTIONS: Final = (
     (gettext_lazy("Consent"), ("consent_en", "consent_zh")),
     (
@@ -54,7 +57,10 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
         label=gettext_lazy("Ice-breakers"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy("One a line. Empty: sentences of the systems' personas."),
+        help_text=gettext_lazy(
+            "One a line. Empty: sentences of the systems' personas. In a study in several languages, participants get "
+            "those in their own language."
+        ),
     )
     name_participant = forms.CharField(
         label=gettext_lazy("Parameter that names the participant"), max_length=80
@@ -79,6 +85,9 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
             "return_url": gettext_lazy(
                 "{code} is replaced by the completion code. "
                 "For Prolific: https://app.prolific.com/submissions/complete?cc={code}"
+            ),
+            "language_name_en": gettext_lazy(
+                "For {language} in statements. Empty: the language that each participant reads in."
             ),
             "signed_links": gettext_lazy("Off: the panel fills in the parameters of one link for everybody."),
         }
@@ -152,15 +161,18 @@ def statements(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _save(request: HttpRequest, project: Project, form: StudyForm | None, changes: dict[str, Any]) -> bool:
     try:
-        update_assessment(project=project, actor=signed_in(request), changes=changes)
+        settings = update_assessment(project=project, actor=signed_in(request), changes=changes)
     except Refusal as refusal:
-        field = refusal.details.get("field")
+        field = str(refusal.details.get("field"))
         if form is not None:
-            form.add_error(field if field in form.fields else None, str(refusal))
+            shown_at = SHOWN_AT.get(field, field)
+            form.add_error(shown_at if shown_at in form.fields else None, str(refusal))
         else:
             messages.error(request, str(refusal))
         return False
     messages.success(request, _("Saved."))
+    for sentence in questionable_codes(settings) if "completion_codes" in changes else ():
+        messages.warning(request, sentence)
     return True
 
 

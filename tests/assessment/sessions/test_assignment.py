@@ -124,6 +124,38 @@ def test_ice_breakers_come_from_personas_unless_the_project_lists_some(study: Pr
     assert start(bobs, topic="").topic == "I have two cats."
 
 
+def test_a_conversation_keeps_its_system_if_no_other_one_is_left(anns: Assignment) -> None:
+    session = current_session(anns)
+    System.objects.update(retired_at=timezone.now())
+    assert start(anns).system == session.system
+    assert current_position(anns).step == Step.CHAT
+
+
+def test_ice_breakers_differ_within_an_assignment(study: Project) -> None:
+    study.assessment.ice_breakers = [f"I have {n} cats." for n in range(2, 9)]
+    study.assessment.save()
+    opened_run(study, topic_mode=TopicMode.ICE_BREAKER)
+    for name in ("ann", "bob", "cid"):
+        sentences = list(begin(study, name).sessions.values_list("ice_breaker", flat=True))
+        assert len(set(sentences)) == len(sentences) == 6
+
+
+@pytest.mark.parametrize(
+    ("project_language", "page_language", "expected"),
+    [("mul", "en", "I like tea."), ("mul", "zh-hans", "我喜欢喝茶。"), ("zh", "en", "我喜欢喝茶。")],
+)
+def test_ice_breakers_are_in_the_language_of_the_chat(
+    study: Project, project_language: str, page_language: str, expected: str
+) -> None:
+    study.language = project_language
+    study.save()
+    study.assessment.ice_breakers = ["I like tea.", "我喜欢喝茶。"]
+    study.assessment.save()
+    opened_run(study, topic_mode=TopicMode.ICE_BREAKER)
+    anns = consent(assignment=enter(study, "ann"), language=page_language)
+    assert set(anns.sessions.values_list("ice_breaker", flat=True)) == {expected}
+
+
 def test_consent_takes_a_place_once(study: Project, run: Run) -> None:
     entered = enter(study, "ann")
     assert places(run) == 10

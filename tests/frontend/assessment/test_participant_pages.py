@@ -4,11 +4,12 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from annotation.project_setup.services import create_project
 from assessment.sessions.models.participants import Assignment
 from assessment.sessions.models.runs import Run
 from assessment.setup.models import TopicMode
 from projects.models import Project
-from tests.assessment.steps import current_session, opened_run
+from tests.assessment.steps import add_systems, complete, current_session, opened_run, start, talk
 
 LINK = "/join/study/?PROLIFIC_PID=ann"
 
@@ -77,3 +78,46 @@ def test_the_page_after_declining_explains_its_code(
     page = text_of(browser, "/join/study/")
     assert ("This is the code for declining." in page) is is_explained
     assert ("NO1" in page) is is_explained
+
+
+@pytest.mark.parametrize("is_coded", [True, False])
+def test_the_last_page_promises_a_code_only_if_there_is_one(run: Run, is_coded: bool) -> None:
+    if not is_coded:
+        run.project.assessment.completion_codes = {}
+        run.project.assessment.save()
+    browser = Client()
+    browser.get(LINK)
+    browser.post("/join/study/consent/")
+    complete(Assignment.objects.get())
+    page = text_of(browser, "/join/study/")
+    assert ("Here is your completion code." in page) is is_coded
+    assert ("You need no code" in page) is not is_coded
+
+
+@pytest.mark.parametrize(
+    ("project_language", "page_language", "words"),
+    [
+        ("en", "en", "The chatbot&#x27;s English was fluent"),
+        ("zh", "en", "The chatbot&#x27;s Chinese was fluent"),
+        ("zh", "zh-hans", "聊天机器人的中文在整段对话中流畅自然"),
+        ("mul", "en", "The chatbot&#x27;s English was fluent"),
+        ("mul", "zh-hans", "聊天机器人的中文在整段对话中流畅自然"),
+    ],
+)
+def test_statements_name_the_language_that_people_chat_in(
+    mara: User, project_language: str, page_language: str, words: str
+) -> None:
+    project = create_project(
+        slug="study", preset="live-assessment", actor=mara, title="Study", language=project_language
+    )
+    project.assessment.signed_links, project.assessment.inputs = False, 1
+    project.assessment.save()
+    add_systems(project)
+    opened_run(project)
+    browser = Client(headers={"accept-language": page_language})
+    browser.get(LINK)
+    browser.post("/join/study/consent/")
+    session = start(Assignment.objects.get())
+    talk(session, 1)
+    browser.post("/join/study/finish/", {"session": session.pk})
+    assert words in text_of(browser, "/join/study/")
