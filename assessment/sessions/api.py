@@ -18,6 +18,7 @@ from assessment.sessions.selectors.runs import participants_of, run_in, run_prog
 from assessment.sessions.serializers import (
     LinksInput,
     LinksSerializer,
+    OpeningInput,
     ParticipantFilters,
     ParticipantSerializer,
     PlacesInput,
@@ -85,13 +86,17 @@ class RunView(APIView):
 
 class OpenRunView(APIView):
     @extend_schema(
-        tags=TAG, operation_id="assessment_runs_open", request=None, responses=RunWithProgressSerializer
+        tags=TAG,
+        operation_id="assessment_runs_open",
+        request=OpeningInput,
+        responses=RunWithProgressSerializer,
     )
     def post(self, request: Request, slug: str, number: int) -> Response:
-        """Let participants enter. Codes: no_systems, no_places."""
+        """Let participants enter. Codes: no_systems, no_places, unproven_systems."""
         user = person(request)
         run = _run(user, slug, number, Capability.CONFIGURE)
-        return Response(_describe(request, open_run(run=run, actor=user)))
+        sent = validated_input(OpeningInput, request)
+        return Response(_describe(request, open_run(run=run, actor=user, **sent)))
 
 
 class CloseRunView(APIView):

@@ -21,6 +21,12 @@ class RunInput(StrictSerializer):
     topic_mode = serializers.ChoiceField(choices=TopicMode.choices, default=TopicMode.FREE)
 
 
+class OpeningInput(StrictSerializer):
+    accepts_unproven = serializers.BooleanField(
+        default=False, help_text="Open although some systems failed their last check, or were never checked."
+    )
+
+
 class PlacesInput(StrictSerializer):
     places = serializers.IntegerField(min_value=0, max_value=MAX_PLACES)
 

@@ -26,9 +26,9 @@ def http_system(project: Project, server: str, mode: str = "good", **values: Any
     return System.objects.create(**{"project": project, **named, **values})
 
 
-def degraded_system(project: Project, corpus: Project | None = None) -> System:
+def degraded_system(project: Project, corpus: Project | None = None, name: str = "degraded") -> System:
     return System.objects.create(
-        project=project, name="degraded", connector=Connector.DEGRADED, corpus=corpus or project
+        project=project, name=name, connector=Connector.DEGRADED, corpus=corpus or project
     )
 
 

@@ -1,6 +1,7 @@
-"""Systems that leave participants without a reply."""
+"""Systems that leave participants without a reply, and those that have not shown yet that they answer."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,7 +9,9 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
-from assessment.systems.models import System
+from assessment.systems.models import Connector, System, TrialState
+from assessment.systems.selectors.trials import last_checks
+from projects.models import Project
 
 # A system whose last failure is older is tried again.
 RECENT: Final = timedelta(minutes=10)
@@ -32,3 +35,30 @@ def failing_systems(systems: Iterable[System], within: timedelta = RECENT) -> se
 
 def _is_failing(failed: datetime | None, replied: datetime | None) -> bool:
     return failed is not None and (replied is None or replied <= failed)
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovenSystem:
+    """A system that may not answer. is_failed: its last check failed; otherwise nobody has checked it."""
+
+    system: System
+    is_failed: bool
+
+
+def unproven_systems(project: Project) -> list[UnprovenSystem]:
+    """The systems that take part and whose last check failed, or that never answered anybody. Three queries."""
+    present = System.objects.filter(project=project, retired_at=None).exclude(connector=Connector.IMPORTED)
+    systems = list(present.order_by("name"))
+    replied = Turn.objects.filter(session__system__in=systems, state=TurnState.REPLIED).order_by()
+    last_replies = dict(replied.values_list("session__system").annotate(last=Max("replied_at")))
+    checks = last_checks(systems)
+    unproven = []
+    for system in systems:
+        check, last_reply = checks.get(system.pk), last_replies.get(system.pk)
+        if check is None and last_reply is None:
+            unproven.append(UnprovenSystem(system, is_failed=False))
+        elif (
+            check is not None and check.state == TrialState.FAILED and _is_failing(check.ended_at, last_reply)
+        ):
+            unproven.append(UnprovenSystem(system, is_failed=True))
+    return unproven

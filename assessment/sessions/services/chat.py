@@ -36,7 +36,7 @@ WRITING: Final = ("typing_ms", "pasted", "left_page")
 def start_session(*, participant: Participant, session_id: int, topic: str, opinion: str) -> Session:
     """Begin the chat about a topic. An ice-breaker, if the session has one, is the topic.
 
-    If every system was removed meanwhile, the assignment ends instead. Safe to repeat.
+    A system that was retired meanwhile is replaced first. Safe to repeat.
     Raises Invalid, NotFound, Refusal: session_voided, assignment_over, not_current, already_started.
     """
     session = lock_session(participant=participant, session_id=session_id)
@@ -51,8 +51,8 @@ def start_session(*, participant: Participant, session_id: int, topic: str, opin
             )
         return session
     _check_current(session)
-    if session.system.retired_at is not None and not replace_retired_system(session):
-        return session
+    if session.system.retired_at is not None:
+        replace_retired_system(session)
     _move(
         session,
         SessionState.CHATTING,

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from assessment.sessions.models.runs import RUN_MOVES, Run, RunState
+from assessment.sessions.selectors.failing_systems import unproven_systems
 from assessment.setup.models import TopicMode
 from assessment.systems.models import Connector, System
 from common.idempotency import check_repeat
@@ -54,14 +55,19 @@ def create_run(
 
 
 @transaction.atomic
-def open_run(*, run: Run, actor: User | None) -> Run:
-    """Let participants enter. Safe to repeat. Raises Refusal: no_systems, no_places."""
+def open_run(*, run: Run, actor: User | None, accepts_unproven: bool = False) -> Run:
+    """Let participants enter. Safe to repeat. Raises Refusal: no_systems, no_places, unproven_systems.
+
+    accepts_unproven: open although nobody knows whether some systems answer.
+    """
     run = lock_run(run.pk)
     if run.state == RunState.OPEN:
         return run
     if not run.places:
         raise Refusal("no_places", _("This run has no places."), _("Say how many participants are wanted."))
     check_systems(run.project)
+    if not accepts_unproven:
+        _check_proven(run.project)
     move(run, to=RunState.OPEN, moves=RUN_MOVES, project=run.project, actor=actor)
     return run
 
@@ -119,6 +125,22 @@ def check_systems(project: Project) -> None:
     if not connectors - {Connector.DEGRADED, Connector.IMPORTED}:
         raise Refusal(
             "no_systems", _("The project has no system that can chat."), _("Add at least one system.")
+        )
+
+
+def _check_proven(project: Project) -> None:
+    if unproven := unproven_systems(project):
+        names = [one.system.name for one in unproven]
+        raise Refusal(
+            "unproven_systems",
+            ngettext(
+                "This chatbot failed its last check, or was never checked: %(names)s.",
+                "These chatbots failed their last check, or were never checked: %(names)s.",
+                len(names),
+            )
+            % {"names": ", ".join(names)},
+            _("Try them out on the page Systems, or open the run all the same."),
+            details={"systems": names},
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 
@@ -23,7 +23,7 @@ class CorpusText:
     text: str
 
 
-def corpus_dialogues(corpus: int) -> QuerySet[Dialogue]:
+def corpus_dialogues(corpus: int | OuterRef) -> QuerySet[Dialogue]:
     """The finished dialogues of a project, without chats of participants: what they wrote is shown to nobody else."""
     finished = Dialogue.objects.filter(project=corpus, state=DialogueState.FINISHED)
     return finished.filter(origin__in=[Origin.IMPORTED, Origin.AUTHORED], utterance_count__gt=0)

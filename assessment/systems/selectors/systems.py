@@ -1,10 +1,13 @@
 """Finds the systems of a project, and what new ones may use."""
 
-from django.db.models import Count, F, Q, QuerySet
+from collections.abc import Sequence
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from assessment.systems.models import System
+from assessment.systems.selectors.corpus import corpus_dialogues
 from common.refusals import NotFound
 from generation.models import Generator
 from generation.selectors import servable_generators
@@ -43,6 +46,18 @@ def corpora_for(user: User) -> list[Project]:
         for project in projects_for(user).order_by("slug")
         if Capability.READ_DIALOGUES in capabilities_of(user, project)
     ]
+
+
+def corpora_with_dialogues(projects: Sequence[Project]) -> list[Project]:
+    """Those of the projects that have dialogues to take replies and words from. One query."""
+    chosen = Project.objects.filter(pk__in=[project.pk for project in projects])
+    filled = set(chosen.filter(Exists(corpus_dialogues(OuterRef("pk")))).values_list("pk", flat=True))
+    return [project for project in projects if project.pk in filled]
+
+
+def is_large_enough(corpus: Project) -> bool:
+    """Whether a degraded reply can be made: its words come from another dialogue than the reply."""
+    return corpus_dialogues(corpus.pk)[:2].count() == 2
 
 
 def may_be_corpus(corpus: Project, project: Project, actor: User | None) -> bool:

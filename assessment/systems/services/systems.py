@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from assessment.systems.connectors.registry import ADDRESSES, OPTIONS, REQUIRED
 from assessment.systems.models import Connector, System
-from assessment.systems.selectors.systems import may_be_corpus
+from assessment.systems.selectors.systems import is_large_enough, may_be_corpus
 from common.refusals import Invalid, NotAllowed, Refusal
 from generation.generators import check_option, refuse_secrets
 from generation.protocol import Sampling
@@ -131,7 +131,7 @@ def _check(system: System, actor: User | None, before: Mapping[str, Any] | None 
         raise Invalid(_("A name has 1 to %(most)d characters.") % {"most": MAX_NAME}, field="name")
     if system.connector not in OPTIONS:
         raise Invalid(_("There is no such connector."), field="connector")
-    _check_source(system, actor)
+    _check_source(system, actor, before)
     _check_options(system)
     _check_key(system, actor, before)
     _check_sampling(system)
@@ -139,7 +139,7 @@ def _check(system: System, actor: User | None, before: Mapping[str, Any] | None 
     _check_texts("identity_words", system.identity_words, MAX_WORDS, MAX_WORD)
 
 
-def _check_source(system: System, actor: User | None) -> None:
+def _check_source(system: System, actor: User | None, before: Mapping[str, Any] | None) -> None:
     """The model of a generator, the corpus of a degraded system; other connectors have neither."""
     if (system.generator is not None) != (system.connector == Connector.GENERATOR):
         raise Invalid(_("Choose a model of this server, or another connector."), field="generator")
@@ -147,6 +147,14 @@ def _check_source(system: System, actor: User | None) -> None:
         raise Invalid(_("Choose the project that the replies are taken from."), field="corpus")
     if system.corpus is not None and not may_be_corpus(system.corpus, system.project, actor):
         raise Invalid(_("You may not read the dialogues of that project."), field="corpus")
+    is_same = before is not None and system.corpus is not None and before["corpus"] == system.corpus.slug
+    if system.corpus is not None and not is_same and not is_large_enough(system.corpus):
+        raise Invalid(
+            _("“%(title)s” has too few finished dialogues to take replies and words from.")
+            % {"title": system.corpus.title},
+            _("Choose another project, or import dialogues into it first."),
+            field="corpus",
+        )
 
 
 def _check_options(system: System) -> None:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from assessment.sessions.models.participants import AssignmentState
 from assessment.sessions.models.runs import Run, RunState
-from assessment.sessions.selectors.failing_systems import failing_systems
+from assessment.sessions.selectors.failing_systems import failing_systems, unproven_systems
 from assessment.sessions.selectors.runs import (
     SystemProgress,
     participant_counts,
@@ -26,6 +26,7 @@ from assessment.sessions.selectors.runs import (
 )
 from assessment.sessions.services.links import link_query, panel_query
 from assessment.sessions.services.runs import MAX_PLACES, change_places, close_run, create_run, open_run
+from assessment.setup.checks import questionable_codes
 from assessment.setup.models import TopicMode
 from assessment.setup.selectors import assessment_project
 from frontend.pages.assessment.study_settings import OUTCOMES
@@ -118,6 +119,7 @@ def run_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | None = None) -> HttpResponse:
     settings = run.project.assessment
     progress = run_progress(run)
+    configures = _configures(request, run.project)
     context: dict[str, Any] = {
         "project": run.project,
         "run": run,
@@ -133,10 +135,12 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
         "links": links,
         "warning": no_chat_worker() if run.state == RunState.OPEN and not live_workers(CHAT).exists() else "",
         "codes": [(outcome.label, settings.completion_codes.get(outcome, "")) for outcome in OUTCOMES],
+        "questionable_codes": questionable_codes(settings),
         "return_url": settings.return_url,
         "places_form": PlacesForm(initial={"places": run.places}),
         "links_form": LinksForm(),
-        "configures": _configures(request, run.project),
+        "configures": configures,
+        "unproven": unproven_systems(run.project) if configures and run.state != RunState.OPEN else [],
     }
     return render(request, "assessment/manager/run.html", context)
 
@@ -144,8 +148,9 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
 @login_required
 @require_POST
 def run_open(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """`accepts_unproven` is sent once the page has named the systems that may not answer."""
     run = _run(request, slug, number, Capability.CONFIGURE)
-    open_run(run=run, actor=signed_in(request))
+    open_run(run=run, actor=signed_in(request), accepts_unproven="accepts_unproven" in request.POST)
     messages.success(request, _("The run is open: participants can enter."))
     return redirect("run", slug, number)
 

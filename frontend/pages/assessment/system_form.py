@@ -1,6 +1,6 @@
 """The form of a system: one set of fields for each connector."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from assessment.systems.models import Connector, System
-from assessment.systems.selectors.systems import corpora_for, usable_generators
+from assessment.systems.selectors.systems import corpora_for, corpora_with_dialogues, usable_generators
 from assessment.systems.services.systems import KEY_OPTION, MAX_NAME
 from generation.models import Generator
 from projects.models import Project
@@ -102,8 +102,11 @@ class SystemForm(forms.Form):
     corpus = forms.ModelChoiceField(
         label=gettext_lazy("Corpus"),
         queryset=Project.objects.none(),
-        empty_label=None,
-        help_text=gettext_lazy("The project whose dialogues it takes replies and words from."),
+        empty_label=gettext_lazy("Choose a project"),
+        help_text=gettext_lazy(
+            "The project whose finished dialogues it takes replies and words from, in the language of the study. "
+            "Chats of participants are never used."
+        ),
     )
     persona = LinesField(
         label=gettext_lazy("Persona"),
@@ -137,24 +140,27 @@ class SystemForm(forms.Form):
         system: System | None = None,
     ) -> None:
         self._connector = connector
-        super().__init__(data, initial=_initial(system) if system else {"corpus": project.pk})
+        super().__init__(data, initial=_initial(system) if system else {})
         for name in set(self.fields) - set(FIELDS[connector]):
             del self.fields[name]
         self.order_fields(list(FIELDS[connector]))
-        self._fill_choices(user, system)
+        self._fill_choices(user, project, system)
         if KEY_OPTION in self.fields and not user.is_superuser:
             self.fields[KEY_OPTION].disabled = True
             self.fields[KEY_OPTION].help_text = gettext_lazy(
                 "Only administrators choose which server gets a key."
             )
 
-    def _fill_choices(self, user: User, system: System | None) -> None:
+    def _fill_choices(self, user: User, project: Project, system: System | None) -> None:
         if isinstance(field := self.fields.get("generator"), forms.ModelChoiceField):
             field.queryset = usable_generators()
         if isinstance(field := self.fields.get("corpus"), forms.ModelChoiceField):
-            keys = {project.pk for project in corpora_for(user)}
+            corpora = corpora_for(user)
+            keys = {each.pk for each in corpora}
             present = {system.corpus_id} if system else set()
             field.queryset = Project.objects.filter(pk__in=keys | present).order_by("title")
+            if system is None:
+                field.initial = _suited_corpus(corpora, project)
 
     def settings(self) -> dict[str, Any]:
         """Arguments of the services that create and change a system."""
@@ -171,6 +177,13 @@ class SystemForm(forms.Form):
             name: values[name] for name in SAMPLING if name in values and values[name] is not None
         }
         return settings
+
+
+def _suited_corpus(corpora: Sequence[Project], study: Project) -> Project | None:
+    """A project with dialogues, in the language of the study if there is one; the study itself comes last."""
+    filled = corpora_with_dialogues(corpora)
+    filled.sort(key=lambda each: (each.pk == study.pk, each.language != study.language))
+    return filled[0] if filled else None
 
 
 def _initial(system: System) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from assessment.sessions.selectors.failing_systems import failing_systems
+from assessment.sessions.services.retired_systems import retire_unless_needed
 from assessment.setup.selectors import assessment_project
 from assessment.systems.models import Connector, System, TrialState, TrialTurn
 from assessment.systems.selectors.systems import system_in, systems_of
 from assessment.systems.selectors.trials import last_checks
-from assessment.systems.services.systems import create_system, restore_system, retire_system, update_system
+from assessment.systems.services.systems import create_system, restore_system, update_system
 from common.refusals import Refusal
 from frontend.pages.assessment.system_form import FIELDS, SystemForm
 from frontend.pages.requests import signed_in
@@ -187,7 +188,7 @@ def _render_form(
 @login_required
 @require_POST
 def system_retire(request: HttpRequest, slug: str, key: int) -> HttpResponse:
-    system = retire_system(system=system_in(_project(request, slug), key), actor=signed_in(request))
+    system = retire_unless_needed(system=system_in(_project(request, slug), key), actor=signed_in(request))
     text = _("“%(name)s” begins no new conversation; those that have begun go on.")
     messages.success(request, text % {"name": system.name})
     return redirect("systems", slug)

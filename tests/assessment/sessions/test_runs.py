@@ -4,11 +4,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
+from accounts.models import User
 from assessment.sessions.models.runs import Run, RunState
 from assessment.sessions.services.runs import change_places, close_run, create_run, open_run
-from assessment.systems.models import Connector, System
+from assessment.systems.models import Connector, System, TrialState, TrialTurn
+from assessment.systems.services.trials import fail_trial, send_trial_input
 from common.refusals import Invalid, Refusal
+from generation.protocol import BackendError
 from projects.models import Project
 from tests.assessment.steps import begin, complete, opened_run
 
@@ -49,10 +53,53 @@ def test_a_run_without_places_does_not_open(study: Project) -> None:
     assert refused.value.code == "no_places"
 
 
+def check_system(system: System, user: User) -> TrialTurn:
+    """Somebody tries the system out, and it answers."""
+    turn = send_trial_input(system=system, user=user, turn_id=uuid4(), text="Hello!")
+    TrialTurn.objects.filter(pk=turn.pk).update(state=TrialState.REPLIED, ended_at=timezone.now())
+    return turn
+
+
+def new_run(study: Project) -> Run:
+    return create_run(project=study, actor=None, creation_id=uuid4(), places=3, topic_mode="free")
+
+
+def test_a_run_opens_when_every_system_has_answered_a_check(study: Project, mara: User) -> None:
+    systems = list(System.objects.filter(project=study, retired_at=None).order_by("name"))
+    for system in systems[1:]:
+        check_system(system, mara)
+    run = new_run(study)
+    with pytest.raises(Refusal, match="never checked: a\\.") as refused:
+        open_run(run=run, actor=mara)
+    assert refused.value.code == "unproven_systems"
+    assert refused.value.details == {"systems": ["a"]}
+    check_system(systems[0], mara)
+    assert open_run(run=run, actor=mara).state == RunState.OPEN
+
+
+def test_a_failed_check_is_accepted_on_purpose_only(study: Project, mara: User) -> None:
+    for system in System.objects.filter(project=study):
+        check_system(system, mara)
+    failed = send_trial_input(
+        system=System.objects.get(name="a"), user=mara, turn_id=uuid4(), text="Are you there?"
+    )
+    fail_trial(failed, BackendError("It is away.", "Start it."))
+    run = new_run(study)
+    with pytest.raises(Refusal, match="failed its last check"):
+        open_run(run=run, actor=mara)
+    assert open_run(run=run, actor=mara, accepts_unproven=True).state == RunState.OPEN
+
+
+def test_a_system_that_answered_participants_needs_no_check(run: Run, mara: User) -> None:
+    complete(begin(run.project, "ann"))
+    close_run(run=run, actor=mara)
+    assert open_run(run=run, actor=mara).state == RunState.OPEN
+
+
 def test_opening_and_closing_twice_change_nothing(run: Run) -> None:
     assert open_run(run=run, actor=None).state == RunState.OPEN
     assert close_run(run=close_run(run=run, actor=None), actor=None).state == RunState.CLOSED
-    assert open_run(run=run, actor=None).state == RunState.OPEN
+    assert open_run(run=run, actor=None, accepts_unproven=True).state == RunState.OPEN
 
 
 def test_places_follow_the_wish_but_not_below_those_who_entered(run: Run) -> None:

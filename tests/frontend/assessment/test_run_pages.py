@@ -36,9 +36,14 @@ def new_run(client: Client, **changes: object) -> str:
     return post(client, "runs/new/", **fields)
 
 
+def open_run(client: Client) -> str:
+    """Open run 1, whose systems nobody has checked."""
+    return post(client, "runs/1/open/", accepts_unproven=1)
+
+
 def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: Project) -> None:
     new_run(maras)
-    post(maras, "runs/1/open/")
+    open_run(maras)
     turn = steps.send(steps.start(steps.begin(study, "ann")))
     assert "without a reply" not in read(maras, "runs/1/")
     Turn.objects.filter(pk=turn.pk).update(state=TurnState.FAILED)
@@ -48,15 +53,16 @@ def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: P
 def test_a_run_from_its_creation_to_its_end(maras: Client, study: Project) -> None:
     assert "No run yet" in read(maras, "runs/")
     assert "Run 1 is created" in new_run(maras)
-    assert "Open the run" in read(maras, "runs/1/")
-    assert "participants can enter" in post(maras, "runs/1/open/")
+    assert "Open the run all the same" in read(maras, "runs/1/")
+    assert "never checked: a, b, c, d, degraded, e." in post(maras, "runs/1/open/")
+    assert "participants can enter" in open_run(maras)
     steps.complete(steps.begin(study, "ann"), "Good.")
     shown = read(maras, "runs/1/")
     assert "1 of 3 completed" in shown
     assert "1 taken, 2 open" in shown
     assert "Participants who have begun can finish" in post(maras, "runs/1/close/")
     assert Run.objects.get().state == RunState.CLOSED
-    assert "participants can enter" in post(maras, "runs/1/open/")
+    assert "participants can enter" in open_run(maras)
 
 
 def test_a_form_sent_twice_creates_one_run(maras: Client) -> None:
@@ -172,6 +178,39 @@ def test_settings_are_stored_and_wrong_ones_named(maras: Client) -> None:
     for wrong in ({"inputs": 0}, {"return_url": "javascript:alert(1)"}, {"name_study": "PROLIFIC_PID"}):
         assert maras.post("/p/study/study/", {**fields, **wrong}).status_code == 422
     assert AssessmentSettings.objects.get().inputs == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"code_declined": "SAME", "code_completed": "same"}, "cannot tell them apart"),
+        ({"return_url": "https://panel.example/done"}, "does not contain {code}"),
+    ],
+)
+def test_codes_that_hide_how_somebody_ended_are_refused(
+    maras: Client, changes: dict[str, object], words: str
+) -> None:
+    fields = {name: value for name, value in settings_form(maras).items() if value is not False}
+    response = maras.post("/p/study/study/", {**fields, **changes})
+    assert response.status_code == 422
+    assert words in unescape(response.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"code_completed": ""}, "cannot tell that they have finished"),
+        ({"code_declined": ""}, "do not return to the panel"),
+        ({"code_system_failure": "PAID", "code_completed": "PAID"}, "both are paid"),
+        ({"code_timed_out": "OUT", "code_declined": "OUT"}, "neither is paid"),
+    ],
+)
+def test_codes_that_may_be_so_on_purpose_are_stored_with_a_warning(
+    maras: Client, run: Run, changes: dict[str, object], words: str
+) -> None:
+    fields = {name: value for name, value in settings_form(maras).items() if value is not False}
+    assert words in post(maras, "study/", **{**fields, **changes})
+    assert words in read(maras, "runs/1/")
 
 
 def test_statements_are_changed_added_and_removed(maras: Client) -> None:

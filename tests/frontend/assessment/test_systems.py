@@ -1,5 +1,6 @@
 """The pages of systems: who may open them, what the forms store, and what the degraded view shows."""
 
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -65,6 +66,7 @@ def test_an_openai_system_is_added_and_changed(boss: Client, study: Project) -> 
 
 def test_a_model_of_the_registry_a_service_and_a_degraded_one_are_added(boss: Client, study: Project) -> None:
     generator = create_generator("replies")
+    import_dialogues(study)
     boss.post(new("generator"), {**FORM, "generator": generator.pk})
     boss.post(new("http"), {**FORM, "name": "Service", "address": "http://127.0.0.1:8080/chat"})
     boss.post(new("degraded"), {"name": "Odd", "corpus": study.pk})
@@ -84,6 +86,7 @@ def test_a_model_of_the_registry_a_service_and_a_degraded_one_are_added(boss: Cl
         ("openai", {"model": ""}, "This field is required"),
         ("http", {"name": "X", "address": "ftp://x"}, "is not the address of a server"),
         ("degraded", {"corpus": "999999"}, "Select a valid choice"),
+        ("degraded", {"corpus": ""}, "This field is required"),
     ],
 )
 def test_an_error_is_shown_at_its_field(
@@ -109,6 +112,33 @@ def test_a_key_is_the_name_of_a_variable_and_only_administrators_choose_it(
     boss.post(reverse("system_edit", args=["study", system.pk]), {**OPENAI, "name": "B", "model": "other"})
     system.refresh_from_db()
     assert (system.options["model"], system.options["api_key_env"]) == ("other", "LAPIDARY_KEY_MEGA")
+
+
+def test_a_degraded_system_takes_its_words_from_another_project_with_dialogues(
+    boss: Client, study: Project, talks: Project
+) -> None:
+    assert boss.get(new("degraded")).context["form"]["corpus"].initial is None
+    refused = boss.post(new("degraded"), {"name": "Odd", "corpus": talks.pk})
+    assert "has too few finished dialogues" in unescape(refused.content.decode())
+    import_dialogues(study)
+    assert boss.get(new("degraded")).context["form"]["corpus"].initial == study
+    import_dialogues(talks)
+    assert boss.get(new("degraded")).context["form"]["corpus"].initial == talks
+    boss.post(new("degraded"), {"name": "Odd", "corpus": talks.pk})
+    assert System.objects.get(name="Odd").corpus == talks
+
+
+def test_the_last_system_of_its_kind_stays_while_participants_need_it(boss: Client, anns: Assignment) -> None:
+    system = System.objects.get(connector=Connector.DEGRADED)
+    retire = reverse("system_retire", args=["study", system.pk])
+    shown = unescape(boss.post(retire, follow=True).content.decode())
+    assert "1 participant is still to talk to “degraded”, the only degraded system." in shown
+    system.refresh_from_db()
+    assert system.retired_at is None
+    degraded_system(anns.run.project, name="other")
+    boss.post(retire)
+    system.refresh_from_db()
+    assert system.retired_at is not None
 
 
 def test_a_system_is_retired_during_a_run_and_taken_back(boss: Client, anns: Assignment) -> None:
