@@ -17,7 +17,7 @@ def test_it_fits_on_one_screen() -> None:
 
 def test_every_app_is_a_floor() -> None:
     apps = {path.parent.name for path in ROOT.glob("*/apps.py")}
-    assert apps | {"common", "measures"} == set(FLOORS)
+    assert apps | {"common", "measures", "plots"} == set(FLOORS)
 
 
 def test_every_room_of_annotation_and_preference_is_named() -> None:

@@ -10,12 +10,13 @@ from annotation.batch_review.selectors.annotator_accuracy import AnswerOutcome
 from annotation.batch_review.selectors.sample_progress import acceptance_curve
 from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.schemas import load_schema, newest_version
-from frontend.charts import plots
 from frontend.charts.batches import percent_mark
 from frontend.charts.chart import Cell, Chart, interval_head, to_percent
-from frontend.charts.plots import Mark
 from frontend.ui.labels import answer_in_words
 from measures.proportion import Proportion, proportion
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.rows import draw_estimates
 from projects.models import Project
 
 
@@ -35,7 +36,7 @@ def draw_accuracy_by_class(project: Project, outcomes: Sequence[AnswerOutcome]) 
         for name, part in zip(names, parts, strict=True)
     ]
     marks = [percent_mark(name, part) for name, part in zip(names, parts, strict=True)]
-    svg = plots.draw_estimates(names, marks, x=_("right (%)"), description=title)
+    svg = draw_estimates(names, marks, x=_("right (%)"), description=title)
     return Chart("classes", title, f"{note} · {_('lines: 95 % intervals')}", head, rows, svg)
 
 
@@ -72,4 +73,4 @@ def draw_operating_characteristic(sample: Sample, size: int) -> str:
         for label, point in zip(labels, points, strict=True)
     ]
     title = _("How likely is a batch of each accuracy accepted?")
-    return plots.draw_lines(labels, [marks], x=_("true accuracy of the batch (%)"), y="%", description=title)
+    return draw_lines(labels, [marks], x=_("true accuracy of the batch (%)"), y="%", description=title)

@@ -8,11 +8,13 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.authoring.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, interval_head, round_value, to_percent
-from frontend.charts.plots import Mark
 from generation.models import CandidateOrder
 from measures.proportion import Proportion, proportion
+from plots.columns import draw_columns
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.rows import MAX_ROWS, draw_stacked_rows
 
 UNITS = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month": gettext_lazy("month")}
 
@@ -59,7 +61,7 @@ def draw_actions_over_time(statistics: Statistics) -> Chart:
     svg = ""
     if periods:
         labels = [_short_day(start) for start, _actions in periods]
-        svg = plots.draw_lines(labels, series, x=unit, y="%", description=title)
+        svg = draw_lines(labels, series, x=unit, y="%", description=title)
     rows = [(period.start.isoformat(), period.actions) for period in timeline.periods]
     return _actions_chart("actions-over-time", title, unit, rows, svg, _("bands: 95 % intervals"))
 
@@ -75,7 +77,7 @@ def draw_actions_by_annotator(statistics: Statistics) -> Chart:
         for action, label in zip(Action.values, action_names(), strict=True)
     ]
     title = _("Does everybody use the candidates alike?")
-    svg = plots.draw_stacked_rows(names, series, x="%", description=title) if annotators else ""
+    svg = draw_stacked_rows(names, series, x="%", description=title) if annotators else ""
     rows = [(name, row.actions) for name, row in zip(names, annotators, strict=True)]
     remark = describe_hidden_rows(len(annotators))
     return _actions_chart("actions-by-annotator", title, _("annotator"), rows, svg, remark)
@@ -107,7 +109,7 @@ def draw_edit_distances(statistics: Statistics) -> Chart:
     marks = [Mark(bar.count, f"{label}: {bar.count}") for label, bar in zip(labels, bars, strict=True)]
     x, y = _("edit distance (characters)"), _("utterances")
     title = _("How much do people change when they revise?")
-    svg = plots.draw_columns(labels, marks, x=x, y=y, description=title) if total else ""
+    svg = draw_columns(labels, marks, x=x, y=y, description=title) if total else ""
     rows: list[list[Cell]] = [[label, bar.count] for label, bar in zip(labels, bars, strict=True)]
     note = ngettext("n = %(n)d revised utterance", "n = %(n)d revised utterances", total) % {"n": total}
     return Chart("edit-distance", title, note, [x, y], rows if total else [], svg)
@@ -124,7 +126,7 @@ def draw_chosen_places(statistics: Statistics) -> Chart:
     title = _("Do people read all candidates?")
     marks = [_percent_mark(label, "", share) for label, share in zip(labels, shares, strict=True)]
     expected = (100 / len(bars), _("if all were chosen alike"))
-    svg = plots.draw_columns(labels, marks, x=x, y="%", description=title, expected=expected) if total else ""
+    svg = draw_columns(labels, marks, x=x, y="%", description=title, expected=expected) if total else ""
     note = ngettext("n = %(n)d chosen candidate", "n = %(n)d chosen candidates", total) % {"n": total}
     rows: list[list[Cell]] = [
         [label, share.count, *(to_percent(value) for value in (share.share, share.low, share.high))]
@@ -145,7 +147,7 @@ def unique_names(people: Sequence[Person]) -> list[str]:
 
 def describe_hidden_rows(people: int) -> str:
     """How many people the table has that the plot leaves out; empty if none."""
-    hidden = people - plots.MAX_ROWS
+    hidden = people - MAX_ROWS
     if hidden <= 0:
         return ""
     words = ngettext("%(n)d more person is in the table", "%(n)d more people are in the table", hidden)

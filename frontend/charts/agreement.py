@@ -11,10 +11,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
 from annotation.labelling.selectors.ratings import RatedQuestion
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, interval_head, round_value
-from frontend.charts.plots import Mark
 from measures.proportion import proportion
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.rows import draw_estimates
 from projects.models import Project
 
 MEASURES: Final = {
@@ -90,7 +91,7 @@ def draw_reliability(statistics: StoredStatistics) -> Chart:
     ]
     title = _("Which questions are answered reliably?")
     svg = (
-        plots.draw_estimates([question["name"] for question in questions], marks, x="α", description=title)
+        draw_estimates([question["name"] for question in questions], marks, x="α", description=title)
         if any(marks)
         else ""
     )
@@ -125,7 +126,7 @@ def draw_final_labels(statistics: StoredStatistics) -> Chart:
         for origin, part in shares.items()
     ]
     title = _("How did the final labels come about?")
-    svg = plots.draw_estimates(list(names.values()), marks, x="%", description=title) if shares else ""
+    svg = draw_estimates(list(names.values()), marks, x="%", description=title) if shares else ""
     rows: list[list[Cell]] = [
         [
             names[origin],
@@ -196,7 +197,7 @@ def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> C
             ]
         marks = [estimate_mark(name, person["bias"]) for name, person in zip(names, people, strict=True)]
         title, x, note = _("Is somebody stricter than the others?"), _("bias"), _describe_scale(scale)
-    svg = plots.draw_estimates(names, marks, x=x, description=title) if any(marks) else ""
+    svg = draw_estimates(names, marks, x=x, description=title) if any(marks) else ""
     return Chart("people", title, note, head, rows, svg)
 
 
@@ -222,7 +223,7 @@ def draw_agreement_over_time(statistics: StoredStatistics, question: dict[str, A
     labels = [f"{date.fromisoformat(period['start']):%m-%d}" for period in periods]
     marks = [estimate_mark(label, period, 100) for label, period in zip(labels, periods, strict=True)]
     title = _("Does agreement drift?")
-    svg = plots.draw_lines(labels, [marks], x=unit, y="%", description=title) if any(marks) else ""
+    svg = draw_lines(labels, [marks], x=unit, y="%", description=title) if any(marks) else ""
     rows: list[list[Cell]] = [
         [
             period["start"],

@@ -7,12 +7,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from assessment.report.selectors.run_report import RunPair, RunReport
-from frontend.charts import heat_map, plots, scatter
 from frontend.charts.chart import Cell, Chart, interval_head, round_value
-from frontend.charts.plots import Mark
 from measures.estimate import Estimate
 from measures.system_comparison import score_names, statement_correlations
 from measures.system_scores import OVERALL, SystemScores
+from plots import heat_map, scatter
+from plots.marks import Mark
+from plots.rows import draw_estimates
 
 BLANK_ABOVE: Final = 0.1  # p of the cells of the heat map that stay blank (Figure 3 of the paper)
 SERIES: Final = 6  # colours
@@ -40,9 +41,7 @@ def _draw_scores(name: str, title: str, note: str, scores: Sequence[SystemScores
     marks = [_mark(each.system, each.overall, digits) for each in scores]
     svg = ""
     if any(marks):
-        svg = plots.draw_estimates(
-            [each.system for each in scores], marks, x=_("overall score"), description=title
-        )
+        svg = draw_estimates([each.system for each in scores], marks, x=_("overall score"), description=title)
     statements = list(scores[0].by_statement) if scores else []
     columns = [OVERALL, *statements]
     head = [

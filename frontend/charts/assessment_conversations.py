@@ -14,10 +14,10 @@ from assessment.report.selectors.conversations import (
 )
 from assessment.report.selectors.run_report import RunReport
 from assessment.sessions.models.conversations import Opinion, TopicChange
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, to_percent
-from frontend.charts.plots import Mark
 from measures.proportion import proportion
+from plots.marks import Mark
+from plots.rows import draw_stacked_rows
 
 
 def draw_opinions(report: RunReport, answers: Sequence[TopicAnswers]) -> Chart:
@@ -75,7 +75,7 @@ def _draw_shares(
         ]
         for choice in choices
     ]
-    svg = plots.draw_stacked_rows(list(parts), series, x="%", description=title) if parts else ""
+    svg = draw_stacked_rows(list(parts), series, x="%", description=title) if parts else ""
     rows: list[list[Cell]] = [
         [
             part,

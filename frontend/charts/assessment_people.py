@@ -10,11 +10,13 @@ from django.utils.translation import ngettext
 
 from assessment.report.selectors.run_report import RunReport
 from assessment.sessions.selectors.runs import SystemProgress
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, round_value, to_percent
-from frontend.charts.plots import Mark
 from measures.participant_agreement import pair_correlations
 from measures.system_scores import participants_to_halve
+from plots.columns import draw_columns
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.rows import draw_rows
 
 P_BOUNDS: Final = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 R_STEP: Final = 0.1
@@ -60,7 +62,7 @@ def draw_reliability(report: RunReport) -> Chart:
     ]
     svg = ""
     if report.tests:
-        svg = plots.draw_columns(labels, marks, x="p", y=_("participants"), description=title)
+        svg = draw_columns(labels, marks, x="p", y=_("participants"), description=title)
     rows: list[list[Cell]] = [
         [label, counts[place], None if place < 0 else sum(counts[n] for n in range(place + 1))]
         for place, label in zip(places, labels, strict=True)
@@ -108,7 +110,7 @@ def draw_agreement(report: RunReport) -> Chart:
     has_pairs = any(map(sum, counts))
     svg = ""
     if has_pairs:
-        svg = plots.draw_lines(labels, marks, x=_("r from"), y=_("% of pairs"), description=title)
+        svg = draw_lines(labels, marks, x=_("r from"), y=_("% of pairs"), description=title)
     rows: list[list[Cell]] = [
         [f"{low:.1f} … {low + R_STEP:.1f}", *numbers]
         for low, *numbers in zip(edges[:-1].tolist(), *counts, strict=True)
@@ -148,7 +150,7 @@ def draw_progress(
             [each.voided for each in progress],
         )
     ]
-    svg = plots.draw_rows(labels, series, x=_("conversations"), description=title) if progress else ""
+    svg = draw_rows(labels, series, x=_("conversations"), description=title) if progress else ""
     rows = [_progress_row(report, each, revealing, ordinary_systems) for each in progress]
     head = [
         _("system"), *names, _("replies that may identify it"), _("width of the interval"),

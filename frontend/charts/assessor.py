@@ -1,14 +1,13 @@
 """The report of an assessor: figures of all compared models, and mistakes and calibration of the registered one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart
-from frontend.charts.plots import Mark
+from plots.reliability import Bin, draw_reliability
 
 Report = Mapping[str, Any]
 SHOWN = ("accuracy", "uar", "f1", "kappa", "spearman", "mae", "ece")
@@ -75,26 +74,23 @@ def _tabulate_confusion(chosen: Report) -> Chart:
 
 
 def _draw_reliability(chosen: Report) -> Chart:
-    """How often predictions of some confidence are right; a calibrated model's lines meet."""
-    title, names = _("Is it as sure as it is right?"), [_("share that is right"), _("mean confidence")]
+    """How often predictions of some confidence are right."""
+    title, x, y = (
+        _("Is it as sure as it is right?"),
+        _("confidence of the prediction"),
+        _("share that is right"),
+    )
     bins = [one for one in chosen["reliability"] if one["n"]]
     labels = [f"{one['low']:.1f}–{one['high']:.1f}" for one in bins]
-    series = [
-        _marks(bins, labels, key, name) for key, name in zip(("accuracy", "confidence"), names, strict=True)
+    bars = [
+        Bin(one["low"], one["high"], one["accuracy"], f"{label} · {y} {one['accuracy']:.2f} (n = {one['n']})")
+        for label, one in zip(labels, bins, strict=True)
     ]
-    x = _("confidence of the prediction")
-    svg = plots.draw_lines(labels, series, x=x, y=_("share"), description=title) if bins else ""
     rows: list[list[Cell]] = [
         [label, one["n"], round(one["accuracy"], 3), round(one["confidence"], 3)]
         for label, one in zip(labels, bins, strict=True)
     ]
-    return Chart("reliability", title, "", [x, _("Dialogues"), *names], rows, svg, names)
-
-
-def _marks(
-    bins: Sequence[Mapping[str, Any]], labels: Sequence[str], key: str, name: str
-) -> list[Mark | None]:
-    return [
-        Mark(one[key], f"{label} · {name} {one[key]:.2f} (n = {one['n']})")
-        for label, one in zip(labels, bins, strict=True)
-    ]
+    head = [x, _("Dialogues"), y, _("mean confidence")]
+    note = _("If it is, each bar ends at the dashed line.")
+    svg = draw_reliability(bars, x=x, y=y, description=title) if bins else ""
+    return Chart("reliability", title, note, head, rows, svg)

@@ -8,10 +8,12 @@ from django.utils.translation import ngettext
 
 from annotation.batch_review.selectors.boards import Boards
 from annotation.tasks.models.rounds import RoundState
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, interval_head, to_percent
-from frontend.charts.plots import Mark
 from measures.proportion import Proportion
+from plots.columns import draw_columns
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.rows import draw_estimates, draw_rows
 
 
 def draw_states(boards: Boards) -> Chart:
@@ -20,7 +22,7 @@ def draw_states(boards: Boards) -> Chart:
     total = sum(counts.values())
     title = _("How far are the batches?")
     marks = [Mark(n, f"{name}: {n}") for name, n in zip(names, counts.values(), strict=True)]
-    svg = plots.draw_rows(names, [marks], x=_("batches"), description=title) if total else ""
+    svg = draw_rows(names, [marks], x=_("batches"), description=title) if total else ""
     note = ngettext("n = %(n)d batch", "n = %(n)d batches", total) % {"n": total}
     rows: list[list[Cell]] = [[name, n] for name, n in zip(names, counts.values(), strict=True)]
     return Chart("states", title, note, [_("state"), _("batches")], rows if total else [], svg)
@@ -31,7 +33,7 @@ def draw_rounds(boards: Boards) -> Chart:
     title, x = _("How many rounds does a batch need?"), _("rounds until accepted")
     labels = [str(number) for number in counts]
     marks = [Mark(n, f"{label}: {n}") for label, n in zip(labels, counts.values(), strict=True)]
-    svg = plots.draw_columns(labels, marks, x=x, y=_("batches"), description=title) if counts else ""
+    svg = draw_columns(labels, marks, x=x, y=_("batches"), description=title) if counts else ""
     note = ngettext("n = %(n)d accepted batch", "n = %(n)d accepted batches", several.n) % {"n": several.n}
     if several.share is not None:
         note += " · " + _("more than one round: %(share)s") % {"share": format_percent(several)}
@@ -46,7 +48,7 @@ def draw_acceptance_by_group(boards: Boards) -> Chart:
     names = [name or _("Everybody") for name in shares]
     title, x = _("Whose batches are accepted?"), _("accepted rounds (%)")
     marks = [percent_mark(name, part) for name, part in zip(names, shares.values(), strict=True)]
-    svg = plots.draw_estimates(names, marks, x=x, description=title) if shares else ""
+    svg = draw_estimates(names, marks, x=x, description=title) if shares else ""
     rows = list(zip(names, shares.values(), strict=True))
     return _acceptance_chart("groups", title, _("group"), rows, svg, _("lines: 95 % intervals"))
 
@@ -59,7 +61,7 @@ def draw_acceptance_over_time(boards: Boards) -> Chart:
         percent_mark(label, part) if part.n else None
         for label, (_start, part) in zip(labels, shares, strict=True)
     ]
-    svg = plots.draw_lines(labels, [marks], x=x, y="%", description=title) if shares else ""
+    svg = draw_lines(labels, [marks], x=x, y="%", description=title) if shares else ""
     rows = [(start.isoformat(), part) for start, part in shares if part.n]
     return _acceptance_chart("course", title, x, rows, svg, _("bands: 95 % intervals"))
 
@@ -86,7 +88,7 @@ def draw_controller_loads(boards: Boards) -> Chart:
     names = [load.name for load in loads]
     title, x = _("Who judges how much?"), _("dialogues judged")
     marks = [Mark(load.judged, f"{load.name}: {load.judged}") for load in loads]
-    svg = plots.draw_rows(names, [marks], x=x, description=title) if loads else ""
+    svg = draw_rows(names, [marks], x=x, description=title) if loads else ""
     rows: list[list[Cell]] = [
         [
             load.name,

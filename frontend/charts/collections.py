@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from assessment.collections.models import CollectionKind
 from assessment.collections.selectors.report import HUMAN, CollectionReport, Criterion
 from assessment.collections.selectors.verdict import agreement_level, criterion_name
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, interval_head, round_value
-from frontend.charts.plots import Mark
 from measures.estimate import Estimate
 from measures.paired_systems import SystemComparison
+from plots.marks import Mark
+from plots.rows import draw_estimates
 
 DIGITS: Final = 3
 Draw = Callable[[CollectionReport], Chart]
@@ -59,7 +59,7 @@ def draw_criterion(criterion: Criterion, report: CollectionReport) -> Chart:
     if known:
         marks = [_mark(system, score) for system, score in known]
         x = _("mean, 0 to 2")
-        svg = plots.draw_estimates([system for system, _score in known], marks, x=x, description=title)
+        svg = draw_estimates([system for system, _score in known], marks, x=x, description=title)
     rows: list[list[Cell]] = [
         [system, *(round_value(value, DIGITS) for value in (score.value, score.low, score.high)), score.n]
         for system, score in known

@@ -8,11 +8,11 @@ from django.utils.translation import ngettext
 from annotation.authoring.selectors.model_comparison import ModelComparison, model_comparisons
 from annotation.authoring.selectors.statistics import Statistics
 from dialogues.models import Action
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart
-from frontend.charts.plots import Mark
 from measures.estimate import Estimate
 from measures.paired_comparison import ModelCandidates
+from plots.marks import Mark
+from plots.rows import draw_estimates
 
 NAME = "models"
 
@@ -30,7 +30,7 @@ def draw_model_comparison(statistics: Statistics) -> Chart:
         )
     ]
     title = _("Which model's candidates do people take?")
-    svg = plots.draw_estimates([v for v, _s in sides], *series, x="%", description=title) if sides else ""
+    svg = draw_estimates([v for v, _s in sides], *series, x="%", description=title) if sides else ""
     shares = [_("taken (%)"), *(f"{name} (%)" for name in names)]
     head = [
         _("model"), _("compared with"), _("candidates shown"), *(cell for name in shares for cell in (name, "≥", "≤")),

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from dialogues.models import Action
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart
-from frontend.charts.plots import Mark
 from frontend.pages.learning.training_form import source_name
+from plots.marks import Mark
+from plots.rows import draw_estimates
 from preference.evaluation.models import Evaluation
 
 Figures = Mapping[str, Any]
@@ -180,7 +180,7 @@ def _draw_dots(
     ]
     if not any(one for series in found for one in series):
         return ""
-    return plots.draw_estimates(names, *marks, x=x, description=title)
+    return draw_estimates(names, *marks, x=x, description=title)
 
 
 # ---- one model in full -----------------------------------------------------------------------------------------------

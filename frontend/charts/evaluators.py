@@ -3,9 +3,9 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from frontend.charts import plots
 from frontend.charts.chart import Chart
-from frontend.charts.plots import Mark
+from plots.columns import draw_columns
+from plots.marks import Mark
 from preference.evaluators.catalogue import KINDS, run_title
 from preference.evaluators.models import ScoringRun
 
@@ -20,9 +20,7 @@ def draw_histogram(run: ScoringRun) -> Chart:
     title = _("How are the scores distributed?")
     note = ngettext("n = %(n)d score", "n = %(n)d scores", run.scored) % {"n": run.scored}
     meaning = str(KINDS[run.evaluator].meaning)
-    svg = plots.draw_columns(
-        labels, marks, x=meaning, y=_("rows"), description=f"{title} {run_title(run)}, {note}"
-    )
+    svg = draw_columns(labels, marks, x=meaning, y=_("rows"), description=f"{title} {run_title(run)}, {note}")
     return Chart(
         name="scores",
         title=title,

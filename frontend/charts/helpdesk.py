@@ -6,10 +6,10 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from frontend.charts import plots
 from frontend.charts.agreement import StoredStatistics, estimate_mark, format_estimate, interval_cells
 from frontend.charts.chart import Cell, Chart, interval_head
-from frontend.charts.plots import Mark
+from plots.lines import draw_lines
+from plots.marks import Mark
 
 MAX_SERIES: Final = 6
 
@@ -27,9 +27,7 @@ def draw_scores(statistics: StoredStatistics) -> Chart:
         for name in legend
     ]
     title, x = _("What are the dialogues worth?"), _("UCH, from")
-    svg = (
-        plots.draw_lines(labels, series, x=x, y=_("dialogues"), description=title) if uch["dialogues"] else ""
-    )
+    svg = draw_lines(labels, series, x=x, y=_("dialogues"), description=title) if uch["dialogues"] else ""
     rows: list[list[Cell]] = [
         [label, auch, cuch]
         for label, auch, cuch in zip(labels, uch["bins"]["auch"], uch["bins"]["cuch"], strict=True)
@@ -87,7 +85,7 @@ def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, 
         for name in names
     ]
     has_marks = any(mark for marks in series for mark in marks)
-    svg = plots.draw_lines(labels, series, x=x, y="τ", description=title) if has_marks else ""
+    svg = draw_lines(labels, series, x=x, y="τ", description=title) if has_marks else ""
     rows: list[list[Cell]] = [
         [name, point["x"], *interval_cells(point, 4), point["n"]]
         for name, points in sweeps.items()

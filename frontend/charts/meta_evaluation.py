@@ -9,10 +9,12 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart, interval_head
 from frontend.charts.evaluation import DIGITS, ReportedEstimate, find_estimate
-from frontend.charts.scatter import Place, draw_places
+from plots.columns import draw_columns
+from plots.marks import Mark
+from plots.rows import draw_estimates
+from plots.scatter import Place, draw_places
 from preference.evaluators.models import MetaEvaluation
 
 Report = Mapping[str, Any]
@@ -72,7 +74,7 @@ def _draw_correlations(report: Report, titles: Titles) -> Chart:
             [name, figures["n_scored"], *_all_cells(figures, MEASURES)]
             for name, figures in zip(names, rows, strict=True)
         ],
-        svg=plots.draw_estimates(names, marks, x="Spearman ρ", description=title),
+        svg=draw_estimates(names, marks, x="Spearman ρ", description=title),
     )
 
 
@@ -108,7 +110,7 @@ def _draw_differences(report: Report, titles: Titles) -> Chart | None:
             [name, *_cells(estimate), _rounded(row["p_adjusted"]), row["difference"]["n"]]
             for name, estimate, row in zip(names, estimates, found, strict=True)
         ],
-        svg=plots.draw_estimates(
+        svg=draw_estimates(
             names,
             [
                 estimate.mark(name) if estimate else None
@@ -148,10 +150,10 @@ def _draw_people(report: Report, titles: Titles) -> Chart | None:
             [name, *(cell for column in columns for cell in column[place][1])]
             for place, name in enumerate(names)
         ],
-        svg=plots.draw_columns(
+        svg=draw_columns(
             names,
             [
-                plots.Mark(value, f"{name}: {value:.3f}")
+                Mark(value, f"{name}: {value:.3f}")
                 for name, (value, _row) in zip(names, columns[0], strict=True)
             ],
             x="",
@@ -255,7 +257,7 @@ def _draw_systems(report: Report, titles: Titles) -> Chart:
         % {"n": report["n_systems"]},
         head=[_("evaluator"), *_measure_head(MEASURES)],
         rows=[[titles[figures["name"]], *_all_cells(figures["systems"], MEASURES)] for figures in rows],
-        svg=plots.draw_estimates(
+        svg=draw_estimates(
             [titles[figures["name"]] for figures in rows],
             [
                 estimate.mark(titles[figures["name"]])

@@ -4,12 +4,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.authoring.selectors.statistics import Statistics
-from frontend.charts import plots
 from frontend.charts.actions import describe_hidden_rows, unique_names
 from frontend.charts.chart import Cell, Chart, to_percent
-from frontend.charts.plots import Mark
 from generation.selectors import waiting_statistics
 from measures.proportion import proportion
+from plots.marks import Mark
+from plots.rows import draw_rows
 
 
 def draw_paces(statistics: Statistics) -> Chart:
@@ -21,7 +21,7 @@ def draw_paces(statistics: Statistics) -> Chart:
         for n, values in enumerate([[pace.active for pace in paces], [pace.idle for pace in paces]])
     ]
     title = _("How long does a turn take?")
-    svg = plots.draw_rows(names, series, x=_("seconds per turn"), description=title) if paces else ""
+    svg = draw_rows(names, series, x=_("seconds per turn"), description=title) if paces else ""
     rows: list[list[Cell]] = [
         [name, pace.turns, round(pace.active, 1), round(pace.active_p90, 1), round(pace.idle, 1)]
         for name, pace in zip(names, paces, strict=True)

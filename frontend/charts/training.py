@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from frontend.charts import plots
 from frontend.charts.chart import Cell, Chart
-from frontend.charts.plots import Mark
+from plots.lines import draw_lines
+from plots.marks import Mark
 from preference.runs.selectors import Curve, Point
 
 POINTS = 48  # more would touch on a narrow screen
@@ -28,7 +28,7 @@ def draw_loss(curve: Curve) -> Chart:
         for name, values in zip(names, parts, strict=True)
     ]
     x, y = _("step"), _("nats")
-    svg = plots.draw_lines(labels, series, x=x, y=y, description=title) if curve.points else ""
+    svg = draw_lines(labels, series, x=x, y=y, description=title) if curve.points else ""
     rows: list[list[Cell]] = [
         [_span(point), point.epoch, *(round(getattr(point, key) or 0.0, DIGITS) for key in keys),
          f"{point.lr:.3g}", round(point.seconds, 1)]

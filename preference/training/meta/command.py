@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from measures.bootstrap import REPLICATES, SEED
+from plots.standalone import standalone_svg
 from preference.training.common.command import positive_int
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import Evaluator
@@ -33,7 +34,7 @@ from preference.training.common.reporting import exit_status, show_progress, wri
 from preference.training.common.scoring_run import score_in_batches, score_to_file
 from preference.training.evaluators.table import build_evaluators, usage
 from preference.training.meta.data import EvaluatorResult, JudgedReply, read_judged_replies, read_scores
-from preference.training.meta.page import html_page, scatter_plots
+from preference.training.meta.page import render_report, scatter_plots
 from preference.training.meta.probes import good_replies, make_probes, probe_figures
 from preference.training.meta.report import build_report
 from preference.training.meta.scores import Resampling
@@ -140,9 +141,9 @@ def _write(
 ) -> None:
     plots = scatter_plots(replies, results)
     write_text(folder / "report.json", text + "\n")
-    write_text(folder / "report.html", html_page(report, replies, results, plots))
+    write_text(folder / "report.html", render_report(report, replies, results, plots))
     for name, svg in plots:
-        write_text(folder / f"{_file_name(name)}.svg", svg + "\n")
+        write_text(folder / f"{_file_name(name)}.svg", standalone_svg(svg) + "\n")
 
 
 def _file_name(name: str) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from markupsafe import Markup
+
+from plots.scatter import Place, draw_places
+from plots.standalone import draw_figure
+from preference.training.common.html_report import heading, html_page, html_table, paragraph
 from preference.training.common.messages import gettext as _
 from preference.training.meta.data import EvaluatorResult, JudgedReply
-from preference.training.meta.plots import Point, scatter_svg
 from preference.training.meta.table import MEASURES, format_estimate, format_p, ordered, table
 
 Figures = Mapping[str, Any]
-STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}"
-    "th,td{padding:.25rem .75rem;border-bottom:1px solid #8884;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}svg{max-width:28rem;width:100%}pre{overflow-x:auto}"
-)
-Plot = tuple[str, str]  # name of the evaluator, SVG
+Plot = tuple[str, Markup]  # name of the evaluator, SVG
 
 
 def scatter_plots(replies: Sequence[JudgedReply], results: Sequence[EvaluatorResult]) -> list[Plot]:
@@ -27,35 +24,31 @@ def scatter_plots(replies: Sequence[JudgedReply], results: Sequence[EvaluatorRes
     return [(result.name, _scatter(replies, result)) for result in results]
 
 
-def html_page(
+def render_report(
     report: Figures,
     replies: Sequence[JudgedReply],
     results: Sequence[EvaluatorResult],
     plots: Sequence[Plot],
 ) -> str:
-    """The page. Everything that comes from the data is escaped."""
-    title = escape(_("Evaluators beside people"))
+    """The page."""
     by_name = {result.name: result for result in results}
     parts = [
-        '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-        f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
-        f"<p>{escape(str(report['data']['path']))}</p>",
-        *(f"<p>{escape(note)}</p>" for note in report["notes"]),
-        f"<h2>{escape(_('Correlation with people'))}</h2>",
+        *map(paragraph, [str(report["data"]["path"]), *report["notes"]]),
+        heading(_("Correlation with people")),
         _correlations(report),
-        f"<h2>{escape(_('Differences'))}</h2>",
+        heading(_("Differences")),
         _differences(report),
         *_people(report["people"], report["ranking"]),
     ]
     for name, svg in plots:
-        parts += [f"<h2>{escape(name)}</h2>{svg}", _points_table(replies, by_name[name])]
-    parts += [f"<h2>{escape(_('All figures'))}</h2>", f"<pre>{escape(table(report))}</pre>"]
-    return "\n".join(parts) + "\n"
+        parts += [heading(name), draw_figure(svg), _points_table(replies, by_name[name])]
+    parts += [heading(_("All figures")), f"<pre>{escape(table(report))}</pre>"]
+    return html_page(_("Evaluators beside people"), parts)
 
 
-def _scatter(replies: Sequence[JudgedReply], result: EvaluatorResult) -> str:
+def _scatter(replies: Sequence[JudgedReply], result: EvaluatorResult) -> Markup:
     points = [
-        Point(reply.reply.human, score.value, reply.reply.id)
+        Place(reply.reply.human, score.value, reply.reply.id)
         for reply, score in zip(replies, result.scores, strict=True)
         if reply.reply.human is not None and score.value is not None
     ]
@@ -63,7 +56,7 @@ def _scatter(replies: Sequence[JudgedReply], result: EvaluatorResult) -> str:
         "name": result.name,
         "count": len(points),
     }
-    return scatter_svg(points, x=_("people's score"), y=result.name, description=description)
+    return draw_places(points, x=_("people's score"), y=result.name, description=description)
 
 
 def _correlations(report: Figures) -> str:
@@ -77,7 +70,7 @@ def _correlations(report: Figures) -> str:
         ]
         for figures in ordered(report)
     ]
-    return _table(header, rows)
+    return html_table(header, rows)
 
 
 def _differences(report: Figures) -> str:
@@ -93,7 +86,7 @@ def _differences(report: Figures) -> str:
         ]
         for row in report["differences"]
     ]
-    return _table(header, rows)
+    return html_table(header, rows)
 
 
 def _people(people: Figures | None, ranking: Sequence[str]) -> list[str]:
@@ -115,7 +108,7 @@ def _people(people: Figures | None, ranking: Sequence[str]) -> list[str]:
             [title, found[0]["difference"]["n"], *(format_estimate(each["difference"]) for each in found)]
         )
     header = [_("Against the other people"), "n", *(name.capitalize() for name in names)]
-    return [f"<h2>{escape(_('People beside machines'))}</h2>", _table(header, rows)]
+    return [heading(_("People beside machines")), html_table(header, rows)]
 
 
 def _points_table(replies: Sequence[JudgedReply], result: EvaluatorResult) -> str:
@@ -124,13 +117,7 @@ def _points_table(replies: Sequence[JudgedReply], result: EvaluatorResult) -> st
         [reply.reply.id, _number(reply.reply.human), _number(score.value), score.reason]
         for reply, score in zip(replies, result.scores, strict=True)
     ]
-    return f"<details><summary>{escape(_('Table'))}</summary>{_table(header, rows)}</details>"
-
-
-def _table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<details><summary>{escape(_('Table'))}</summary>{html_table(header, rows)}</details>"
 
 
 def _number(value: float | None) -> str:

@@ -15,9 +15,6 @@ from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.tasks.models.work import Assignment, Task
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
-from frontend.charts import plots, svg
-from frontend.charts.axes import fit_scale
-from frontend.charts.plots import Mark
 from projects.models import Project, Role
 
 PAGE = "/p/chit-chat/statistics/"
@@ -174,46 +171,3 @@ def test_the_number_of_queries_does_not_grow(
         writes_one(author, project)
     with django_assert_max_num_queries(17):  # type: ignore[attr-defined]
         text_of(erics, PAGE)
-
-
-@pytest.mark.parametrize(
-    ("highest", "top"),
-    [
-        (0, 1),
-        (1, 1),
-        (3, 3),
-        (7, 8),
-        (41, 50),
-        (99, 100),
-        (100, 100),
-        (101, 150),
-        (0.21, 0.25),
-        (12_345, 15_000),
-    ],
-)
-def test_a_scale_is_round_and_holds_the_highest(highest: float, top: float) -> None:
-    assert fit_scale(highest).top == pytest.approx(top)
-
-
-def test_a_line_breaks_where_nobody_wrote() -> None:
-    def mark(value: float) -> Mark:
-        return Mark(value, "n = 1", (value - 1, value + 1))
-
-    drawn = plots.draw_lines(
-        ["1", "2", "3"], [[mark(10), None, mark(20)]], x="day", y="%", description="Course"
-    )
-    assert drawn.count('class="curve c1"') == 2 * len(svg.WIDTHS)
-
-
-def test_long_names_are_clipped_but_complete_in_the_tooltip() -> None:
-    name = "A very long name of somebody who writes a great deal"
-    drawn = plots.draw_rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")
-    assert f"<title>{name}</title>" in drawn
-    assert "A very…" in drawn or "A very " in drawn
-    assert drawn.count(name) == len(svg.WIDTHS)
-
-
-def test_many_people_are_drawn_up_to_a_limit() -> None:
-    names = [f"person {n}" for n in range(60)]
-    drawn = plots.draw_stacked_rows(names, [[Mark(1.0, "all")] * 60], x="%", description="Actions")
-    assert drawn.count("<rect") == plots.MAX_ROWS * len(svg.WIDTHS)

@@ -14,9 +14,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.labelling.selectors import statistics as numbers_of
 from frontend.charts import helpdesk as helpdesk_charts
-from frontend.charts import plots
 from frontend.charts.agreement import CHARTS, QUESTION_CHARTS
-from frontend.charts.plots import Mark
 from jobs.models import Job
 from projects.models import Project, Role
 from tests.annotation.labelling.test_agreement import helpdesk, labelled, labels, people, task_in
@@ -156,15 +154,3 @@ def test_a_constant_number_of_queries(
     text_of(erics)
     with django_assert_max_num_queries(24):
         text_of(erics)
-
-
-def test_estimates_below_zero_are_drawn_inside() -> None:
-    drawn = plots.draw_estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
-    assert ">-0.4<" in drawn
-    assert not re.search(r'(?:x1|x2|cx)="-', drawn)
-
-
-def test_a_line_without_intervals_has_no_band() -> None:
-    drawn = plots.draw_lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
-    assert 'class="band' not in drawn
-    assert 'd="Z"' not in drawn

@@ -59,8 +59,8 @@ def test_all_experiments_run_end_to_end(few: Path, tmp_path: Path) -> None:
     assert [row["model"] for row in found["curve"]["size"]] == ["transformer"]
     # Confusion and reliability of two models, one plot of the shift, three curves.
     counts = elements_of(output / "report.html")
-    assert counts["svg"] == 2 * 2 + 1 + 3
-    assert counts["table"] >= counts["svg"]
+    assert counts["figure"] == 2 * 2 + 1 + 3
+    assert counts["table"] >= counts["figure"]
     assert "NaN" not in (output / "report.json").read_text()
     assert state_of(output)["state"] == "done"
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.utils.safestring import SafeString
+from markupsafe import Markup
 
-from frontend.charts.svg import LETTER, clip_text, join, line, text, text_width
+from plots.svg import LETTER, clip_text, join, line, text, text_width
 
 HEIGHT: Final = 240  # of plots with vertical bars or lines
 TOP, BOTTOM, RIGHT = 22.0, 40.0, 8.0  # margins
@@ -17,7 +17,7 @@ LABEL_SHARE: Final = 0.36  # of the width, at most, for the labels of rows
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From `bottom`, which is at most 0, to `top` in equal steps of a round number."""
+    """From `bottom` to `top` in equal steps of a round number; both are multiples of it."""
 
     top: float
     step: float
@@ -55,6 +55,15 @@ def fit_signed_scale(lowest: float, highest: float) -> Scale:
     return Scale(max(step, math.ceil(highest / step - 1e-9) * step), step).down_to(lowest)
 
 
+def fit_scale_around(values: Sequence[float], most_steps: int = 5) -> Scale:
+    """A scale around the values, which need not hold 0: about `most_steps` steps. From 0 to 1 without values."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    step = fit_scale(high - low, most_steps).step
+    return Scale(math.ceil(high / step - 1e-9) * step, step, math.floor(low / step + 1e-9) * step)
+
+
 class VerticalAxes:
     """The axes of vertical bars and of lines."""
 
@@ -72,33 +81,52 @@ class VerticalAxes:
         width = min(each * 0.8, 44.0)
         return [(self.left + each * n + (each - width) / 2, width) for n in range(count)]
 
-    def draw_grid(self) -> SafeString:
+    def slots_by_logarithm(self, values: Sequence[float]) -> list[tuple[float, float]]:
+        """As `slots`, where the logarithms of the values are, which are positive and ascend; all of one width."""
+        first, last = math.log(values[0]), math.log(values[-1])
+        width = min(44.0, (self.width - self.left - RIGHT) / 4)
+        room = self.width - self.left - RIGHT - width
+        shares = [(math.log(value) - first) / (last - first) if last > first else 0.5 for value in values]
+        return [(self.left + share * room, width) for share in shares]
+
+    def draw_grid(self) -> Markup:
         ticks = [self._draw_tick(tick) for tick in self.scale.ticks]
         return join([*ticks, text(0, 11, self.y, "start")])
 
-    def _draw_tick(self, value: float) -> SafeString:
+    def _draw_tick(self, value: float) -> Markup:
         y = self.y_of(value)
         rule = line(self.left, y, self.width - RIGHT, y, "grid-line" if value else "axis")
         return join([rule, text(self.left - 6, y + 4, format_tick(value), "end")])
 
-    def draw_level(self, value: float, name: str) -> SafeString:
+    def draw_level(self, value: float, name: str) -> Markup:
         """A horizontal line at an expected value."""
         y = self.y_of(value)
         rule = line(self.left, y, self.width - RIGHT, y, "expected")
         return join([rule, text(self.width - RIGHT, TOP - 11, name, "end")])
 
-    def draw_labels(self, labels: Sequence[str], slots: Sequence[tuple[float, float]]) -> SafeString:
+    def draw_labels(self, labels: Sequence[str], slots: Sequence[tuple[float, float]]) -> Markup:
         """Labels below the bars. Skips as many as needed so that they do not touch."""
         widest = max([text_width(label) for label in labels] + [1.0]) + 8
         each = (self.width - self.left - RIGHT) / max(1, len(labels))
         step = max(1, math.ceil(widest / each))
+        return self._draw_labels(list(zip(labels, slots, strict=True))[::step])
+
+    def draw_uneven_labels(self, labels: Sequence[str], slots: Sequence[tuple[float, float]]) -> Markup:
+        """Labels below points at different distances. Skips each that would touch the one before."""
+        drawn, end = [], -math.inf
+        for label, (left, width) in zip(labels, slots, strict=True):
+            start = left + width / 2 - text_width(label) / 2
+            if start >= end:
+                drawn.append((label, (left, width)))
+                end = start + text_width(label) + 8
+        return self._draw_labels(drawn)
+
+    def _draw_labels(self, labels: Sequence[tuple[str, tuple[float, float]]]) -> Markup:
         return join(
-            text(left + width / 2, self.floor + 15, label, "middle")
-            for n, (label, (left, width)) in enumerate(zip(labels, slots, strict=True))
-            if n % step == 0
+            text(left + width / 2, self.floor + 15, label, "middle") for label, (left, width) in labels
         )
 
-    def draw_name(self, name: str) -> SafeString:
+    def draw_name(self, name: str) -> Markup:
         return text((self.left + self.width - RIGHT) / 2, HEIGHT - 6, name, "middle")
 
 
@@ -113,19 +141,19 @@ class HorizontalAxes:
     def length_of(self, value: float) -> float:
         return self.scale.share(value) * (self.width - self.left - RIGHT - 8)
 
-    def draw_grid(self) -> SafeString:
+    def draw_grid(self) -> Markup:
         return join(self._draw_tick(tick) for tick in self.scale.ticks)
 
-    def _draw_tick(self, value: float) -> SafeString:
+    def _draw_tick(self, value: float) -> Markup:
         x = self.left + self.length_of(value)
         rule = line(x, 0, x, self.floor, "grid-line" if value else "axis")
         return join([rule, text(x, self.floor + 15, format_tick(value), "middle")])
 
-    def draw_label(self, n: int, label: str) -> SafeString:
+    def draw_label(self, n: int, label: str) -> Markup:
         """n: the number of the row, from 0."""
         return text(self.left - 6, n * ROW + ROW / 2 + 4, clip_text(label, self.left - 8), "end", title=label)
 
-    def draw_name(self, name: str) -> SafeString:
+    def draw_name(self, name: str) -> Markup:
         return text((self.left + self.width - RIGHT) / 2, self.height - 6, name, "middle")
 
 

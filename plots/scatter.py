@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.safestring import SafeString
+from markupsafe import Markup
 
-from frontend.charts.axes import HEIGHT, RIGHT, Scale, VerticalAxes, fit_signed_scale, format_tick
-from frontend.charts.svg import dot, draw_both_widths, join, line, text
+from plots.axes import HEIGHT, RIGHT, Scale, VerticalAxes, fit_scale_around, fit_signed_scale, format_tick
+from plots.svg import dot, draw_both_widths, join, line, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class Point:
     title: str
 
 
-def draw_scatter(points: Sequence[Point], *, x: str, y: str, description: str) -> SafeString:
+def draw_scatter(points: Sequence[Point], *, x: str, y: str, description: str) -> Markup:
     """Both axes have the same scale; a dashed line shows where the two values are equal."""
     values = [value for point in points for value in (point.x, point.y)]
     scale = fit_signed_scale(min(values, default=0.0), max(values, default=0.0))
 
-    def draw(width: int) -> SafeString:
+    def draw(width: int) -> Markup:
         axes = VerticalAxes(width, scale, y)
         ends = [(_x_of(axes, value), axes.y_of(value)) for value in (scale.bottom, scale.top)]
         dots = [dot(_x_of(axes, each.x), axes.y_of(each.y), 4, each.series, each.title) for each in points]
@@ -43,12 +43,12 @@ class Place:
     title: str
 
 
-def draw_places(places: Sequence[Place], *, x: str, y: str, description: str) -> SafeString:
-    """Each axis has its own scale."""
-    across = _fit([place.x for place in places])
-    upwards = _fit([place.y for place in places])
+def draw_places(places: Sequence[Place], *, x: str, y: str, description: str) -> Markup:
+    """Each axis has its own scale, from about the least value to about the largest."""
+    across = fit_scale_around([place.x for place in places])
+    upwards = fit_scale_around([place.y for place in places])
 
-    def draw(width: int) -> SafeString:
+    def draw(width: int) -> Markup:
         axes = VerticalAxes(width, upwards, y)
         dots = [
             dot(
@@ -69,10 +69,6 @@ def draw_places(places: Sequence[Place], *, x: str, y: str, description: str) ->
     return draw_both_widths(draw, HEIGHT, description)
 
 
-def _fit(values: Sequence[float]) -> Scale:
-    return fit_signed_scale(min(values, default=0.0), max(values, default=0.0))
-
-
 def _across(axes: VerticalAxes, scale: Scale, value: float) -> float:
     return axes.left + scale.share(value) * (axes.width - axes.left - RIGHT - 8)
 
@@ -81,5 +77,5 @@ def _x_of(axes: VerticalAxes, value: float) -> float:
     return _across(axes, axes.scale, value)
 
 
-def _draw_ticks(axes: VerticalAxes, scale: Scale) -> SafeString:
+def _draw_ticks(axes: VerticalAxes, scale: Scale) -> Markup:
     return join(text(_x_of(axes, tick), axes.floor + 15, format_tick(tick), "middle") for tick in scale.ticks)

@@ -1,0 +1,29 @@
+"""What bars, dots and points of a line show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plots.axes import Scale, fit_signed_scale
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A bar, dot or point: its value, its tooltip and, if known, the 95 % interval of the value."""
+
+    value: float
+    title: str
+    interval: tuple[float, float] | None = None
+
+    @property
+    def low(self) -> float:
+        return self.interval[0] if self.interval else self.value
+
+    @property
+    def high(self) -> float:
+        return self.interval[1] if self.interval else self.value
+
+
+def fit_marks(marks: Sequence[Mark]) -> Scale:
+    return fit_signed_scale(
+        min([mark.low for mark in marks], default=0.0), max([mark.high for mark in marks], default=0.0)
+    )

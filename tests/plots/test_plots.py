@@ -1,0 +1,93 @@
+"""Plots: what each kind draws, and that texts are escaped."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from django.template import Context, Template
+
+from plots import svg
+from plots.columns import draw_columns
+from plots.heat_map import draw_confusion
+from plots.lines import draw_lines
+from plots.marks import Mark
+from plots.reliability import Bin, draw_reliability
+from plots.rows import MAX_ROWS, draw_estimates, draw_rows, draw_stacked_rows
+from plots.scatter import Place, draw_places
+from plots.standalone import draw_figure, standalone_svg
+
+
+def test_a_line_breaks_where_nobody_wrote() -> None:
+    def mark(value: float) -> Mark:
+        return Mark(value, "n = 1", (value - 1, value + 1))
+
+    drawn = draw_lines(["1", "2", "3"], [[mark(10), None, mark(20)]], x="day", y="%", description="Course")
+    assert drawn.count('class="curve c1"') == 2 * len(svg.WIDTHS)
+
+
+def test_long_names_are_clipped_but_complete_in_the_tooltip() -> None:
+    name = "A very long name of somebody who writes a great deal"
+    drawn = draw_rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")
+    assert f"<title>{name}</title>" in drawn
+    assert "A very…" in drawn or "A very " in drawn
+    assert drawn.count(name) == len(svg.WIDTHS)
+
+
+def test_many_people_are_drawn_up_to_a_limit() -> None:
+    names = [f"person {n}" for n in range(60)]
+    drawn = draw_stacked_rows(names, [[Mark(1.0, "all")] * 60], x="%", description="Actions")
+    assert drawn.count("<rect") == MAX_ROWS * len(svg.WIDTHS)
+
+
+def test_estimates_below_zero_are_drawn_inside() -> None:
+    drawn = draw_estimates(["a", "b"], [Mark(-0.2, "a", (-0.4, 0.1)), None], x="κ", description="κ")
+    assert ">-0.4<" in drawn
+    assert not re.search(r'(?:x1|x2|cx)="-', drawn)
+
+
+def test_a_line_without_intervals_has_no_band() -> None:
+    drawn = draw_lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
+    assert 'class="band' not in drawn
+    assert 'd="Z"' not in drawn
+
+
+def test_a_file_holds_the_wide_plot_and_escapes_names() -> None:
+    places = [Place(1, -2, "a<b"), Place(5, 7, "c")]
+    root = ElementTree.fromstring(
+        standalone_svg(draw_places(places, x="people & co", y="<y>", description='"d"'))
+    )
+    circles = [each for each in root.iter() if each.tag.endswith("circle")]
+    assert float(circles[0].attrib["cx"]) < float(circles[1].attrib["cx"])
+    assert all(0 < float(each.attrib["cy"]) < 240 for each in circles)
+    assert [title.text for each in circles for title in each] == ["a<b 1 · -2", "c 5 · 7"]
+
+
+def test_templates_insert_a_plot_as_it_is_and_escape_what_it_says() -> None:
+    drawn = draw_columns(["<b>"], [Mark(1, "<i>")], x="<x>", y="y", description="Bars")
+    html = Template("{{ plot }}").render(Context({"plot": drawn}))
+    assert html == str(drawn)
+    assert "&lt;b&gt;" in html
+    assert "<i>" not in html
+
+
+def test_cells_of_a_confusion_show_their_counts() -> None:
+    drawn = draw_confusion(["bad", "good"], [[3, 1], [0, 0]], x="prediction", description="Confusion")
+    assert "<title>bad → good: 1</title>" in drawn
+    assert drawn.count('fill-opacity="0.50"') == len(svg.WIDTHS)  # 3 of 4
+
+
+def test_bars_of_a_calibrated_model_end_at_the_diagonal() -> None:
+    drawn = draw_reliability(
+        [Bin(0.9, 1.0, 1.0, "n = 4")], x="confidence", y="right", description="Reliability"
+    )
+    diagonal = re.search(r'class="expected" .*?x2="([\d.]+)" y2="([\d.]+)"', drawn)
+    bar = re.search(r'class="mark c1" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', drawn)
+    assert diagonal
+    assert bar
+    assert float(bar[1]) + float(bar[3]) == pytest.approx(float(diagonal[1]), abs=1)  # a gap between bars
+    assert bar[2] == diagonal[2]
+
+
+def test_a_figure_names_its_series() -> None:
+    figure = draw_figure(svg.EMPTY, legend=["f1", "<recall>"])
+    assert '<li class="c2">&lt;recall&gt;</li>' in figure
