@@ -17,18 +17,14 @@ percentile), nothing lost or doubled.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -36,7 +32,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from benchmarks.database import set_up
-from benchmarks.reporting import command_line
+from benchmarks.killing import Sender, kill_command_line, own_folder, print_findings, restart
 from benchmarks.timing import Case, time_in_turn
 
 if TYPE_CHECKING:
@@ -90,12 +86,11 @@ class Findings:
         return not (self.lost or self.doubled or self.unanswered or self.refused)
 
 
-class Participant:
+class Participant(Sender):
     """A browser that took part: its cookies, its session, and what it sends until it is acknowledged."""
 
     def __init__(self, url: str, log: Log, seed: int) -> None:
-        self.log, self.random, self.session = log, random.Random(seed), 0
-        self.client = httpx.AsyncClient(
+        client = httpx.AsyncClient(
             base_url=url,
             timeout=15,
             follow_redirects=True,
@@ -104,29 +99,20 @@ class Participant:
             verify=False,  # no certificates are read: the server is on this machine
             trust_env=False,
         )
+        super().__init__(client, seed, patience=PATIENCE)
+        self.log, self.session = log, 0
 
-    async def send(self, method: str, path: str, **content: Any) -> httpx.Response:
-        """Sent again until the server answers."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            headers = {"X-CSRFToken": self.client.cookies.get("csrftoken") or ""}
-            try:
-                answer = await self.client.request(method, f"/join/{SLUG}/{path}", headers=headers, **content)
-                if answer.status_code < 500 or time.monotonic() > deadline:
-                    return answer
-            except httpx.HTTPError:
-                if time.monotonic() > deadline:
-                    raise
-            self.log.again += 1
-            await asyncio.sleep(0.2 + self.random.random() * 0.3)
+    async def call(self, method: str, path: str, **content: Any) -> httpx.Response:
+        headers = {"X-CSRFToken": self.client.cookies.get("csrftoken") or ""}
+        return await self.send(method, f"/join/{SLUG}/{path}", headers, **content)
 
     async def enter(self, name: str) -> None:
         await self.client.get(f"/join/{SLUG}/?PROLIFIC_PID={name}", headers={"Accept": "text/html"})
-        await self.send("POST", "consent/")
+        await self.call("POST", "consent/")
 
     async def start(self) -> None:
         opinion = {"session": str(self.session), "topic": "tea", "opinion": "like"}
-        await self.send("POST", "start/", data=opinion)
+        await self.call("POST", "start/", data=opinion)
 
     async def write(self, until: float, first: float) -> None:
         """A message every EVERY seconds until then."""
@@ -140,13 +126,13 @@ class Participant:
         turn, started = uuid4(), time.monotonic()
         text = f"message {turn}"
         body = {"id": str(turn), "session": self.session, "text": text, "writing": {"typing_ms": 900}}
-        answer = await self.send("POST", "turns/", json=body)
+        answer = await self.call("POST", "turns/", json=body)
         if answer.status_code != 201:
             self.log.refused[answer.text[:80]] += 1
             return
         self.log.acknowledged[turn] = text
         while time.monotonic() - started < PATIENCE:
-            status = (await self.send("GET", f"turns/{turn}/")).json()
+            status = (await self.call("GET", f"turns/{turn}/")).json()
             if status["state"] != "waiting":
                 self.log.states[status["state"]] += 1
                 self.log.seen[turn] = time.monotonic() - started
@@ -213,8 +199,7 @@ def kill_in_turn(stack: Stack, kills: int) -> Counter[str]:
     for number in range(kills):
         time.sleep(5)
         name = ("web", "chat")[number % 2]
-        stack.running[name].kill()
-        stack.running[name].start()
+        restart(stack, name)
         killed[name] += 1
     stack.wait_for_web()
     return killed
@@ -233,6 +218,7 @@ async def measure(
     killed = await asyncio.to_thread(kill_in_turn, stack, kills)
     log.stop = True
     await writing
+    log.again = sum(person.again for person in people.values())
     await asyncio.gather(*(person.client.aclose() for person in people.values()))
     return log, quiet, killed
 
@@ -380,36 +366,15 @@ def run(options: Any, folder: Path) -> Findings:
         return compare(log, quiet, killed, options.seconds, rates)
 
 
-def show(findings: Findings) -> None:
-    for name, value in asdict(findings).items():
-        print(f"{name:34} {value}")
-    print("clean" if findings.clean else "NOT CLEAN")
-
-
 def main() -> int:
-    parser = command_line(__doc__)
+    parser = kill_command_line(__doc__, kills=6)
     parser.add_argument("--participants", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=120, help="of the measurement without kills")
-    parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--model-conversations", type=int, default=32)
-    parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    for url in ("DATABASE_URL", "REDIS_URL"):
-        os.environ.pop(url, None)
-    folder = Path(tempfile.mkdtemp(prefix="assessment-"))
-    folder.chmod(0o711)  # as root, PostgreSQL runs as another user, who must be able to pass
-    try:
+    with own_folder("assessment", keep=options.keep) as folder:
         findings = run(options, folder)
-    finally:
-        if options.keep:
-            print(f"logs: {folder}", file=sys.stderr)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    if options.json:
-        print(json.dumps(asdict(findings)))
-    else:
-        show(findings)
-    return 0 if findings.clean else 1
+    return print_findings(findings, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,11 @@ followed to its end. Afterwards the database is compared with what was acknowled
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -27,7 +23,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from benchmarks.database import set_up
-from benchmarks.reporting import command_line
+from benchmarks.killing import Sender, kill_command_line, own_folder, print_findings, restart
 
 if TYPE_CHECKING:
     from tests.processes import Stack
@@ -39,7 +35,7 @@ SETTLE = 90.0  # seconds
 
 @dataclass(slots=True)
 class Log:
-    """What the annotators saw: acknowledged turns by id, how often something had to be sent again, what was refused."""
+    """What the annotators saw: acknowledged turns by id, how often something was sent again, what was refused."""
 
     acknowledged: dict[UUID, tuple[int, int, str]] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
@@ -76,30 +72,19 @@ class Findings:
         return not (self.lost or self.doubled or self.changed or self.gaps or self.stuck or self.refused)
 
 
-class Annotator:
+class Annotator(Sender):
     """Writes dialogue after dialogue; everything is sent again until the server has answered it."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, log: Log, seed: int) -> None:
-        self.client, self.log = client, log
-        self.headers = {"Authorization": f"Bearer {token}"}
-        self.random = random.Random(seed)
+        super().__init__(client, seed)
+        self.log, self.headers = log, {"Authorization": f"Bearer {token}"}
 
-    async def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        while True:
-            try:
-                answer = await self.client.request(method, path, json=body, headers=self.headers)
-                if answer.status_code < 500:
-                    return answer
-            except httpx.HTTPError:
-                pass
-            self.log.again += 1
-            await asyncio.sleep(0.1 + self.random.random() * 0.2)
+    async def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        return await self.send(method, f"/api/v1/{path}", self.headers, json=body)
 
     async def work(self) -> None:
         while not self.log.stop:
-            claimed = await self.send(
-                "POST", "/api/v1/projects/faults/assignments/", {"claim_id": str(uuid4())}
-            )
+            claimed = await self.call("POST", "projects/faults/assignments/", {"claim_id": str(uuid4())})
             if claimed.status_code != 201:
                 self.log.refused[claimed.json()["code"]] += 1
                 return
@@ -111,13 +96,13 @@ class Annotator:
             if self.log.stop:
                 return
             turn = self.turn(assignment, position, offered)
-            stored = await self.send("POST", f"/api/v1/assignments/{assignment}/turns/", turn)
+            stored = await self.call("POST", f"assignments/{assignment}/turns/", turn)
             if stored.status_code not in (200, 201):
                 self.log.refused[stored.json()["code"]] += 1
                 return
             self.log.acknowledged[UUID(turn["id"])] = (assignment, position, turn["text"])
             offered = await self.candidates(stored.json()["request"])
-        await self.send("POST", f"/api/v1/assignments/{assignment}/finish/")
+        await self.call("POST", f"assignments/{assignment}/finish/")
         self.log.finished.add(assignment)
 
     def turn(self, assignment: int, position: int, offered: dict[str, Any] | None) -> dict[str, Any]:
@@ -134,7 +119,7 @@ class Annotator:
         started = time.monotonic()
         while request["state"] in ("queued", "running") and time.monotonic() - started < WAIT_FOR_CANDIDATES:
             await asyncio.sleep(0.15)
-            request = (await self.send("GET", f"/api/v1/candidate-requests/{request['id']}/")).json()
+            request = (await self.call("GET", f"candidate-requests/{request['id']}/")).json()
         self.log.states[request["state"]] += 1
         self.log.waits.append(time.monotonic() - started)
         return request
@@ -155,8 +140,7 @@ def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[f
                 process.kill()
                 killed[name] += 1
         else:
-            stack.running[name].kill()
-            stack.running[name].start()
+            restart(stack, name)
             killed[name] += 1
     return killed
 
@@ -165,11 +149,12 @@ async def annotate_and_kill(
     stack: Stack, var: Path, tokens: list[str], kills: int, seed: int, log: Log
 ) -> Counter[str]:
     async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
-        people = [Annotator(client, token, log, seed + n).work() for n, token in enumerate(tokens)]
-        working = asyncio.gather(*people)
+        people = [Annotator(client, token, log, seed + n) for n, token in enumerate(tokens)]
+        working = asyncio.gather(*(person.work() for person in people))
         killed = await asyncio.to_thread(kill_randomly, stack, var, kills, seed, (0.5, 4.0))
         log.stop = True
         await working
+        log.again = sum(person.again for person in people)
         return killed
 
 
@@ -267,35 +252,14 @@ def run(kills: int, annotators: int, seed: int, folder: Path) -> Findings:
         return compare(log, killed, time.monotonic() - started)
 
 
-def show(findings: Findings) -> None:
-    for name, value in asdict(findings).items():
-        print(f"{name:22} {value}")
-    print("clean" if findings.clean else "NOT CLEAN")
-
-
 def main() -> int:
-    parser = command_line(__doc__)
-    parser.add_argument("--kills", type=int, default=100)
+    parser = kill_command_line(__doc__, kills=100)
     parser.add_argument("--annotators", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    for url in ("DATABASE_URL", "REDIS_URL"):
-        os.environ.pop(url, None)
-    folder = Path(tempfile.mkdtemp(prefix="faults-"))
-    folder.chmod(0o711)  # as root, PostgreSQL runs as another user, who must be able to pass
-    try:
+    with own_folder("faults", keep=options.keep) as folder:
         findings = run(options.kills, options.annotators, options.seed, folder)
-    finally:
-        if options.keep:
-            print(f"logs: {folder}", file=sys.stderr)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    if options.json:
-        print(json.dumps(asdict(findings)))
-    else:
-        show(findings)
-    return 0 if findings.clean else 1
+    return print_findings(findings, as_json=options.json)
 
 
 if __name__ == "__main__":
