@@ -18,7 +18,7 @@ from annotation.demo.dialogue_writer import NAMESPACE
 from annotation.demo.helpdesk_file import helpdesk_file
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.settings import update_labelling
-from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
@@ -156,6 +156,7 @@ def _submit(assignment: Assignment, score: int, key: str) -> None:
         active_ms=dice.randint(18_000, 40_000),
         idle_ms=dice.randint(0, 5_000),
     )
+    serve(assignment=Assignment.objects.select_related("task").get(pk=assignment.pk))
     submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
 

@@ -2,7 +2,14 @@
 
 from django.contrib import admin
 
-from annotation.labelling.models.labels import FinalLabel, LabelDraft, LabellingSettings, Schema, Submission
+from annotation.labelling.models.labels import (
+    FinalLabel,
+    LabelDraft,
+    LabellingSettings,
+    Schema,
+    ShownLabels,
+    Submission,
+)
 from annotation.labelling.models.statistics import LabelStatistics
 from annotation.tasks.models.work import Workload
 from common.read_only_admin import ReadOnlyAdmin
@@ -60,6 +67,14 @@ class FinalLabelAdmin(ReadOnlyAdmin):
     list_select_related = ["project", "decided_by"]
     search_fields = ["=dialogue__id"]
     raw_id_fields = ["task", "dialogue", "schema", "decided_by"]
+
+
+@admin.register(ShownLabels)
+class ShownLabelsAdmin(ReadOnlyAdmin):
+    list_display = ["task_id", "person", "shown_at"]
+    list_select_related = ["person"]
+    search_fields = ["=task__dialogue__id", "=person__username"]
+    raw_id_fields = ["task", "person"]
 
 
 @admin.register(Workload)

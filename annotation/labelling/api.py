@@ -1,5 +1,6 @@
 """REST API of labelling: an annotator's own dialogues, and the disputes that trainers decide."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from rest_framework.views import APIView
 from accounts.models import Scope, User
 from accounts.rest.person import person
 from annotation.labelling import serializers
+from annotation.labelling.models.labels import Submission
 from annotation.labelling.selectors.disputes import dispute_for
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import (
@@ -24,6 +26,7 @@ from annotation.labelling.selectors.workbench import (
     utterances_in,
 )
 from annotation.labelling.services import drafts, resolution, submissions
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.tasks.models.work import Assignment, Task
 from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
 from annotation.tasks.selectors.queue import today_of
@@ -190,8 +193,14 @@ class MineView(APIView):
             self,
             request,
             rows,
-            lambda page: [serializers.serialize_submission_with_outcome(row) for row in page],
+            lambda page: serialize_outcomes(person(request), page),
         )
+
+
+def serialize_outcomes(user: User, page: Sequence[Submission]) -> list[dict[str, Any]]:
+    shown = [row.task_id for row in page if row.task.overlap > 1 and row.task.live_finals]  # type: ignore[attr-defined]  # prefetched
+    record_shown_labels(person=user, tasks=shown)
+    return [serializers.serialize_submission_with_outcome(row) for row in page]
 
 
 class ConfirmationsView(APIView):
@@ -232,6 +241,7 @@ def dispute_or_404(user: User, pk: int) -> Task:
     task = dispute_for(user, project_for(user, project.slug, Capability.DECIDE), pk) if project else None
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
+    record_shown_labels(person=user, tasks=[task.pk])
     return task
 
 

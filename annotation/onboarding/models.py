@@ -66,7 +66,10 @@ TRY_MOVES = {TryState.RUNNING: {TryState.PASSED, TryState.FAILED}}
 
 
 class AdmissionTry(models.Model):
-    """One attempt of a person at the test. seed: of the draw. percent: right, in the unit of the test."""
+    """One attempt of a person at the test. seed: of the draw, chosen by the server.
+
+    percent: right, in the unit of the test.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="admission_tries")

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin
 from annotation.labelling.services.resolution import decide_dispute
-from annotation.labelling.services.submissions import SentLabels, submit_labels
-from annotation.tasks.models.work import Task, TaskState
+from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
+from annotation.tasks.models.work import Assignment, Task, TaskState
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import SignedIn
@@ -48,6 +48,7 @@ def disputed(project: Project, *, rounds: int = 2, names: Sequence[str] = ("anna
         for assignment, answers in zip(held, (helpdesk(1), helpdesk(-1, u1="CNUG0")), strict=True):
             note = "The customer says thank you." if assignment.annotator == people[0] else ""
             sent = SentLabels(id=uuid4(), schema=1, answers=answers, note=note)
+            serve(assignment=Assignment.objects.get(pk=assignment.pk))
             submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=sent)
     return Task.objects.get(pk=held[0].task_id)
 

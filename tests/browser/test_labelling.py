@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Stage, Submission
 from annotation.labelling.services.resolution import decide_dispute
-from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
 from annotation.tasks.models.work import Assignment, AssignmentState, TaskState
 from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
@@ -401,6 +401,7 @@ def test_a_dialogue_that_a_trainer_decided_is_closed(mara: User, signs_in: Signe
         for person, quality in zip(held, (2, "phone"), strict=True):
             answers = {"dialogue": {"verify": 0, "quality": quality}, "utterances": {}}
             labels = SentLabels(id=uuid4(), schema=1, answers=answers)
+            serve(assignment=Assignment.objects.get(pk=person.pk))
             submit_labels(annotator=person.annotator, assignment_id=person.pk, sent=labels)
     decided = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
     decide_dispute(

@@ -20,7 +20,7 @@ from accounts.models import Scope, User
 from accounts.services import create_token
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
 from annotation.labelling.services.planning import plan_labelling
-from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task, TaskState
 from annotation.tasks.services.assignment import reap_expired_leases, release
@@ -210,6 +210,8 @@ def test_two_concurrent_confirmations_store_one_label() -> None:
         )
         send(first, 1)
         send(second, -1)
+        for held in (first, second):
+            serve(assignment=Assignment.objects.get(pk=held.pk))
         done = run_concurrently(partial(send, first, 1), partial(send, second, 1))
         assert done == [None, None]
         final = FinalLabel.objects.get(task=first.task_id, superseded_at=None)

@@ -123,7 +123,7 @@ class Submission(models.Model):
 
     id: created by the browser. answers: {"dialogue": {question: value}, "utterances": {"0": {question: value}}}.
     stage: whether the annotator could see others' answers (DiQAD §4.2). `label`: no, so the work is independent;
-    `confirmation`: yes, they were shown; `correction`: the final label was visible.
+    `confirmation`: yes, they were shown for confirmation; `correction`: they or the final label may have been seen.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -162,6 +162,22 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"revision {self.revision} of {self.assignment_id}"
+
+
+class ShownLabels(models.Model):
+    """When others' labels of a task, or its final label, were first shown to a person."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="shown_labels")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    shown_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "person"], name="labels_first_shown_to_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"labels of {self.task_id} shown to {self.person_id}"
 
 
 class LabelOrigin(models.TextChoices):

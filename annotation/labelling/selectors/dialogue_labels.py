@@ -70,6 +70,12 @@ class DialogueLabels:
     is_judged_blind: bool = False
 
     @property
+    def shows_others(self) -> bool:
+        """Whether the reader sees what other people answered, or what was made of it."""
+        is_final_of_several = bool(self.final or self.before) and self.task.overlap > 1
+        return is_final_of_several or any(not person.is_own for person in self.people)
+
+    @property
     def is_imported(self) -> bool:
         return bool(self.people) and all(person.is_imported for person in self.people)
 

@@ -61,12 +61,17 @@ class Confirmation:
     differences: list[str]
 
 
+def shows_others(assignment: Assignment) -> bool:
+    """Whether the annotator has to confirm, and so is shown what others answered (DiQAD §4.2)."""
+    return assignment.task.state == TaskState.CONFIRMING and assignment.state == AssignmentState.SUBMITTED
+
+
 def confirmation_for(assignment: Assignment) -> Confirmation:
     """Empty unless the annotator has to confirm (DiQAD §4.2): before that, nobody sees what others answered.
 
     Always empty for users who no longer annotate the project.
     """
-    if assignment.task.state != TaskState.CONFIRMING or assignment.state != AssignmentState.SUBMITTED:
+    if not shows_others(assignment):
         return Confirmation([], [])
     if Capability.ANNOTATE not in capabilities_of(assignment.annotator, assignment.project):
         return Confirmation([], [])

@@ -46,6 +46,10 @@ LOCKED_MODELS = (
 # removed while their labels wait for a lock has sent them in time.
 LOCK_ASSIGNMENT = f"""
 SELECT {", ".join(columns.sql for columns in LOCKED_MODELS)}, COALESCE(member.roles, '{{}}'),
+    EXISTS (
+        SELECT FROM annotation_shownlabels shown
+        WHERE shown.task_id = task.id AND shown.person_id = assignment.annotator_id
+    ),
     ARRAY(
         SELECT utterance.speaker FROM dialogues_utterance utterance
         WHERE utterance.dialogue_id = assignment.dialogue_id ORDER BY utterance.position
@@ -79,11 +83,13 @@ WHERE %(is_first)s AND id IN (
 class LockedAssignment:
     """An assignment, locked with its task. Its task, project, settings and schema version are fetched.
 
-    roles: the annotator's in the project, empty for others. speakers: of the dialogue's utterances, in order.
+    roles: the annotator's in the project, empty for others. saw_labels: whether others' labels were shown to the
+    annotator. speakers: of the dialogue's utterances, in order.
     """
 
     assignment: Assignment
     roles: Sequence[str]
+    saw_labels: bool
     speakers: Sequence[str]
 
 
@@ -100,8 +106,8 @@ def lock_assignment_and_task(*, assignment: int, annotator: int) -> LockedAssign
     project.labelling = settings
     task.project = row.project = project
     row.task = task
-    roles, speakers = values
-    return LockedAssignment(row, roles, speakers)
+    roles, saw_labels, speakers = values
+    return LockedAssignment(row, roles, saw_labels, speakers)
 
 
 def delete_draft_and_start_next(assignment: Assignment, *, is_first: bool, now: datetime) -> None:

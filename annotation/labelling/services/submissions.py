@@ -15,9 +15,10 @@ from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
 from annotation.labelling.schema.answers import AnswerProblem, Answers, check_answers
 from annotation.labelling.selectors.schemas import load_schema
-from annotation.labelling.selectors.workbench import is_decided
+from annotation.labelling.selectors.workbench import is_decided, shows_others
 from annotation.labelling.services.resolution import check_not_sealed, resolve_task
 from annotation.labelling.services.schemas import mark_used
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.labelling.services.submission_sql import (
     LockedAssignment,
     delete_draft_and_start_next,
@@ -92,7 +93,7 @@ def _submit(annotator: User, assignment_id: int, sent: SentLabels) -> Submission
         _check_time(assignment, labelled_at)
         _check_held(locked)
     mark_used(row)
-    submission = _store(assignment, row, answers, sent, labelled_at)
+    submission = _store(locked, row, answers, sent, labelled_at)
     if not is_revision:
         _finish(assignment, submission)
     settings = assignment.project.labelling
@@ -222,40 +223,40 @@ def _check_time(assignment: Assignment, labelled_at: datetime) -> None:
         )
 
 
-def _stage(task: Task, before: Submission | None, labelled_at: datetime) -> Stage:
-    """Whether the person could see the others' answers when the labels were made.
+def _stage(locked: LockedAssignment, before: Submission | None) -> Stage:
+    """Whether the person could see others' answers when the labels arrived, by what the server has shown.
 
-    Labels are independent (`label`) if they were made before the confirmation began, which shows the others' answers,
-    and before the final label. Later revisions are confirmations, whatever the task's state is by now. Labels that
-    waited in the browser's outbox at that time are independent.
+    Nothing that the client sends decides this. Labels are independent (`label`) if neither others' answers nor the
+    final label were shown to the person, and the confirmation, whose beginning says that others differ, has not begun.
     """
-    if before is None:
-        return Stage.LABEL
-    began = _confirmation_started_at(task)
-    if before.stage == Stage.CONFIRMATION or (began and began < labelled_at):
+    task = locked.assignment.task
+    is_confirming = before is not None and _has_been_confirming(task)
+    if (before and before.stage == Stage.CONFIRMATION) or (is_confirming and locked.saw_labels):
         return Stage.CONFIRMATION
-    if before.stage == Stage.CORRECTION or _was_final(task, labelled_at):
+    if locked.saw_labels or is_confirming:
+        return Stage.CORRECTION
+    if before and (before.stage == Stage.CORRECTION or _has_been_final(task)):
         return Stage.CORRECTION
     return Stage.LABEL
 
 
-def _confirmation_started_at(task: Task) -> datetime | None:
-    """When people were first asked to confirm; None if never. The task may be final or disputed by now."""
+def _has_been_confirming(task: Task) -> bool:
+    """Whether people were ever asked to confirm. The task may be final or disputed by now."""
+    if task.state == TaskState.CONFIRMING:
+        return True
     events = Event.objects.filter(subject_type=task._meta.label_lower, subject_id=str(task.pk))
-    begun = events.filter(after=TaskState.CONFIRMING).order_by("id").first()
-    if begun is None and task.state == TaskState.CONFIRMING:  # imported in this state
-        return task.created_at
-    return begun.at if begun else None
+    return events.filter(after=TaskState.CONFIRMING).exists()
 
 
-def _was_final(task: Task, labelled_at: datetime) -> bool:
+def _has_been_final(task: Task) -> bool:
     """Whether a final label of several people existed, which shows what the others answered."""
-    return task.overlap > 1 and FinalLabel.objects.filter(task=task, decided_at__lt=labelled_at).exists()
+    return task.overlap > 1 and FinalLabel.objects.filter(task=task).exists()
 
 
 def _store(
-    assignment: Assignment, row: Schema, answers: Answers, sent: SentLabels, labelled_at: datetime
+    locked: LockedAssignment, row: Schema, answers: Answers, sent: SentLabels, labelled_at: datetime
 ) -> Submission:
+    assignment = locked.assignment
     is_first = assignment.state != AssignmentState.SUBMITTED
     before = None if is_first else _supersede_live_submission(assignment)
     submission = Submission(
@@ -266,7 +267,7 @@ def _store(
         annotator=assignment.annotator,
         schema=row,
         revision=before.revision + 1 if before else 1,
-        stage=_stage(assignment.task, before, labelled_at),
+        stage=_stage(locked, before),
         answers=answers,
         note=_clean_note(sent.note),
         active_ms=sent.active_ms,
@@ -302,9 +303,14 @@ def _finish(assignment: Assignment, submission: Submission) -> None:
 
 @transaction.atomic
 def serve(*, assignment: Assignment) -> Assignment:
-    """Start the dialogue's reading time when it is first shown. Safe to repeat."""
+    """Start the dialogue's reading time when it is first shown, and record who is shown others' answers.
+
+    Safe to repeat.
+    """
     if assignment.served_at is None:
         now = timezone.now()
         Assignment.objects.filter(pk=assignment.pk, served_at=None).update(served_at=now)
         assignment.served_at = now
+    if shows_others(assignment):
+        record_shown_labels(person=assignment.annotator, tasks=[assignment.task_id])
     return assignment

@@ -4,7 +4,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
-from annotation.labelling.models.labels import FinalLabel, LabelOrigin
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, ShownLabels, Submission
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.onboarding.models import AdmissionItem
@@ -20,6 +20,13 @@ def gold_counts(project: Project) -> dict[int, tuple[int, int]]:
         .annotate(n=Count("pk"), right=Count("pk", filter=Q(wrong=[])))
     )
     return {row["gold"]: (row["n"], row["right"]) for row in rows}
+
+
+def known_gold(annotator: User, project: Project) -> set[int]:
+    """Gold dialogues that the person has labelled, or whose labels or right answers the person was shown."""
+    labelled = Submission.objects.filter(task__dialogue=OuterRef("dialogue"), annotator=annotator)
+    shown = ShownLabels.objects.filter(task__dialogue=OuterRef("dialogue"), person=annotator)
+    return set(live_gold(project).filter(Exists(labelled) | Exists(shown)).values_list("pk", flat=True))
 
 
 def gold_for(project: Project, dialogue_id: int) -> GoldDialogue | None:

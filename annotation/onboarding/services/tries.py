@@ -3,7 +3,8 @@
 Answers in a test are not submissions: no export, agreement or final label uses them.
 """
 
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Mapping, Sequence, Set
 from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,6 +20,7 @@ from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
+from annotation.labelling.services.shown_labels import record_shown_dialogues
 from annotation.onboarding.models import TRY_MOVES, AdmissionItem, AdmissionTry, TryState, Unit
 from annotation.onboarding.selectors.admission import (
     AdmissionStatus,
@@ -26,6 +28,7 @@ from annotation.onboarding.selectors.admission import (
     admission_test_for,
     try_items,
 )
+from annotation.onboarding.selectors.gold import known_gold
 from annotation.onboarding.services.admissions import admit_by_try
 from annotation.onboarding.services.answers import check_complete_answers
 from common.idempotency import check_repeat
@@ -56,11 +59,12 @@ def start_try(*, annotator: User, project: Project, try_id: UUID) -> AdmissionTr
     if status.running:
         return status.running
     _check_may_try(status)
-    seed = try_id.int % 2**62
+    seed = secrets.randbits(62)
     attempt = AdmissionTry.objects.create(
         id=try_id, project=project, annotator=annotator, edition=status.test.edition, seed=seed
     )
-    drawn = draw_gold(list(live_gold(project).order_by("id")), status.test.items, seed)
+    known, gold = known_gold(annotator, project), list(live_gold(project).order_by("id"))
+    drawn = draw_gold(gold, status.test.items, seed, known=known)
     AdmissionItem.objects.bulk_create(
         AdmissionItem(attempt=attempt, gold=gold, place=place) for place, gold in enumerate(drawn)
     )
@@ -76,9 +80,17 @@ def _check_may_try(status: AdmissionStatus) -> None:
         raise Refusal("no_tries", _("You have no try left."), _("Ask a trainer to grant you another one."))
 
 
-def draw_gold(gold: Sequence[GoldDialogue], items: int | None, seed: int) -> list[GoldDialogue]:
-    """The dialogues of a try in their order, the same for the same seed. items: how many; None: all."""
-    return Random(seed).sample(gold, min(items or len(gold), len(gold)))
+def draw_gold(
+    gold: Sequence[GoldDialogue], items: int | None, seed: int, known: Set[int] = frozenset()
+) -> list[GoldDialogue]:
+    """The dialogues of a try in their order, the same for the same seed. items: how many; None: all.
+
+    known: gold that is drawn only if the rest is too few.
+    """
+    random = Random(seed)
+    shuffled = random.sample(gold, len(gold))
+    drawn = sorted(shuffled, key=lambda one: one.pk in known)[: items or len(gold)]
+    return random.sample(drawn, len(drawn))
 
 
 @transaction.atomic
@@ -101,6 +113,8 @@ def answer_item(*, annotator: User, try_id: UUID, place: int, answers: Mapping[s
     item.wrong, item.compared = grade(item.gold, item.answers)
     item.answered_at = timezone.now()
     item.save()
+    # The right answers are shown now or when the try ends.
+    record_shown_dialogues(person=annotator, dialogues=[item.gold.dialogue_id])
     if not try_items(attempt).filter(answered_at=None).exists():
         _end_try(attempt)
     return item

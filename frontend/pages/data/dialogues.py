@@ -27,6 +27,7 @@ from annotation.labelling.selectors.dialogue_labels import (
 )
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import Thread
 from assessment.report.selectors.conversations_of_dialogues import filter_by_mean, rated_conversations
 from assessment.sessions.selectors.runs import runs_of
@@ -117,6 +118,8 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug, Capability.READ_DIALOGUES)
     labels = project.protocol == Protocol.LABELLING
     may = capabilities_of(user, project)
+    if labels and labels.shows_others:
+        record_shown_labels(person=user, tasks=[labels.task.pk])
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in may
     filters = filters_for(project, sees_systems=sees_systems)
     chosen = _chosen_filters(request, filters)
@@ -220,6 +223,8 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     end = begin + UTTERANCES_SHOWN
     history = history_of(user, dialogue)
     labels = dialogue_labels(user, dialogue, granted) if project.protocol == Protocol.LABELLING else None
+    if labels and labels.shows_others:
+        record_shown_labels(person=user, tasks=[labels.task.pk])
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in granted
     context = {
         "project": project,

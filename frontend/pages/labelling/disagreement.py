@@ -16,6 +16,7 @@ from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors import disagreement as disagreement_selectors
 from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.tasks.models.work import TaskState
 from dialogues.models import Dialogue
 from frontend.pages.requests import signed_in
@@ -39,6 +40,7 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     page = disagreement_selectors.most_disagreed(
         project, reader=user, question=chosen, after=after, names=True
     )
+    record_shown_labels(person=user, tasks=[case.task.pk for case in page.cases])
     skipped = disagreement_selectors.most_skipped(project)
     language = "zh" if (get_language() or "").startswith("zh") else "en"
     by_key = schema.by_key if schema else {}

@@ -32,6 +32,7 @@ from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import final_label_history, speakers_in
 from annotation.labelling.services.final_answers import answered_paths
 from annotation.labelling.services.resolution import decide_dispute, propose_decision
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import Thread
 from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.reasons import MAX_REASON
@@ -59,6 +60,9 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         parse_number(request.GET.get("page")) or 1
     )
     cases, decided = describe_disputes(list(page.object_list)), recent_decisions(project)
+    record_shown_labels(
+        person=user, tasks=[case.task.pk for case in cases] + [one.task_id for one in decided]
+    )
     schema, language = project.labelling.schema, _language()
     by_key = load_schema(schema).by_key if schema else {}
     context = {
@@ -87,6 +91,7 @@ def dispute(request: HttpRequest, slug: str, task_id: int) -> HttpResponse:
     task = dispute_for(user, project, task_id)
     if task is None:
         raise NotFound(_("There is no such dispute."), _("Go back to the list."))
+    record_shown_labels(person=user, tasks=[task.pk])
     if request.method != "POST":
         return _show(request, user, task)
     try:

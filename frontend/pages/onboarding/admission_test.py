@@ -15,6 +15,7 @@ from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import current_schema, load_schema
 from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import AdmissionTest
 from annotation.onboarding.selectors.admission import (
     admission_results,
@@ -114,6 +115,8 @@ def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
             )
             return redirect("admission_test", slug)
     decided = proposed_answers(user, project, dialogue_id)
+    if decided:
+        record_shown_labels(person=user, tasks=[decided.task_id])
     return _show_gold(request, project, dialogue, decided, refusal)
 
 

@@ -15,13 +15,21 @@ from annotation.labelling.models.labels import (
     LabellingSettings,
     LabelOrigin,
     Resolution,
+    ShownLabels,
     Stage,
     Submission,
 )
 from annotation.labelling.selectors.ratings import independent_submissions
 from annotation.labelling.selectors.workbench import assignments_to_confirm, confirmation_for
 from annotation.labelling.services.resolution import decide_dispute
-from annotation.labelling.services.submissions import SentLabels, SubmissionResult, skip_task, submit_labels
+from annotation.labelling.services.shown_labels import record_shown_labels
+from annotation.labelling.services.submissions import (
+    SentLabels,
+    SubmissionResult,
+    serve,
+    skip_task,
+    submit_labels,
+)
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotAllowed, Refusal
@@ -39,8 +47,16 @@ def claims(person: User, project: Project) -> Assignment:
 
 
 def sends(
-    assignment: Assignment, answers: dict[str, Any], id: UUID | None = None, **sent: Any
+    assignment: Assignment,
+    answers: dict[str, Any],
+    id: UUID | None = None,
+    *,
+    opens: bool = True,
+    **sent: Any,
 ) -> SubmissionResult:
+    """opens: the person opens the dialogue's page first."""
+    if opens:
+        serve(assignment=Assignment.objects.get(pk=assignment.pk))
     labels = SentLabels(id=id or uuid4(), schema=1, answers=answers, **sent)
     return submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
@@ -102,10 +118,10 @@ def test_submitting_takes_few_queries(
     sends(claims(anna, quality), good())  # the first answer freezes the schema
     # the savepoint; lock, insert, draft and next, move the assignment, its event, read the live submissions
     with django_assert_num_queries(8):
-        sends(first, good())
+        sends(first, good(), opens=False)
     # also store the disagreement and the final label, and move the task, with an event
     with django_assert_num_queries(12):
-        sends(second, good())
+        sends(second, good(), opens=False)
 
 
 def test_two_equal_answers_become_the_final_label(anna: User, bela: User, quality: Project) -> None:
@@ -169,8 +185,9 @@ def test_a_correction_after_the_others_confirmation_is_not_independent(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, second = differing(anna, bela, quality)
+    serve(assignment=Assignment.objects.get(pk=second.pk))  # bela sees anna's answer
     sends(first, good(1, reasons_1=["incomplete"]))  # bela's answer, so the dialogue is final
-    done = sends(second, good("phone"))  # bela may have seen anna's answer during the confirmation
+    done = sends(second, good("phone"))
     assert (done.submission.stage, done.task.state) == (Stage.CONFIRMATION, TaskState.DISPUTED)
     independent = independent_submissions(quality).values_list("annotator__username", "revision")
     assert set(independent) == {("anna", 1), ("bela", 1)}
@@ -180,10 +197,58 @@ def test_answers_sent_late_from_the_outbox_are_not_a_confirmation(
     anna: User, bela: User, quality: Project
 ) -> None:
     first, _second = differing(anna, bela, quality)
-    offline = sends(first, good("phone"), waited_ms=60_000)
-    assert (offline.submission.stage, offline.task.state) == (Stage.LABEL, TaskState.CONFIRMING)
+    offline = sends(first, good("phone"), opens=False, waited_ms=60_000)
+    assert (offline.submission.stage, offline.task.state) == (Stage.CORRECTION, TaskState.CONFIRMING)
     assert assignments_to_confirm(anna, quality).get() == first
     assert sends(first, good("phone")).submission.stage == Stage.CONFIRMATION
+
+
+@pytest.mark.parametrize("waited_ms", [0, 60_000, 30 * 86_400_000])
+def test_a_copied_answer_is_not_independent_whatever_the_client_says(
+    anna: User, bela: User, quality: Project, waited_ms: int
+) -> None:
+    first, _second = differing(anna, bela, quality)
+    copied = sends(first, good(1, reasons_1=["incomplete"]), waited_ms=waited_ms)
+    assert copied.submission.stage == Stage.CONFIRMATION
+    independent = independent_submissions(quality).values_list("annotator__username", "revision")
+    assert set(independent) == {("anna", 1), ("bela", 1)}
+
+
+def test_first_labels_are_not_independent_if_others_labels_were_shown(
+    anna: User, bela: User, quality: Project
+) -> None:
+    first, second = claim_for_both(anna, bela, quality)
+    sends(first, good())
+    record_shown_labels(person=bela, tasks=[first.task_id])
+    assert sends(second, good()).submission.stage == Stage.CORRECTION
+    assert set(independent_submissions(quality).values_list("annotator__username", flat=True)) == {"anna"}
+
+
+def test_showing_the_outcome_is_recorded(client: Client, anna: User, bela: User, quality: Project) -> None:
+    first, second = claim_for_both(anna, bela, quality)
+    for assignment in (first, second):
+        sends(assignment, good())
+    client.force_login(anna)
+    for address in (
+        f"/api/v1/projects/{quality.slug}/labelling/mine/",
+        f"/p/{quality.slug}/dialogues/{first.dialogue_id}/",
+    ):
+        ShownLabels.objects.all().delete()
+        assert client.get(address).status_code == 200
+        shown = ShownLabels.objects.get()
+        assert (shown.task_id, shown.person) == (first.task_id, anna)
+
+
+@pytest.mark.parametrize("page", ["disputes/", "disputes/{task}/", "disagreed/"])
+def test_showing_a_trainer_who_differs_is_recorded(
+    client: Client, anna: User, bela: User, tina: User, quality: Project, page: str
+) -> None:
+    first, second = differing(anna, bela, quality)
+    sends(first, good(2))
+    sends(second, good(1, reasons_1=["incomplete"]))
+    client.force_login(tina)
+    assert client.get(f"/p/{quality.slug}/" + page.format(task=first.task_id)).status_code == 200
+    assert ShownLabels.objects.get(person=tina).task_id == first.task_id
 
 
 @pytest.mark.parametrize("resolution", Resolution)
@@ -198,12 +263,12 @@ def test_a_correction_after_the_final_label_is_not_independent(
     )  # there is no final label yet
     sends(second, good(1, reasons_1=["incomplete"]))
     offline = sends(second, good(1, reasons_1=["incomplete"]), waited_ms=60_000, note="Sure.")
-    assert offline.submission.stage == Stage.LABEL
+    assert offline.submission.stage == Stage.CORRECTION  # it may have been made in sight of the final label
     corrected = sends(first, good(2))
     assert corrected.submission.stage == Stage.CORRECTION
     assert corrected.task.disagreement == 0  # of their independent answers
     independent = independent_submissions(quality).values_list("annotator__username", "revision")
-    assert set(independent) == {("anna", 2), ("bela", 2)}
+    assert set(independent) == {("anna", 2), ("bela", 1)}
 
 
 def test_a_correction_after_the_final_label_stays_a_correction(
@@ -213,7 +278,7 @@ def test_a_correction_after_the_final_label_stays_a_correction(
     for assignment in (first, second):
         sends(assignment, good(2))
     assert sends(first, good("phone")).submission.stage == Stage.CORRECTION  # and the confirmation begins
-    made_before = sends(first, good("phone"), waited_ms=60_000)
+    made_before = sends(first, good("phone"), opens=False, waited_ms=60_000)
     assert made_before.submission.stage == Stage.CORRECTION
     assert sends(second, good("phone")).submission.stage == Stage.CONFIRMATION
     assert FinalLabel.objects.get(superseded_at=None).origin == LabelOrigin.CONFIRMED

@@ -1,16 +1,17 @@
 """The admission test: who needs it, taking it, being admitted."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
-from annotation.labelling.models.labels import Schema, Submission
+from annotation.labelling.models.labels import Schema, ShownLabels, Submission
 from annotation.labelling.selectors.gold import live_gold
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.services.schemas import save_schema
-from annotation.onboarding.models import Admission, TryState, Unit
+from annotation.labelling.services.shown_labels import record_shown_dialogues
+from annotation.onboarding.models import Admission, AdmissionTry, TryState, Unit
 from annotation.onboarding.selectors.admission import (
     admission_needed,
     admission_status,
@@ -224,6 +225,37 @@ def test_a_draw_is_repeatable(tina: User, quality: Project) -> None:
     assert len(draw_gold(rows, 3, 7)) == 3
     assert draw_gold(rows, 3, 7) == draw_gold(rows, 3, 7)
     assert set(draw_gold(rows, None, 7)) == set(rows)
+
+
+def test_the_person_who_is_tested_does_not_choose_the_draw(anna: User, bela: User, tested: Project) -> None:
+    seeds = set()
+    for person in (anna, bela):
+        try_id = UUID(int=7)
+        seeds.add(start_try(annotator=person, project=tested, try_id=try_id).seed)
+        AdmissionTry.objects.all().delete()
+    assert len(seeds) == 2
+
+
+def test_gold_whose_labels_were_shown_is_drawn_last(anna: User, tina: User, tested: Project) -> None:
+    store_gold(tina, tested, 2)
+    update_admission_test(trainer=tina, project=tested, changes={"items": 1, "tries": 4})
+    seen = nth_dialogue(tested, 2)
+    record_shown_dialogues(person=anna, dialogues=[seen.pk])
+    drawn = []
+    for _try in range(2):
+        attempt = begin_try(anna, tested)
+        drawn.append(try_items(attempt)[0].gold.dialogue_id)
+        answer_place(attempt, 0, WRONG)
+    assert set(drawn) == {nth_dialogue(tested, 0).pk, nth_dialogue(tested, 1).pk}
+    assert try_items(begin_try(anna, tested))[0].gold_id  # every dialogue is known; the test goes on
+
+
+def test_labels_after_a_test_on_the_same_dialogue_are_not_independent(
+    anna: User, tina: User, tested: Project
+) -> None:
+    attempt = take_test(anna, tested, RIGHT, RIGHT)
+    shown = ShownLabels.objects.filter(person=anna).values_list("task__dialogue", flat=True)
+    assert set(shown) == {item.gold.dialogue_id for item in try_items(attempt)}
 
 
 def test_the_mark_counts_answers_or_whole_dialogues() -> None:
