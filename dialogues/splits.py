@@ -8,9 +8,9 @@ from dialogues.models import Split
 VALID_SHARE = TEST_SHARE = 500 / 6838
 
 
-def split_for(key: str) -> Split:
-    """The split for this key (external id or claim id); always the same for the same key."""
-    fraction = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
+def split_for(external_id: str) -> Split:
+    """The split for this external id; always the same for the same one. Ids of dialogues made here are random."""
+    fraction = int.from_bytes(hashlib.sha256(external_id.encode()).digest()[:8], "big") / 2**64
     if fraction < VALID_SHARE:
         return Split.VALID
     return Split.TEST if fraction < VALID_SHARE + TEST_SHARE else Split.TRAIN

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from annotation.batch_review.models import Appeal, BatchPlan, Judgement, Sample, SampleItem
+from annotation.batch_review.models import Appeal, BatchPlan, Judgement, LaterJudgement, Sample, SampleItem
 from annotation.tasks.models.rounds import Batch, Round
 from common.read_only_admin import ReadOnlyAdmin
 
@@ -72,6 +72,16 @@ class SampleItemAdmin(ReadOnlyAdmin):
 @admin.register(Judgement)
 class JudgementAdmin(ReadOnlyAdmin):
     list_display = ["id", "item_id", "controller", "number", "is_right", "judged_at", "superseded_at"]
+    list_filter = ["is_right"]
+    list_select_related = ["controller"]
+    search_fields = ["=controller__username"]
+    raw_id_fields = ["item", "controller"]
+    ordering = ["-judged_at"]
+
+
+@admin.register(LaterJudgement)
+class LaterJudgementAdmin(ReadOnlyAdmin):
+    list_display = ["id", "item_id", "controller", "is_right", "judged_at"]
     list_filter = ["is_right"]
     list_select_related = ["controller"]
     search_fields = ["=controller__username"]

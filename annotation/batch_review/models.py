@@ -152,6 +152,24 @@ class Judgement(models.Model):
         return f"judgement on {self.item_id}"
 
 
+class LaterJudgement(models.Model):
+    """What a controller of a blind sample said after the label was shown. Kept apart: only the first look counts."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    item = models.ForeignKey(SampleItem, on_delete=models.CASCADE, related_name="later_judgements")
+    controller = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="later_judgements")
+    is_right = models.BooleanField()
+    answers = models.JSONField()
+    reason = models.TextField(blank=True)
+    judged_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["judged_at"]
+
+    def __str__(self) -> str:
+        return f"later judgement on {self.item_id}"
+
+
 class AppealState(models.TextChoices):
     OPEN = "open", _("Open")
     UPHELD = "upheld", _("Upheld")

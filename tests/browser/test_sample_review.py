@@ -20,7 +20,7 @@ from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.models.rounds import Round
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
-from tests.annotation.batch_review.conftest import diqad_answers
+from tests.annotation.batch_review.conftest import diqad_answers, seeded
 from tests.browser.conftest import ROUTED, SignedIn, take_over
 from tests.browser.labelling import annotator, planned
 from tests.browser.test_disputes import helpdesk
@@ -64,7 +64,8 @@ def drawn(
         submit_labels(annotator=anna, assignment_id=held.pk, sent=sent)
     row = Round.objects.get(project=project)
     seal_when_complete(round_id=row.pk)
-    return draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4(), seed=3), carla
+    with seeded(3):
+        return draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4()), carla
 
 
 def opened(page: Page, sample: Sample) -> Page:
@@ -152,13 +153,15 @@ def test_a_judgement_is_reopened_and_corrected(mara: User, signs_in: SignedIn) -
     expect(page.locator("[data-path=quality]")).to_have_attribute("data-active", "")
     press(page, "t", "Control+Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
-    expect(page.locator("#strip i").first).to_have_class("right")
+    expect(page.locator("#strip i").first).to_have_class("wrong")
     press(page, "Control+z")
-    expect(page.locator("#comparison")).to_contain_text("The label holds.")
+    expect(page.locator("#comparison")).to_contain_text("The label does not hold.")
+    expect(page.locator("#comparison")).to_contain_text("The first look counts.")
     page.reload()
     page.wait_for_selector("html[data-ready]")
     press(page, "Control+z")
-    expect(page.locator("#comparison")).to_contain_text("The label holds.")
+    expect(page.locator("#comparison")).to_contain_text("The label does not hold.")
+    expect(page.locator("#comparison")).to_contain_text("The first look counts.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
 
@@ -320,7 +323,8 @@ def test_where_every_answer_is_checked_brackets_differ_beside_the_utterances(
     )
     row = Round.objects.get(project=project)
     seal_when_complete(round_id=row.pk)
-    sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4(), seed=3)
+    with seeded(3):
+        sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
     page = opened(signs_in(carla), sample)
     press(page, "Control+Enter")
     expect(page.locator("[data-active]")).to_contain_text("This has to be answered first.")

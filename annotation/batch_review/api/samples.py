@@ -56,7 +56,7 @@ class SampleView(APIView):
         user = person(request)
         row = round_for(user, pk, Capability.REVIEW)
         sent = validated_input(DrawInput, request)
-        draw_sample(controller=user, round_id=row.pk, sample_id=sent["id"], seed=sent.get("seed"))
+        draw_sample(controller=user, round_id=row.pk, sample_id=sent["id"])
         body = serialize_sample_for(user, drawn_sample(row))
         return Response(body, status=status.HTTP_201_CREATED)
 

@@ -4,12 +4,13 @@ In a blind sample a label leaves the server only after the controller's own judg
 class were drawn stays secret as well: with one dialogue left, it would reveal that dialogue's label.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from uuid import UUID
 
 from django.db.models import QuerySet
 
 from accounts.models import User
-from annotation.batch_review.models import Judgement, Sample, SampleItem
+from annotation.batch_review.models import Judgement, LaterJudgement, Sample, SampleItem
 from annotation.batch_review.selectors.eligibility import items_left_for, judgeable_by
 from annotation.batch_review.selectors.reviewed_items import ReviewedItem
 from annotation.tasks.models.rounds import RoundState
@@ -20,6 +21,14 @@ from projects.selectors import capabilities_of
 
 def own_judgement(controller: User, item: SampleItem) -> Judgement | None:
     return Judgement.objects.filter(item=item, controller=controller, superseded_at=None).first()
+
+
+def later_judgements(judgements: Iterable[Judgement]) -> dict[UUID, LaterJudgement]:
+    """By judgement: the last answers that its controller gave after the label was shown. One query."""
+    own = {(one.item_id, one.controller_id): one.pk for one in judgements}
+    rows = LaterJudgement.objects.filter(item__in=[item for item, _controller in own]).order_by("judged_at")
+    keys = ((own.get((row.item_id, row.controller_id)), row) for row in rows)
+    return {key: row for key, row in keys if key}
 
 
 def is_label_hidden(item: SampleItem, own: Judgement | None) -> bool:

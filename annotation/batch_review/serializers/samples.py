@@ -6,9 +6,9 @@ from typing import Any
 from rest_framework import serializers
 
 from accounts.models import User
-from annotation.batch_review.models import Judgement, Sample, SampleItem
+from annotation.batch_review.models import Judgement, LaterJudgement, Sample, SampleItem
 from annotation.batch_review.selectors.sample_progress import ControllerProgress, controller_progress
-from annotation.batch_review.selectors.visibility import is_label_hidden, own_judgement
+from annotation.batch_review.selectors.visibility import is_label_hidden, later_judgements, own_judgement
 from annotation.batch_review.services.reservations import reserve_next_items
 from annotation.labelling.selectors.workbench import utterances_in
 from annotation.labelling.serializers import AnswersField, LabelUtteranceSerializer
@@ -18,14 +18,9 @@ from common.rest.serializers import StrictSerializer
 from measures.batch_verdict import BatchVerdict, ClassTally
 from measures.estimate import Estimate
 
-BIGGEST_SEED = 2**63 - 1
-
 
 class DrawInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the sample.")
-    seed = serializers.IntegerField(
-        required=False, min_value=0, max_value=BIGGEST_SEED, help_text="By default chosen at random."
-    )
 
 
 class NextFilters(serializers.Serializer[Any]):
@@ -118,6 +113,12 @@ class OwnJudgementSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_blank=True)
 
 
+class OwnFirstJudgementSerializer(OwnJudgementSerializer):
+    later = OwnJudgementSerializer(
+        allow_null=True, help_text="What you said after the label was shown; it does not count."
+    )
+
+
 class SampleItemSerializer(serializers.Serializer[Any]):
     """label: null in a blind sample until you have judged."""
 
@@ -127,7 +128,7 @@ class SampleItemSerializer(serializers.Serializer[Any]):
     language = serializers.CharField(allow_blank=True)
     utterances = LabelUtteranceSerializer(many=True)
     label = serializers.JSONField(allow_null=True)  # type: ignore[assignment]  # see SampleClassSerializer
-    judgement = OwnJudgementSerializer(allow_null=True)
+    judgement = OwnFirstJudgementSerializer(allow_null=True)
 
 
 class NextItemsSerializer(serializers.Serializer[Any]):
@@ -138,6 +139,7 @@ class JudgementSerializer(ControllerProgressSerializer):
     id = serializers.UUIDField()
     item = serializers.IntegerField()
     is_right = serializers.BooleanField()
+    judgement = OwnFirstJudgementSerializer(help_text="The one that counts: in a blind sample the first.")
     label = serializers.JSONField(help_text="The annotators', which is shown from now on.")  # type: ignore[assignment]  # see SampleClassSerializer
     next = SampleItemSerializer(many=True)
 
@@ -208,8 +210,17 @@ def serialize_item_for(controller: User, item: SampleItem) -> dict[str, Any]:
         "language": dialogue.language if dialogue else "",
         "utterances": utterances_in(dialogue.pk) if dialogue else [],
         "label": None if is_label_hidden(item, own) else item.final.answers,
-        "judgement": own and {"answers": own.answers, "is_right": own.is_right, "reason": own.reason},
+        "judgement": own and _serialize_own(own),
     }
+
+
+def _serialize_own(judgement: Judgement) -> dict[str, Any]:
+    later = later_judgements([judgement]).get(judgement.pk)
+    return _serialize_answers(judgement) | {"later": later and _serialize_answers(later)}
+
+
+def _serialize_answers(row: Judgement | LaterJudgement) -> dict[str, Any]:
+    return {"answers": row.answers, "is_right": row.is_right, "reason": row.reason}
 
 
 def serialize_next_items(
@@ -227,5 +238,6 @@ def serialize_judgement(judgement: Judgement, item: SampleItem) -> dict[str, Any
         "id": judgement.pk,
         "item": item.pk,
         "is_right": judgement.is_right,
+        "judgement": _serialize_own(judgement),
         "label": item.final.answers,
     }

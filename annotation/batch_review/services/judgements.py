@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.batch_review.models import Judgement, Sample, SampleItem
+from annotation.batch_review.models import Judgement, LaterJudgement, Sample, SampleItem
 from annotation.batch_review.selectors.reviewed_items import answers_match
 from annotation.batch_review.services.locking import lock_sample_item
 from annotation.labelling.models.labels import FinalLabel, Submission
@@ -37,22 +37,28 @@ class SentJudgement:
 
 @transaction.atomic
 def judge(*, controller: User, item_id: int, sent: SentJudgement) -> Judgement:
-    """Store a controller's judgement on a drawn dialogue, or a correction of it. The same id again returns the first.
+    """Store a controller's judgement on a drawn dialogue, or a change of it, and return the one that counts.
 
+    In a blind sample the first answers count, because they were given before the label was shown: other answers are
+    stored apart (LaterJudgement). Elsewhere the last ones count. The same id again changes nothing.
     Raises Invalid and Refusal: id_in_use, not_in_review, own_work, judged_already (by another controller), blind (the
     controller agreed with a label that they have not seen).
     """
     item = lock_sample_item(item_id)
-    if stored := Judgement.objects.filter(pk=sent.id).first():
+    if stored := _stored(sent.id):
         check_repeat(stored, item_id=item.pk, controller_id=controller.pk)
         # The time is a measurement, not part of what the controller says.
         answers = _checked_answers(item, sent, is_correction=True)
         check_repeat(stored, answers=answers, reason=clean_reason(sent.reason))
-        return stored
+        return Judgement.objects.get(item=item, controller=controller, superseded_at=None)
     if item.sample.round.state != RoundState.IN_REVIEW:
         raise verdict_given()
     _refuse_own_work(controller, item)
     return _store_judgement(controller, item, sent)
+
+
+def _stored(id: UUID) -> Judgement | LaterJudgement | None:
+    return Judgement.objects.filter(pk=id).first() or LaterJudgement.objects.filter(pk=id).first()
 
 
 def verdict_given() -> Refusal:
@@ -77,20 +83,22 @@ def _store_judgement(controller: User, item: SampleItem, sent: SentJudgement) ->
     earlier = next((judgement for judgement in live if judgement.controller_id == controller.pk), None)
     number = earlier.number if earlier else _free_number(item.sample, live)
     answers = _checked_answers(item, sent, is_correction=earlier is not None)
+    schema = load_schema(item.final.schema)
+    values: dict[str, Any] = {
+        "id": sent.id,
+        "item": item,
+        "controller": controller,
+        "is_right": answers_match(schema, item.sample.question, item.final.answers, answers),
+        "answers": answers,
+        "reason": clean_reason(sent.reason),
+    }
+    if earlier and item.sample.is_blind and answers != earlier.answers:
+        LaterJudgement.objects.create(**values)
+        return earlier
     if earlier:
         earlier.superseded_at = timezone.now()
         earlier.save(update_fields=["superseded_at"])
-    schema = load_schema(item.final.schema)
-    return Judgement.objects.create(
-        id=sent.id,
-        item=item,
-        controller=controller,
-        number=number,
-        is_right=answers_match(schema, item.sample.question, item.final.answers, answers),
-        answers=answers,
-        reason=clean_reason(sent.reason),
-        active_ms=sent.active_ms,
-    )
+    return Judgement.objects.create(**values, number=number, active_ms=sent.active_ms)
 
 
 def _free_number(sample: Sample, live: list[Judgement]) -> int:

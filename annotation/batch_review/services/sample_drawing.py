@@ -39,15 +39,15 @@ Population = Mapping[int, ClassedLabel]  # by task
 
 
 @transaction.atomic
-def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int | None = None) -> Sample:
+def draw_sample(*, controller: User, round_id: int, sample_id: UUID) -> Sample:
     """Draw the one sample of a sealed round, which is in review from then on. The same sample_id again returns it.
 
+    The server chooses the seed: whoever chose one for known labels would choose the sample.
     Raises Refusal: id_in_use, already_drawn (share that sample), not_sealed, own_work (the controller labelled all).
     """
     row = lock_round(round_id)
     if stored := Sample.objects.filter(pk=sample_id).first():
-        chosen_seed = {} if seed is None else {"seed": seed}
-        check_repeat(stored, round_id=row.pk, drawn_by_id=controller.pk, **chosen_seed)
+        check_repeat(stored, round_id=row.pk, drawn_by_id=controller.pk)
         return stored
     _check_drawable(row)
     plan = batch_plan_for(row.project)
@@ -61,7 +61,7 @@ def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int |
     sample = Sample.objects.create(
         id=sample_id,
         round=row,
-        seed=secrets.randbits(SEED_BITS) if seed is None else seed,
+        seed=new_seed(),
         is_blind=plan.is_blind,
         is_stratified=plan.is_stratified,
         is_double=bool(plan.double_every) and row.batch.number % plan.double_every == 0,
@@ -75,6 +75,10 @@ def draw_sample(*, controller: User, round_id: int, sample_id: UUID, seed: int |
     )
     _store_items(sample, population, plan.sample_size)
     return sample
+
+
+def new_seed() -> int:
+    return secrets.randbits(SEED_BITS)
 
 
 def redraw_sample(sample: Sample) -> list[int]:

@@ -23,7 +23,7 @@ from annotation.tasks.selectors.settings import work_settings
 from annotation.tasks.services.claim_sql import Claimant, lock_claimant, take_task
 from common.idempotency import check_repeat
 from common.refusals import NotAllowed, Refusal
-from dialogues.models import Dialogue, DialogueState, Origin
+from dialogues.models import Dialogue, DialogueState, Origin, new_external_id
 from dialogues.splits import split_for
 from projects.models import Project, Protocol
 from projects.roles import CAPABILITIES, Capability
@@ -225,7 +225,7 @@ def _assign(claim: _Claim, task: Task, claim_id: UUID, ahead: bool) -> Assignmen
         task=task,
         project=claim.project,
         annotator=claim.annotator,
-        dialogue=task.dialogue or _new_dialogue(claim.project, claim_id),
+        dialogue=task.dialogue or _new_dialogue(claim.project),
         claim_id=claim_id,
         lease_until=now + timedelta(minutes=claim.settings.lease_minutes),
         served_at=None if ahead else now,
@@ -278,13 +278,15 @@ def _only_own_left(held: int) -> Refusal:
     )
 
 
-def _new_dialogue(project: Project, claim_id: UUID) -> Dialogue:
+def _new_dialogue(project: Project) -> Dialogue:
     if project.protocol != Protocol.AUTHORING:
         raise Refusal("no_dialogue", _("This task has no dialogue any more."), _("Take the next one."))
+    external_id = new_external_id()
     return Dialogue.objects.create(
         project=project,
+        external_id=external_id,
         origin=Origin.AUTHORED,
         state=DialogueState.WRITING,
-        split=split_for(str(claim_id)),
+        split=split_for(external_id),
         language=project.language,
     )

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, SampleItem
 from annotation.batch_review.selectors.access import appeals_for, corrections_by_item, disputable_item_for
+from annotation.batch_review.selectors.visibility import later_judgements
 from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
 from annotation.labelling.selectors.settings import labelling_project
 from common.refusals import NotFound, Refusal
@@ -77,12 +78,14 @@ def _build_corrections(
     refused: RefusedText | None,
 ) -> list[Correction]:
     judgements = corrections_by_item(item.pk for item, _appeal in pairs)
+    later = later_judgements(judgements.values())
     decides = Capability.DECIDE in capabilities_of(user, project)
     return [
         build_correction(
             item,
             judgements[item.pk],
             appeal,
+            later=later.get(judgements[item.pk].pk),
             refused=refused if item == refused_item else None,
             decides=decides,
         )

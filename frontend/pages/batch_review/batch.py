@@ -25,7 +25,7 @@ from annotation.batch_review.selectors.reviewed_items import (
 )
 from annotation.batch_review.selectors.rounds import rounds_with_counts
 from annotation.batch_review.selectors.sample_progress import sample_progress
-from annotation.batch_review.selectors.visibility import visible_items
+from annotation.batch_review.selectors.visibility import later_judgements, visible_items
 from annotation.batch_review.services import regrouping, sealing, verdicts
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.labelling.selectors.schemas import load_schema
@@ -115,6 +115,7 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
             if tally.judged or (is_over and tally.sample)
         ],
         "curve": draw_operating_characteristic(sample, len(drawn)),
+        "changed_later": len(later_judgements(one for entry in drawn for one in entry.judgements)),
         "pairs": controller_agreement(drawn),
         **(_describe_errors(drawn, sample, names) if is_over else {}),
     }
@@ -139,13 +140,17 @@ def _describe_errors(drawn: Sequence[ReviewedItem], sample: Sample, words: dict[
     wrong = [(one.item, one.deciding) for one in drawn if one.deciding and not one.deciding.is_right]
     shown = wrong[:CORRECTIONS_SHOWN]
     appeals = appeals_by_item(item for item, _judged in shown)
+    later = later_judgements(judged for _item, judged in shown)
     return {
         "matrix_names": [words.get(name, name) for name in names],
         "matrix": [
             (words.get(name, name), [(matrix.get((name, other), 0), name == other) for other in names])
             for name in names
         ],
-        "corrections": [build_correction(item, judged, appeals.get(item.pk)) for item, judged in shown],
+        "corrections": [
+            build_correction(item, judged, appeals.get(item.pk), later=later.get(judged.pk))
+            for item, judged in shown
+        ],
         "more_corrections": len(wrong) - len(shown),
     }
 

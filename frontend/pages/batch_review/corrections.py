@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from annotation.batch_review.models import Appeal, AppealState, Judgement, SampleItem
+from django.utils.translation import gettext as _
+
+from annotation.batch_review.models import Appeal, AppealState, Judgement, LaterJudgement, SampleItem
 from annotation.labelling.selectors.schemas import load_schema
 from common.refusals import Refusal
 from frontend.ui.labels import answer_in_words
@@ -23,6 +25,7 @@ class RefusedText:
 class Correction:
     """label, correct: in words; empty if the sample checks every compared answer.
 
+    later: what the controller said after the label was shown, in words; it does not count.
     request_id: for the appeal that the form may raise. refused: the text to show in the form again.
     can_settle: whether the reader may settle the appeal.
     """
@@ -33,6 +36,7 @@ class Correction:
     reason: str
     appeal: Appeal | None
     request_id: UUID
+    later: str = ""
     refused: RefusedText | None = None
     can_settle: bool = False
 
@@ -42,20 +46,29 @@ def build_correction(
     judgement: Judgement,
     appeal: Appeal | None,
     *,
+    later: LaterJudgement | None = None,
     refused: RefusedText | None = None,
     decides: bool = False,
 ) -> Correction:
-    """decides: whether the reader may settle open appeals."""
+    """later: the controller's answers once the label was shown. decides: whether the reader may settle open appeals."""
     return Correction(
         item=item,
         label=checked_answer_in_words(item, item.final.answers),
         correct=checked_answer_in_words(item, judgement.answers),
         reason=judgement.reason,
+        later=_later_in_words(item, later),
         appeal=appeal,
         request_id=uuid4(),
         refused=refused,
         can_settle=decides and appeal is not None and appeal.state == AppealState.OPEN,
     )
+
+
+def _later_in_words(item: SampleItem, later: LaterJudgement | None) -> str:
+    if later is None:
+        return ""
+    words = checked_answer_in_words(item, later.answers)
+    return words or (_("the label is right") if later.is_right else _("the label is wrong in another way"))
 
 
 def checked_answer_in_words(item: SampleItem, answers: Mapping[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """A DiQAD project in batches, labelled by one person per dialogue, and the controllers who judge it."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID, uuid4
 
 import pytest
@@ -92,7 +94,13 @@ def sealed(quality: Project, anna: User) -> Round:
 
 @pytest.fixture
 def drawn(sealed: Round, carla: User) -> Sample:
-    return draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4(), seed=7)
+    with seeded(7):
+        return draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+
+
+def seeded(seed: int) -> AbstractContextManager[Any]:
+    """Draw with this seed, which the server chooses otherwise."""
+    return patch("annotation.batch_review.services.sample_drawing.new_seed", return_value=seed)
 
 
 def sample_items(sample: Sample) -> list[SampleItem]:

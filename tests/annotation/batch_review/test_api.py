@@ -15,7 +15,7 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.tasks.models.rounds import Round
 from projects.models import Project, Role
 from projects.services import set_member
-from tests.annotation.batch_review.conftest import diqad_answers, judge_all, judge_item, sample_items
+from tests.annotation.batch_review.conftest import diqad_answers, judge_all, judge_item, sample_items, seeded
 from tests.annotation.conftest import Joins, imported
 
 JSON = "application/json"
@@ -98,12 +98,20 @@ def test_controllers_do_not_seal(client: Client, sealed: Round, carla: User) -> 
 
 def test_a_sample_is_drawn_once(client: Client, sealed: Round, carla: User) -> None:
     client.force_login(carla)
-    sent: dict[str, Any] = {"id": str(uuid4()), "seed": 7}
-    first = post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)
+    sent: dict[str, Any] = {"id": str(uuid4())}
+    with seeded(7):
+        first = post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)
     assert (first["seed"], first["cells"], first["left"], first["is_blind"]) == (7, "....", 4, True)
     assert post(client, f"rounds/{sealed.pk}/sample/", 201, **sent)["id"] == first["id"]
     assert post(client, f"rounds/{sealed.pk}/sample/", 409, id=str(uuid4()))["code"] == "already_drawn"
     assert get(client, f"rounds/{sealed.pk}/")["sample"] == first["id"]
+
+
+def test_a_controller_does_not_choose_the_seed(client: Client, sealed: Round, carla: User) -> None:
+    client.force_login(carla)
+    refused = post(client, f"rounds/{sealed.pk}/sample/", 400, id=str(uuid4()), seed=7)
+    assert "seed" in str(refused)
+    assert not Sample.objects.exists()
 
 
 def test_a_blind_sample_shows_the_label_after_the_judgement(
@@ -145,13 +153,18 @@ def test_an_open_sample_shows_the_label(client: Client, sealed: Round, carla: Us
     assert post(client, f"sample-items/{item['id']}/judgements/", 201, id=str(uuid4()))["is_right"]
 
 
-def test_a_judgement_is_corrected(client: Client, drawn: Sample, carla: User) -> None:
+def test_the_first_look_counts_and_a_later_one_is_shown_apart(
+    client: Client, drawn: Sample, carla: User
+) -> None:
     client.force_login(carla)
     item = sample_items(drawn)[0]
     judge_item(carla, item, right=False)
     address = f"sample-items/{item.pk}/judgements/"
     judged = post(client, address, 201, id=str(uuid4()), answers=ANSWERS[item.label], reason="Read it again.")
-    assert (judged["cells"], judged["sample_progress"]["right"]) == ("r...", 1)
+    assert (judged["cells"], judged["sample_progress"]["right"], judged["is_right"]) == ("w...", 0, False)
+    for own in (judged["judgement"], get(client, f"sample-items/{item.pk}/")["judgement"]):
+        assert (own["is_right"], own["later"]["is_right"]) == (False, True)
+        assert own["later"]["reason"] == "Read it again."
 
 
 def test_invalid_answers_are_named(client: Client, drawn: Sample, carla: User) -> None:

@@ -5,10 +5,11 @@ from uuid import uuid4
 import pytest
 
 from accounts.models import User
-from annotation.batch_review.models import BatchPlan, Judgement, Sample
+from annotation.batch_review.models import BatchPlan, Judgement, LaterJudgement, Sample
 from annotation.batch_review.selectors.eligibility import items_left_for
 from annotation.batch_review.selectors.reviewed_items import confusion_matrix, reviewed_items
 from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.selectors.visibility import later_judgements
 from annotation.batch_review.services.judgements import SentJudgement, judge
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.tasks.models.rounds import Round
@@ -34,13 +35,50 @@ def test_olga_does_not_judge_her_own_work(quality: Project, anna: User, sealed: 
     assert code(refused) == "own_work"
 
 
-def test_a_correction_replaces_the_first_judgement(drawn: Sample, carla: User) -> None:
+def test_the_first_look_counts_in_a_blind_sample(drawn: Sample, carla: User) -> None:
     item, *_others = sample_items(drawn)
-    judge_item(carla, item, right=False)
+    first = judge_item(carla, item, right=False)
+    for _change in range(2):  # the label is known now
+        assert judge_item(carla, item, right=True) == first
     progress = sample_progress(drawn)
     assert (progress.judged, progress.right) == (1, 0)
+    assert list(confusion_matrix(reviewed_items(drawn), "quality")) == [
+        (item.label, str(2 - int(item.label) // 2))
+    ]
+    assert Judgement.objects.get(item=item) == first
+    assert later_judgements([first])[first.pk].is_right
+
+
+def test_a_reason_may_follow_after_the_label_was_shown(drawn: Sample, carla: User) -> None:
+    item, *_others = sample_items(drawn)
+    first = judge_item(carla, item, right=False)
+    sent = SentJudgement(id=uuid4(), answers=first.answers, reason="Nothing is answered.")
+    assert judge(controller=carla, item_id=item.pk, sent=sent).reason == "Nothing is answered."
+    assert sample_progress(drawn).right == 0
+    assert not LaterJudgement.objects.exists()
+
+
+def test_a_later_judgement_is_stored_once(drawn: Sample, carla: User) -> None:
+    item, *_others = sample_items(drawn)
+    first, id = judge_item(carla, item, right=False), uuid4()
+    for _send in range(2):
+        assert judge_item(carla, item, right=True, judgement_id=id) == first
+    with pytest.raises(Refusal) as refused:
+        judge_item(carla, item, right=False, judgement_id=id)
+    assert code(refused) == "id_in_use"
+    assert LaterJudgement.objects.count() == 1
+
+
+def test_a_correction_replaces_the_first_judgement_of_an_open_sample(
+    quality: Project, sealed: Round, carla: User
+) -> None:
+    BatchPlan.objects.update(is_blind=False)
+    sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    item, *_others = sample_items(sample)
+    judge_item(carla, item, right=False)
+    assert sample_progress(sample).right == 0
     judge_item(carla, item, right=True)
-    progress = sample_progress(drawn)
+    progress = sample_progress(sample)
     assert (progress.judged, progress.right) == (1, 1)
     assert Judgement.objects.filter(item=item).count() == 2
 
@@ -82,7 +120,8 @@ def test_a_blind_sample_is_labelled_first(drawn: Sample, carla: User) -> None:
         judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4()))
     assert code(refused) == "blind"
     judge_item(carla, item, right=False)
-    assert judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4())).is_right
+    assert not judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4())).is_right
+    assert LaterJudgement.objects.get(item=item).is_right  # agreed with the label that was shown
 
 
 def test_an_open_sample_can_be_agreed_with(quality: Project, sealed: Round, carla: User) -> None:

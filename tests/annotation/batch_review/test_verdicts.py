@@ -56,6 +56,7 @@ def test_the_sample_decides_the_verdict(quality: Project, drawn: Sample, carla: 
     with pytest.raises(Refusal) as refused:
         return_round(controller=carla, round_id=drawn.round_id, decision_id=uuid4(), reason="I want to.")
     assert code(refused) == "passes"
+    Sample.objects.update(is_blind=False)  # the last judgements count
     for item in sample_items(drawn):
         judge_item(carla, item, right=False)
     with pytest.raises(Refusal) as refused:

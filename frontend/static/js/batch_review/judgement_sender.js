@@ -87,9 +87,7 @@ export class JudgementSender {
     state.removeFromQueue(id);
     state.progress = { sample_progress: answer.sample_progress, cells: answer.cells, left: answer.left };
     if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
-    const answers = /** @type {Answers} */ (sent.answers ?? answer.label);
-    const judgement = { answers, is_right: answer.is_right, reason: String(sent.reason) };
-    const judged = item && { ...item, label: answer.label, judgement };
+    const judged = item && { ...item, label: answer.label, judgement: answer.judgement };
     if (judged) state.judged.set(id, judged);
     state.addToQueue(answer.next);
     return judged;

@@ -199,8 +199,9 @@ export class SampleReview {
     const { judgement, label } = item;
     const reason = this.view.reason.value;
     this.state.shownAt = performance.now();
-    const paths = judgement ? disagreements(judgement.answers, label, checked) : [];
-    this.#ask(item, judgement?.answers ?? label, gettext("Give the right label and say why."), paths);
+    const answers = judgement?.later?.answers ?? judgement?.answers;
+    const paths = answers ? disagreements(answers, label, checked) : [];
+    this.#ask(item, answers ?? label, gettext("Give the right label and say why."), paths);
     this.view.reason.value = reason;
     if (checked) this.questions.goTo(checked);
     else this.questions.move(1);

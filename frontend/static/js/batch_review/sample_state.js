@@ -7,7 +7,8 @@ import { gettext } from "../shared/page.js";
  * @typedef {import("../labelling/questions/answer_sheet.js").Answers} Answers
  * @typedef {import("../labelling/questions/answer_sheet.js").Content} Content
  * @typedef {import("../labelling/questions/answer_sheet.js").Value} Value
- * @typedef {{ answers: Answers, is_right: boolean, reason: string }} Judgement
+ * @typedef {{ answers: Answers, is_right: boolean, reason: string }} GivenAnswers
+ * @typedef {GivenAnswers & { later: GivenAnswers | null }} Judgement  later: after the label was shown; does not count
  * @typedef {{ id: number, place: number, schema: number, language: string, label: Answers | null,
  *   utterances: import("../labelling/questions/answer_sheet.js").Utterance[], judgement: Judgement | null }} Item
  * @typedef {"choose" | "answer" | "sent" | "compare" | "loading" | "end"} Stage

@@ -3,6 +3,7 @@
 import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
 
 /**
+ * @typedef {import("./sample_state.js").GivenAnswers} GivenAnswers
  * @typedef {import("./sample_state.js").Item} Item
  * @typedef {import("./sample_state.js").Stage} Stage
  */
@@ -82,6 +83,7 @@ export class SampleView {
       sign.hidden = sign.dataset.sign !== tone;
     partOf("comparison", "verdict").textContent = verdict;
     partOf("comparison", "text").textContent = text;
+    partOf("comparison", "later").textContent = "";
   }
 
   /** @param {Item} item  whose label is known */
@@ -101,7 +103,16 @@ export class SampleView {
     const message = judgement.is_right ? gettext("Label: {label}") : gettext("Label: {label}. You: {own}.");
     const verdict = judgement.is_right ? gettext("The label holds.") : gettext("The label does not hold.");
     this.showVerdict(judgement.is_right ? "good" : "bad", verdict, this.state.checked ? format(message, texts) : "");
+    this.#showLater(item, judgement.later);
     this.reason.value = judgement.reason;
+  }
+
+  /** What the controller said after the label was shown. @param {Item} item  @param {GivenAnswers | null} later */
+  #showLater(item, later) {
+    const words = later && this.state.checked ? this.state.checkedText(item, later.answers) : "";
+    const text = words ? format(gettext("You changed it to {words} later. The first look counts."), { words }) : "";
+    partOf("comparison", "later").textContent =
+      later && !words ? gettext("You changed your answers later. The first look counts.") : text;
   }
 
   /** @param {string} text */
