@@ -64,7 +64,7 @@ class ScoringRunsView(APIView):
         """Score the project's replies with an evaluator; poll its `state`. Cancel or retry it as the job with its id.
 
         Codes: invalid (evaluator, target, model, settings), not_found (model), not_allowed (key of a server),
-        nothing_to_score, files_gone, id_in_use.
+        wrong_kind (model), nothing_to_score, files_gone, id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from common.refusals import Invalid
 from generation.generators import KEY_VARIABLE
 from preference.evaluators.models import EvaluatorName, ScoringRun
+from preference.registry.models import ModelKind
 
 Text = str | Promise
 Settings = dict[str, int | str]
@@ -72,11 +73,16 @@ def _refusal(message: str, **values: object) -> Invalid:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorKind:
-    """meaning: what a score is, with its unit. needs: beside the replies."""
+    """meaning: what a score is, with its unit. needs: beside the replies.
+
+    models: kinds of registered models that it computes with. any_model: whether unregistered models fit, too.
+    """
 
     meaning: Text
     needs: Needs = Needs.NOTHING
     settings: tuple[Setting, ...] = ()
+    models: tuple[ModelKind, ...] = ()
+    any_model: bool = True
 
 
 CONTEXT = Setting("context", gettext_lazy("Context at most (tokens)"), 384, "context", low=8)
@@ -93,6 +99,7 @@ TEMPLATE = Setting(
     },
 )
 SEED = Setting("seed", gettext_lazy("Seed of the comparison examples"), 1, None, low=0)
+LANGUAGE_MODELS = (ModelKind.JOINT, ModelKind.PAIREVAL)
 YES_NO = {"no": gettext_lazy("no"), "yes": gettext_lazy("yes")}
 SERVER_KEY = "api_key_env"
 QUESTION = "question"
@@ -102,15 +109,31 @@ KINDS: Final[Mapping[str, EvaluatorKind]] = {
         gettext_lazy("Probability that the reply is better than other replies, 0 to 1"),
         Needs.MODEL,
         (Setting("k", gettext_lazy("Comparison examples"), 3, "k", high=50), TEMPLATE, SEED),
+        LANGUAGE_MODELS,
     ),
     EvaluatorName.DIRECTEVAL: EvaluatorKind(
-        gettext_lazy("Probability of “Yes” to whether the reply is good, 0 to 1"), Needs.MODEL, (TEMPLATE,)
+        gettext_lazy("Probability of “Yes” to whether the reply is good, 0 to 1"),
+        Needs.MODEL,
+        (TEMPLATE,),
+        LANGUAGE_MODELS,
     ),
     EvaluatorName.PREFERENCE: EvaluatorKind(
-        gettext_lazy("Score of a jointly trained model's preference head"), Needs.MODEL, (CONTEXT, REPLY)
+        gettext_lazy("Score of a jointly trained model's preference head"),
+        Needs.MODEL,
+        (CONTEXT, REPLY),
+        (ModelKind.JOINT,),
     ),
     EvaluatorName.LIKELIHOOD: EvaluatorKind(
-        gettext_lazy("Mean log-probability of the reply, nats per token"), Needs.MODEL, (CONTEXT, REPLY)
+        gettext_lazy("Mean log-probability of the reply, nats per token"),
+        Needs.MODEL,
+        (CONTEXT, REPLY),
+        LANGUAGE_MODELS,
+    ),
+    EvaluatorName.ASSESSOR: EvaluatorKind(
+        gettext_lazy("Expected quality label of the dialogue up to the reply, 0 to 2"),
+        Needs.MODEL,
+        models=(ModelKind.ASSESSOR,),
+        any_model=False,
     ),
     EvaluatorName.JUDGE: EvaluatorKind(
         gettext_lazy("Answer of a language model to a question"),

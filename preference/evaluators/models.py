@@ -21,6 +21,7 @@ class EvaluatorName(models.TextChoices):
     DIRECTEVAL = "directeval", "DirectEval"
     PREFERENCE = "preference", _("Preference score")
     LIKELIHOOD = "likelihood", _("Likelihood")
+    ASSESSOR = "assessor", _("Quality assessor")
     JUDGE = "judge", _("Judge")
     BLEU = "bleu", "BLEU"
     CHRF = "chrf", "chrF"

@@ -1,7 +1,7 @@
 """The form of a new scoring run; its settings depend on the evaluator."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import uuid4
 
 from django import forms
@@ -41,10 +41,15 @@ class ScoringForm(forms.Form):
         )
         if self.kind.needs == Needs.MODEL:
             self.fields["model"] = forms.ChoiceField(
-                label=gettext_lazy("Model"), choices=_model_choices(user, project)
+                label=gettext_lazy("Model"), choices=_model_choices(user, project, self.kind)
             )
         for setting in self.kind.settings:
             self.fields[setting.key] = _setting_field(setting, user, project)
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether the evaluator needs a model and no project of the person has a fitting one."""
+        return "model" in self.fields and not cast("forms.ChoiceField", self.fields["model"]).choices
 
     def settings(self) -> Mapping[str, Any]:
         """The settings of the evaluator, from valid data. Empty ones take their defaults."""
@@ -66,10 +71,15 @@ def _target_help(kind: EvaluatorKind) -> str:
     )
 
 
-def _model_choices(user: User, project: Project) -> list[tuple[str, str]]:
-    """Trained models and base models by name; the project's own first."""
-    choices = {base.name: base_name(base) for base in selectable_bases(user, project)}
-    for model in usable_models(user)[:MOST_MODELS]:
+def _model_choices(user: User, project: Project, kind: EvaluatorKind) -> list[tuple[str, str]]:
+    """Fitting trained models and base models by name; the project's own first."""
+    bases = selectable_bases(user, project, kind.models) if kind.any_model else []
+    choices = {
+        base.name: base_name(base)
+        for base in bases
+        if base.parent is None or base.parent.kind in kind.models
+    }
+    for model in usable_models(user, kind.models)[:MOST_MODELS]:
         choices.setdefault(model.slug, model.slug)
     return list(choices.items())
 

@@ -3,7 +3,8 @@
     {"id": "812", "dialogue": 77, "history": ["Hi!"], "response": "Hello.", "reference": "…"}      a reply
     {"id": "812/3", …}                                                       a candidate that was displayed for it
 
-id: of the utterance, and the candidate's place in its set.
+id: of the utterance, and the candidate's place in its set. In labelling, "speakers" names who said the utterances of the
+history and the response, as snapshots for assessors do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,12 +48,14 @@ def reply_rows(project: Project, target: str) -> Iterator[Row]:
 
 def _rows_of_dialogue(utterances: Sequence[Utterance], protocol: Protocol, target: str) -> Iterator[Row]:
     texts = [utterance.text for utterance in utterances]
+    speakers = [utterance.speaker for utterance in utterances]
     for place in _scored_places(utterances, protocol, target):
         utterance = utterances[place]
         row: Row = {"id": str(utterance.pk), "dialogue": utterance.dialogue_id, "history": texts[:place]}
         reference = utterance.metadata.get("reference")
         known = {"reference": reference} if isinstance(reference, str) else {}
-        yield {**row, "response": utterance.text, **known}
+        said = {"speakers": speakers[: place + 1]} if protocol == Protocol.LABELLING else {}
+        yield {**row, "response": utterance.text, **known, **said}
         if target == Target.CANDIDATES and utterance.candidate_set:
             for number, candidate in enumerate(utterance.candidate_set.candidates):
                 yield {

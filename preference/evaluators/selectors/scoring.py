@@ -1,6 +1,6 @@
 """Scoring runs and their scores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -79,9 +79,10 @@ def _export_row(score: Score) -> dict[str, Any]:
     }
 
 
-def usable_models(user: User) -> QuerySet[RegisteredModel]:
-    """The models with files of all projects in which the person may train, the newest first."""
-    rows = RegisteredModel.objects.exclude(folder="").select_related("project").order_by("-created_at", "-id")
+def usable_models(user: User, kinds: Sequence[str]) -> QuerySet[RegisteredModel]:
+    """The models of these kinds with files, of all projects in which the person may train, the newest first."""
+    rows = RegisteredModel.objects.filter(kind__in=kinds).exclude(folder="").select_related("project")
+    rows = rows.order_by("-created_at", "-id")
     if user.is_superuser:
         return rows
     roles = [role for role, granted in CAPABILITIES.items() if Capability.TRAIN in granted]

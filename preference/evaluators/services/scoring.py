@@ -31,7 +31,7 @@ from preference.evaluators.catalogue import (
 from preference.evaluators.models import EvaluatorName, Score, ScoringRun
 from preference.evaluators.selectors.replies import reply_rows, targets_of
 from preference.registry.files import folder_of_model
-from preference.registry.selectors.bases import BaseModel, resolve_base
+from preference.registry.selectors.bases import BaseModel, resolve_base, wrong_kind
 from preference.training.common.errors import TrainingError
 from preference.training.common.judging.questions import questions_of
 from projects.models import Project
@@ -58,7 +58,7 @@ def start_scoring(
 
     target: empty for the project's usual one. model: name of a registered model, a folder or a hub id. settings: those
     that differ from the defaults. Raises Invalid (evaluator, target, model, settings), NotFound (model), NotAllowed
-    (key of a server), Refusal nothing_to_score, files_gone, id_in_use.
+    (key of a server), Refusal wrong_kind (model), nothing_to_score, files_gone, id_in_use.
     """
     if evaluator not in EvaluatorName.values:
         raise Invalid(
@@ -130,15 +130,24 @@ def _resolve_target(project: Project, target: str) -> str:
 
 def _resolve_model(project: Project, actor: User | None, evaluator: str, model: str) -> BaseModel | None:
     """The model that the evaluator computes with; None if it needs none."""
-    needs_model = KINDS[evaluator].needs == Needs.MODEL
+    kind = KINDS[evaluator]
+    needs_model = kind.needs == Needs.MODEL
     if needs_model != bool(model):
         message = _("This evaluator needs a model.") if needs_model else _("This evaluator uses no model.")
         raise Invalid(message, _("Name a trained model, or leave the field empty."), field="model")
     if not model:
         return None
-    base = resolve_base(actor, project, model)
+    base = resolve_base(actor, project, model, kind.models)
     if base.parent:
+        if base.parent.kind not in kind.models:  # the project's own model, whatever its kind
+            raise wrong_kind(base.parent)
         folder_of_model(base.parent)
+    elif not kind.any_model:
+        raise Invalid(
+            _("“%(name)s” is not a trained model of this installation.") % {"name": model[:80]},
+            _("Train an assessor on final labels first, then name it here."),
+            field="model",
+        )
     elif "," in base.source:  # it separates the settings of a specification
         raise Invalid(_("The name of the folder contains a comma."), _("Rename the folder."), field="model")
     return base

@@ -59,7 +59,9 @@ class TrainedAssessor:
                 _("Use a model that was trained on quality labels."),
             )
         filled = [reply for reply in replies if reply.response.strip()]
-        table = self.class_probabilities([dialogue_of_reply(one.history, one.response) for one in filled])
+        table = self.class_probabilities(
+            [dialogue_of_reply(one.history, one.response, one.speakers) for one in filled]
+        )
         scores = {
             reply.id: self._score(reply, probabilities)
             for reply, probabilities in zip(filled, table, strict=True)

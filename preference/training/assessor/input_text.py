@@ -39,15 +39,15 @@ def sides(turns: Turns) -> list[str]:
     return [QUESTION if role == roles[0] else RESPONSE for role in roles]
 
 
-def dialogue_of_reply(history: Sequence[str], response: str) -> list[Turn]:
-    """A reply with its history as a dialogue: the reply is a response, and the utterances before it alternate."""
+def dialogue_of_reply(history: Sequence[str], response: str, speakers: Sequence[str] = ()) -> list[Turn]:
+    """A reply with its history as a dialogue.
+
+    speakers: one for each text; without them the reply is a response, and the utterances before it alternate.
+    """
     texts = [*history, response]
     last = len(texts) - 1
-    return [
-        Turn(RESPONSE if (last - place) % 2 == 0 else QUESTION, text)
-        for place, text in enumerate(texts)
-        if text
-    ]
+    roles = speakers or [RESPONSE if (last - place) % 2 == 0 else QUESTION for place in range(len(texts))]
+    return [Turn(role, text) for role, text in zip(roles, texts, strict=True) if text]
 
 
 def encode(tokenizer: Any, dialogues: Sequence[Turns], max_length: int) -> list[list[int]]:

@@ -27,7 +27,7 @@ class ReplyToScore:
 
     id: unique in its file. history: the utterances before the reply, oldest first; may be empty. reference: what a
     person wrote in its place. human: how a person scored it, in any unit. knowledge: what the speakers were given to
-    talk about.
+    talk about. speakers: of the history and the response; empty if unknown.
     """
 
     id: str
@@ -36,6 +36,7 @@ class ReplyToScore:
     reference: str | None = None
     human: float | None = None
     knowledge: str = ""
+    speakers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,15 @@ def _parse_reply(row: Any, place: str) -> ReplyToScore:
     history = row.get("history")
     if not isinstance(history, list) or not all(isinstance(text, str) for text in history):
         raise wrong_field(_("In %(place)s: `%(key)s` must be a list of texts."), place, "history")
+    speakers = row.get("speakers") or []
+    if not isinstance(speakers, list) or not all(isinstance(speaker, str) for speaker in speakers):
+        raise wrong_field(_("In %(place)s: `%(key)s` must be a list of texts."), place, "speakers")
+    if speakers and len(speakers) != len(history) + 1:
+        raise wrong_field(
+            _("In %(place)s: `%(key)s` must name who said each text of the history and the response."),
+            place,
+            "speakers",
+        )
     return ReplyToScore(
         id=str(name),
         history=tuple(text.strip() for text in history),
@@ -133,4 +143,5 @@ def _parse_reply(row: Any, place: str) -> ReplyToScore:
         reference=text_field(row, "reference", place) or None,
         human=None if human is None else float(human),
         knowledge=text_field(row, "knowledge", place),
+        speakers=tuple(speakers),
     )

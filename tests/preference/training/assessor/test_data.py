@@ -133,6 +133,15 @@ def test_a_reply_is_a_response_and_its_history_alternates() -> None:
     ]
 
 
+def test_a_reply_with_known_speakers_keeps_them() -> None:
+    turns = dialogue_of_reply(["Hi", "", "How?"], "So.", ["user", "assistant", "assistant", "user"])
+    assert [(turn.role, turn.content) for turn in turns] == [
+        ("user", "Hi"),
+        ("assistant", "How?"),
+        ("user", "So."),
+    ]
+
+
 def test_a_long_dialogue_loses_its_beginning_and_keeps_its_special_tokens() -> None:
     from preference.training.assessor.network import train_tokenizer
 

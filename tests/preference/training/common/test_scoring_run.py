@@ -128,6 +128,10 @@ def test_rows_are_read_with_their_optional_columns(tmp_path: Path) -> None:
     [
         ("[]", "a row must be a JSON object"),
         ('{"history": [], "response": "a"}', "`id` must be text or a number"),
+        (
+            '{"id": "2", "history": ["Hi!"], "response": "a", "speakers": ["user"]}',
+            "`speakers` must name who said each text",
+        ),
         ('{"id": "2", "history": "Hi!", "response": "a"}', "`history` must be a list of texts"),
         ('{"id": "2", "history": []}', "`response` must be text"),
         ('{"id": "2", "history": [], "response": "a", "human": "good"}', "`human` must be a number"),
