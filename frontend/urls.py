@@ -18,7 +18,7 @@ from frontend.pages.authoring import statistics
 from frontend.pages.authoring import workbench as authoring_workbench
 from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
 from frontend.pages.data import dialogues, exports, imports, snapshots
-from frontend.pages.evaluators import meta_evaluation, scoring
+from frontend.pages.evaluators import assessments, meta_evaluation, scoring
 from frontend.pages.expert_review import review
 from frontend.pages.jobs import job, job_list
 from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, schema
@@ -74,6 +74,7 @@ urlpatterns = [
     *models.urlpatterns,
     *evaluations.urlpatterns,
     *scoring.urlpatterns,
+    *assessments.urlpatterns,
     *meta_evaluation.urlpatterns,
     *message_catalog.urlpatterns,
     *service_worker.urlpatterns,

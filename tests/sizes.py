@@ -20,6 +20,7 @@ OPENAPI_EXAMPLES: Final = 8 if FULL else 2  # valid and invalid ones, for each o
 SELF_CHATS: Final = (
     50 if FULL else 5
 )  # openings that two models of the registry continue, rated by three people
+MACHINE_LABELS: Final = 2_000 if FULL else 40  # of a batch that controllers sample
 CHAT_INPUTS: Final = 10 if FULL else 2  # of a participant in each conversation of the whole study
 # Width in CSS pixels, language, theme of a page that is checked for access. Small: each value once; full: all together.
 LOOKS: Final = list(product((360, 1280), ("en", "zh-hans"), ("light", "dark")))

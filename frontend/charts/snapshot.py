@@ -123,6 +123,7 @@ def list_gaps(card: Card) -> list[str]:
         "no_action": _("In %(n)s turns with candidates the action is unknown."),
         "empty_candidates": _("In %(n)s turns a candidate is empty."),
         "repeated_candidates": _("In %(n)s turns a candidate occurs twice."),
+        "machine_labels": _("%(n)s dialogues have a machine's label that passed batch review, and no person's."),
         "imported_labels": _("The labels of %(n)s dialogues were imported; their file says who judged them."),
         "one_judgement": _("%(n)s dialogues were judged by one person only."),
     }  # fmt: skip

@@ -102,6 +102,8 @@ def describe_origin(final: FinalLabel, labels: DialogueLabels) -> str:
         return (
             _("Decided by %(name)s") % {"name": trainer.shown_name} if trainer else _("Decided by a trainer")
         )
+    if final.machine:
+        return _("Label of the model %(name)s, not of a person") % {"name": final.machine["model"]}
     words = {
         LabelOrigin.SINGLE: _("One person's answers"),
         LabelOrigin.UNANIMOUS: _("Everybody agreed"),

@@ -4,6 +4,7 @@ Both are cancelled and retried as the jobs of their ids.
 """
 
 import json
+from dataclasses import asdict
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -16,9 +17,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
+from annotation.tasks.selectors.queue import queue_order
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.serializers import validated_input, validated_query
 from preference.data.selectors.exports import JSON_LINES
+from preference.evaluators.selectors.assessments import preview_queue
 from preference.evaluators.selectors.meta_evaluations import meta_evaluation_for, meta_evaluations_of
 from preference.evaluators.selectors.scoring import (
     UNSCORED,
@@ -28,13 +31,25 @@ from preference.evaluators.selectors.scoring import (
     scoring_runs_of,
 )
 from preference.evaluators.serializers import (
+    ChangedTasksSerializer,
+    MachineBatchSerializer,
+    MachineLabelsInput,
     MetaEvaluationInput,
     MetaEvaluationSerializer,
+    QueueOrderSerializer,
+    RequestIdInput,
     ScoreSerializer,
     ScoresQuery,
     ScoringInput,
     ScoringRunDetailSerializer,
     ScoringRunSerializer,
+)
+from preference.evaluators.services.assessments import (
+    LabelChoice,
+    check_has_assessments,
+    label_by_machine,
+    order_queue_by_uncertainty,
+    undo_queue_order,
 )
 from preference.evaluators.services.meta_evaluations import start_meta_evaluation
 from preference.evaluators.services.scoring import start_scoring
@@ -114,6 +129,67 @@ class ScoresFileView(APIView):
         )
 
 
+class QueueOrderView(APIView):
+    @extend_schema(tags=TAG, operation_id="scoring_runs_queue_order", responses=QueueOrderSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """What ordering the queue by this run would do, and which run orders it now. Code: no_assessments."""
+        run = scoring_run_for(person(request), pk)
+        check_has_assessments(run)
+        event = queue_order(run.project)
+        body = {**asdict(preview_queue(run)), "run": event.data["source"]["run"] if event else None}
+        return Response(QueueOrderSerializer(body).data)
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="scoring_runs_order_queue",
+        request=RequestIdInput,
+        responses=ChangedTasksSerializer,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Give out the open dialogues of which the assessor is least sure first. It pre-fills nothing.
+
+        Codes: no_assessments, id_in_use.
+        """
+        user = person(request)
+        values = validated_input(RequestIdInput, request)
+        count = order_queue_by_uncertainty(run=scoring_run_for(user, pk), actor=user, order_id=values["id"])
+        return Response(ChangedTasksSerializer({"count": count}).data)
+
+
+class UndoQueueOrderView(APIView):
+    @extend_schema(
+        tags=TAG,
+        operation_id="scoring_runs_undo_queue_order",
+        request=RequestIdInput,
+        responses=ChangedTasksSerializer,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Give out the dialogues of the run's project as before any order. Code: id_in_use."""
+        user = person(request)
+        values = validated_input(RequestIdInput, request)
+        count = undo_queue_order(run=scoring_run_for(user, pk), actor=user, request_id=values["id"])
+        return Response(ChangedTasksSerializer({"count": count}).data)
+
+
+class MachineLabelsView(APIView):
+    @extend_schema(
+        tags=TAG,
+        operation_id="scoring_runs_label_by_machine",
+        request=MachineLabelsInput,
+        responses={201: MachineBatchSerializer},
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Seal a batch of the assessor's labels; controllers sample it and accept or return it.
+
+        Codes: invalid (options, labels), no_assessments, no_checked_question, nothing_to_label, id_in_use.
+        """
+        user = person(request)
+        values = validated_input(MachineLabelsInput, request)
+        run = scoring_run_for(user, pk)
+        batch = label_by_machine(run=run, actor=user, batch_id=values.pop("id"), choice=LabelChoice(**values))
+        return Response(MachineBatchSerializer(batch).data, status=status.HTTP_201_CREATED)
+
+
 class MetaEvaluationsView(APIView):
     pagination_class = NewestByTime
 
@@ -156,6 +232,9 @@ urlpatterns = [
     path("scoring-runs/<uuid:pk>/", ScoringRunView.as_view()),
     path("scoring-runs/<uuid:pk>/scores/", ScoresView.as_view()),
     path("scoring-runs/<uuid:pk>/file/", ScoresFileView.as_view()),
+    path("scoring-runs/<uuid:pk>/queue-order/", QueueOrderView.as_view()),
+    path("scoring-runs/<uuid:pk>/queue-order/undo/", UndoQueueOrderView.as_view()),
+    path("scoring-runs/<uuid:pk>/machine-labels/", MachineLabelsView.as_view()),
     path("projects/<slug:slug>/meta-evaluations/", MetaEvaluationsView.as_view()),
     path("meta-evaluations/<uuid:pk>/", MetaEvaluationView.as_view()),
 ]

@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from annotation.tasks.models.rounds import Batch
 from common.rest.serializers import StrictSerializer
 from jobs.models import JobState
 from preference.evaluators.models import EvaluatorName, MetaEvaluation, Score, ScoringRun, Target
@@ -86,6 +87,48 @@ class ScoreSerializer(serializers.ModelSerializer[Score]):
 
 class ScoresQuery(serializers.Serializer[Any]):
     unscored = serializers.BooleanField(required=False, default=False, help_text="Only rows without a score.")
+
+
+class QueueOrderSerializer(serializers.Serializer[Any]):
+    ordered = serializers.IntegerField(
+        help_text="Open dialogues with a score, which get an order: the least certain first."
+    )
+    others = serializers.IntegerField(help_text="Open dialogues without a score, which follow.")
+    run = serializers.UUIDField(
+        allow_null=True, help_text="The run that the queue is ordered by now; null: by none."
+    )
+
+
+class RequestIdInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
+
+
+class ChangedTasksSerializer(serializers.Serializer[Any]):
+    count = serializers.IntegerField(help_text="Dialogues whose place in the queue changed.")
+
+
+class MachineLabelsInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first batch.")
+    options = serializers.DictField(
+        help_text="The answer for each class of the assessor; classes that are left out stay with people."
+    )
+    least_probability = serializers.FloatField(
+        required=False, min_value=0, max_value=1, help_text="Of the predicted class. Default: 0."
+    )
+    most = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100_000,
+        help_text="Dialogues, the surest first. Default: 2000.",
+    )
+
+
+class MachineBatchSerializer(serializers.ModelSerializer[Batch]):
+    project = serializers.CharField(source="project.slug")
+
+    class Meta:
+        model = Batch
+        fields = ["project", "number", "size"]
 
 
 class MetaEvaluationSerializer(serializers.ModelSerializer[MetaEvaluation]):

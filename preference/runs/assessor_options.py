@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.labelling.models.labels import LabelOrigin
 from common.refusals import Invalid
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import frozen_dialogues
@@ -60,7 +61,8 @@ def check_assessor_options(
 def write_labelled_rows(snapshot: Snapshot, question: str, folder: Path) -> Path:
     """The file that the trainer reads: dialogues of the snapshot with their label for the question.
 
-    Written once: a resumed training must read the same file. Dialogues without a label for the question are left out.
+    Written once: a resumed training must read the same file. Dialogues without a label of people for the question are
+    left out: an assessor does not learn from machine labels.
     Raises Refusal not_ready or file_gone.
     """
     target = folder / ROWS
@@ -69,7 +71,8 @@ def write_labelled_rows(snapshot: Snapshot, question: str, folder: Path) -> Path
     partial = folder / f".{ROWS}.part"
     with partial.open("w", encoding="utf-8") as out:
         for row in frozen_dialogues(snapshot).rows():
-            if QUALITY.parse(row["labels"].get(question)) is not None:
+            is_machine = row["origin"] == LabelOrigin.MACHINE
+            if not is_machine and QUALITY.parse(row["labels"].get(question)) is not None:
                 out.write(json.dumps(_labelled_row(row, question), ensure_ascii=False) + "\n")
     partial.replace(target)
     return target

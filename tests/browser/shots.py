@@ -311,6 +311,7 @@ NO_PAGES: Final = {
     *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
     *("scoring_cancel", "scoring_retry", "scoring_download", "meta_evaluation_start"),
+    *("scoring_order_queue", "scoring_undo_order"),
     *("meta_evaluation_cancel", "meta_evaluation_retry", "meta_evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }

@@ -51,8 +51,9 @@ class Boards:
 
     @cached_property
     def ended(self) -> list[EndedRound]:
-        """Every accepted or returned round, in the order of the verdicts."""
-        rows = Round.objects.filter(project=self.project, ended_at__isnull=False).order_by("ended_at", "pk")
+        """Every accepted or returned round that people labelled, in the order of the verdicts."""
+        rows = Round.objects.filter(project=self.project, ended_at__isnull=False, machine="")
+        rows = rows.order_by("ended_at", "pk")
         return [
             EndedRound(group, number, state == RoundState.ACCEPTED, timezone.localtime(at).date())
             for group, number, state, at in rows.values_list("group", "number", "state", "ended_at")

@@ -62,6 +62,7 @@ def _copy_task(task: Task, following: Round, *, is_withheld: bool) -> Task:
         open_slots=0 if is_withheld else task.overlap,
         priority=task.priority,
         place=task.place,
+        original_place=task.original_place,
         group=following.group,
         round=None if is_withheld else following,
     )

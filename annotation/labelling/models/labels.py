@@ -189,12 +189,14 @@ class LabelOrigin(models.TextChoices):
     DECIDED = "decided", _("Decided by a trainer")
     MAJORITY = "majority", _("Majority")
     COLLECTED = "collected", _("Every answer kept")
+    MACHINE = "machine", _("Machine label")
 
 
 class FinalLabel(models.Model):
     """The resolved labels of a dialogue and their origin. A later final label supersedes it; the history is kept.
 
     undecided: paths without a value, such as ["quality"], or ["3/nugget"] for an utterance.
+    machine: of a machine label, {"run", "model", "version", "probability"}; None for what people decided.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="final_labels")
@@ -204,6 +206,7 @@ class FinalLabel(models.Model):
     answers = models.JSONField()
     origin = models.CharField(max_length=9, choices=LabelOrigin)
     undecided = models.JSONField(default=list)
+    machine = models.JSONField(null=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -216,7 +219,12 @@ class FinalLabel(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["task"], condition=Q(superseded_at=None), name="one_live_final_label"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(origin="machine", machine__isnull=False, decided_by=None)
+                | (~Q(origin="machine") & Q(machine__isnull=True)),
+                name="machine_labels_are_marked",
+            ),
         ]
         indexes = [models.Index(fields=["project", "origin"], name="final_label_origin")]
 

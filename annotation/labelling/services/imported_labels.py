@@ -9,7 +9,14 @@ from uuid import uuid4
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.labelling.models.labels import FinalLabel, LabellingSettings, Schema, Stage, Submission
+from annotation.labelling.models.labels import (
+    FinalLabel,
+    LabellingSettings,
+    LabelOrigin,
+    Schema,
+    Stage,
+    Submission,
+)
 from annotation.labelling.schema.answers import AnswerProblem, Answers, check_answers, compared_paths
 from annotation.labelling.schema.questions import Kind, Nugget, Question, QuestionSchema, Scope
 from annotation.labelling.selectors.schemas import load_schema
@@ -95,7 +102,8 @@ def answers_in(schema: QuestionSchema, parsed: ParsedDialogue) -> list[Answers]:
         question = next((item for item in schema.of_scope(Scope.UTTERANCE) if item.runs), None)
         speakers = [utterance.speaker for utterance in parsed.utterances]
         return [_dialeval_answers(question, annotation, speakers) for annotation in annotations]
-    if metadata.get("label") is not None and "quality" in schema.by_key:
+    is_machine = metadata.get("origin") == LabelOrigin.MACHINE  # exported by another installation
+    if metadata.get("label") is not None and not is_machine and "quality" in schema.by_key:
         return [_diqad_answers(schema, metadata)]
     return []
 

@@ -34,14 +34,15 @@ def gold_for(project: Project, dialogue_id: int) -> GoldDialogue | None:
 
 
 def proposed_answers(reader: User, project: Project, dialogue_id: int) -> FinalLabel | None:
-    """The dialogue's final label, a first proposal for its right answers.
+    """The final label that people gave the dialogue, a first proposal for its right answers.
 
     None if missing, or if the reader may still have to judge it blind.
     """
     hidden = hidden_labels(reader, project)
     if hidden.filter(task__dialogue=dialogue_id).exists():
         return None
-    return FinalLabel.objects.filter(project=project, dialogue=dialogue_id, superseded_at=None).first()
+    finals = FinalLabel.objects.filter(project=project, dialogue=dialogue_id, superseded_at=None)
+    return finals.exclude(origin=LabelOrigin.MACHINE).first()
 
 
 def candidates_for_gold(project: Project) -> QuerySet[Dialogue]:

@@ -44,8 +44,9 @@ ROUND_MOVES = {
 
 
 class Round(models.Model):
-    """One pass of a batch: labelled by `group` (empty: anybody), then judged. A returned round is followed by another.
+    """One pass of a batch: labelled by `group` (empty: anybody) or by a machine, then judged.
 
+    A returned round is followed by another. machine: name of the model that labelled it; empty: people did.
     figures: of the verdict, as they were then: {"right", "judged", "sample", "share", "classes": […]}.
     """
 
@@ -53,6 +54,7 @@ class Round(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="rounds")
     number = models.PositiveSmallIntegerField(default=1)
     group = models.CharField(max_length=40, blank=True)
+    machine = models.CharField(max_length=80, blank=True)
     state = models.CharField(max_length=9, choices=RoundState, default=RoundState.OPEN)
     opened_at = models.DateTimeField(default=timezone.now)
     sealed_at = models.DateTimeField(null=True)

@@ -82,8 +82,9 @@ class Task(models.Model):
     """A dialogue to be annotated by `overlap` different people; in authoring, a dialogue to be written.
 
     open_slots: how many people may still claim it; a constraint keeps it from 0 to `overlap`.
-    place: orders tasks of one priority, at random if the project wants that. rank: the order in which tasks are given
-    out. group: the annotator group that it is for; empty: anybody.
+    place: orders tasks of one priority, at random if the project wants that. original_place: while the queue is in
+    another order (services.queue_order), the place without it. rank: the order in which tasks are given out.
+    group: the annotator group that it is for; empty: anybody.
     disagreement: share of the compared answers that differ between people who did not see each other's; None until all
     have answered.
     round: that it is judged in. A returned round withdraws its tasks; the next round has its own.
@@ -95,6 +96,7 @@ class Task(models.Model):
     open_slots = models.SmallIntegerField(default=1)
     priority = models.SmallIntegerField(default=0, help_text=_("Smaller comes first"))
     place = models.PositiveIntegerField(default=0)
+    original_place = models.PositiveIntegerField(null=True)
     rank = models.GeneratedField(
         expression=F("priority") * PRIORITY_STEP + F("place"),
         output_field=models.BigIntegerField(),

@@ -1,4 +1,4 @@
-"""A person's queue: open assignments and today's count."""
+"""A person's queue: open assignments and today's count; the order in which a project gives out its tasks."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +15,10 @@ from accounts.models import User
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task
 from annotation.tasks.selectors.settings import work_settings
 from dialogues.models import Utterance
-from projects.models import Project, Protocol
+from projects.models import Event, Project, Protocol
 
 SHOWN = 50
+QUEUE_ORDER = "annotation.queue_order"  # subject of the events of services.queue_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,10 @@ def task_counts(project: Project) -> TaskCounts:
         finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED)),
     )
     return TaskCounts(**tasks, **work)
+
+
+def queue_order(project: Project) -> Event | None:
+    """The event of the order that the queue has; None if nobody ordered it, or the order was undone."""
+    events = Event.objects.filter(project=project, subject_type=QUEUE_ORDER).select_related("actor")
+    last = events.order_by("-id").first()
+    return last if last and last.kind == "ordered" else None

@@ -14,10 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
-from common.refusals import NotFound, Refusal
+from common.refusals import Refusal
 from frontend.charts.evaluators import draw_histogram
 from frontend.charts.files import chart_file
+from frontend.pages.evaluators.assessments import describe_uses
 from frontend.pages.evaluators.meta_evaluation import MetaEvaluationForm, question_name
+from frontend.pages.evaluators.run_address import RUN_URL, run_in
 from frontend.pages.evaluators.scoring_form import ScoringForm, target_name
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
@@ -36,7 +38,6 @@ from preference.evaluators.selectors.scoring import (
     ORDERS,
     UNSCORED,
     exported_scores,
-    scoring_run_for,
     scoring_runs_of,
     sorted_scores,
     text_of,
@@ -120,15 +121,8 @@ def _render_form(
     return render(request, "evaluators/new.html", context, status=status)
 
 
-def _run_in(user: User, slug: str, run_id: UUID) -> ScoringRun:
-    run = scoring_run_for(user, run_id)
-    if run.project.slug != slug:
-        raise NotFound(_("There are no such scores in this project."), _("Look them up in the list."))
-    return run
-
-
 def _job_in(user: User, slug: str, run_id: UUID) -> Job:
-    return _run_in(user, slug, run_id).job
+    return run_in(user, slug, run_id).job
 
 
 @login_required
@@ -136,7 +130,7 @@ def _job_in(user: User, slug: str, run_id: UUID) -> Job:
 @require_safe
 def scoring_page(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     """With `?part=live` only what changes while the run goes on, with `?part=row` only its line in a list."""
-    run = _run_in(signed_in(request), slug, run_id)
+    run = run_in(signed_in(request), slug, run_id)
     order = request.GET.get("order", LOWEST)
     order = order if order in ORDERS else LOWEST
     done = run.job.state == JobState.DONE
@@ -157,6 +151,7 @@ def scoring_page(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
         "page": page,
         "scores": [(score, text_of(score)) for score in page] if done else [],
         "worker_alive": live_workers(QUEUE).exists(),
+        **describe_uses(run),
     }
     return render_job_page(request, context, template="evaluators/run.html", folder="evaluators")
 
@@ -173,7 +168,7 @@ def scoring_download(
     request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str
 ) -> HttpResponseBase:
     """All scores as JSON Lines, or the histogram as CSV, JSON or SVG."""
-    run = _run_in(signed_in(request), slug, run_id)
+    run = run_in(signed_in(request), slug, run_id)
     stem = f"{slug}-{run.evaluator}-{str(run.pk)[:8]}"
     if (name, suffix) == ("all", "jsonl"):
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in exported_scores(run))
@@ -184,7 +179,6 @@ def scoring_download(
     return chart_file(draw_histogram(run), stem, suffix)
 
 
-RUN_URL = "p/<slug:slug>/evaluators/scores/<uuid:run_id>/"
 urlpatterns = [
     path("p/<slug:slug>/evaluators/", scoring_list, name="evaluators"),
     path("p/<slug:slug>/evaluators/new/", scoring_new, name="scoring_new"),

@@ -75,9 +75,7 @@ def _model_choices(user: User, project: Project, kind: EvaluatorKind) -> list[tu
     """Fitting trained models and base models by name; the project's own first."""
     bases = selectable_bases(user, project, kind.models) if kind.any_model else []
     choices = {
-        base.name: base_name(base)
-        for base in bases
-        if base.parent is None or base.parent.kind in kind.models
+        base.name: base_name(base) for base in bases if base.parent is None or base.parent.kind in kind.models
     }
     for model in usable_models(user, kind.models)[:MOST_MODELS]:
         choices.setdefault(model.slug, model.slug)

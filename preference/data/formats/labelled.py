@@ -4,7 +4,8 @@
      "labels": {"quality": 2}, "origin": "unanimous", "judgements": [{"annotator": "p3f…", "imported": false,
      "labels": {"quality": 2}, "schema_version": 1}, …]}
 
-Only what people decided is in it. Questions about single utterances are left out.
+A machine label that passed batch review has the origin "machine", no judgements, and "machine": {"model", "version",
+"probability", "run"}. Questions about single utterances are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialo
                 "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
                 "labels": labels,
                 "origin": final.origin,
+                **({"machine": final.machine} if final.machine else {}),
                 "judgements": [_judgement(dialogue, one, imported) for one in answered.get(dialogue.pk, [])],
             },
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from annotation.labelling.models.labels import LabelOrigin
 from dialogues.models import Dialogue, Split
 from preference.data.formats.card_text import (
     WRITTEN_IN,
@@ -41,7 +42,7 @@ class _SplitCounts:
 
 @dataclass(slots=True)
 class LabelledCardCounts:
-    """Counts rows of the format `labelled` while they are written."""
+    """Counts rows of the format `labelled` while they are written. labels: only what people decided."""
 
     columns: defaultdict[str, _SplitCounts] = field(default_factory=lambda: defaultdict(_SplitCounts))
     labels: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -56,7 +57,9 @@ class LabelledCardCounts:
             column.utterances += len(utterances)
             column.characters += sum(len(one["content"]) for one in utterances)
         self.longest = max(self.longest, len(utterances))
-        for question, value in row["labels"].items():
+        is_machine = row["origin"] == LabelOrigin.MACHINE
+        self.gaps["machine_labels"] += is_machine
+        for question, value in row["labels"].items() if not is_machine else ():
             self.labels[question].update(_label_names(value))
         judgements = row["judgements"]
         self.gaps["imported_labels"] += bool(judgements) and all(one["imported"] for one in judgements)
@@ -103,8 +106,8 @@ def readme(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
     parts = [
         front_matter(snapshot, card, "text-classification", ("dialogue", "quality", "human-labels")),
         f"# {escape_markdown(snapshot.name)}",
-        f"Dialogues of the project “{escape_markdown(snapshot.project.title)}” with the final labels that people"
-        " gave them, and every judgement behind these, under pseudonyms.",
+        f"Dialogues of the project “{escape_markdown(snapshot.project.title)}” with their final labels, and every"
+        " judgement of people behind these, under pseudonyms.",
         "## Statistics",
         _statistics(card["splits"]),
         "## Labels",
@@ -142,6 +145,8 @@ def _gaps(card: Mapping[str, Any]) -> list[str]:
 
 
 _GAP_TEXTS = {
+    "machine_labels": "{n} dialogues have the label of a machine that passed batch review; no person labelled them, and"
+    " the counts above leave them out.",
     "imported_labels": "The labels of {n} dialogues were imported: who judged them is what their file says.",
     "one_judgement": "{n} dialogues were judged by one person only.",
 }

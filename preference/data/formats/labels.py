@@ -64,10 +64,14 @@ JUDGED = (
 
 
 class FinalLabelRow(NamedTuple):
-    """The final label of a dialogue, its origin, and the batch in which it was reviewed."""
+    """The final label of a dialogue, its origin, and the batch in which it was reviewed.
+
+    machine: of a machine label, see FinalLabel.machine.
+    """
 
     answers: Mapping[str, Any]
     origin: str
+    machine: Mapping[str, Any] | None
     batch: int | None
     round: int | None
     review: str | None
@@ -101,7 +105,7 @@ def final_labels_on(page: Sequence[Dialogue]) -> dict[int, FinalLabelRow]:
     """The live final label by dialogue."""
     rows = FinalLabel.objects.annotate(text=Cast("answers", TextField()))
     rows = rows.filter(dialogue__id__any_of=[dialogue.pk for dialogue in page], superseded_at=None)
-    read = rows.values_list("dialogue_id", "text", "origin", *ROUND)
+    read = rows.values_list("dialogue_id", "text", "origin", "machine", *ROUND)
     return {dialogue: FinalLabelRow(_parse_answers(text), *rest) for dialogue, text, *rest in read}
 
 

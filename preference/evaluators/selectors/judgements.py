@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
+from annotation.labelling.models.labels import LabelOrigin
 from annotation.labelling.schema.questions import Kind, Scope
 from annotation.labelling.selectors.ratings import RatedQuestion, rated_questions, rating_table
 from assessment.report.selectors.run_report import project_reports
@@ -100,10 +101,14 @@ def _answers_of_people(project: Project, rated: RatedQuestion) -> Mapping[int, M
 
 
 def _final_values(project: Project, rated: RatedQuestion) -> Iterator[tuple[int, int, Value]]:
-    """Item, dialogue and value of every final label that answers the question."""
+    """Item, dialogue and value of every final label of people that answers the question."""
     key = rated.question.key
     for page in select(project, FINAL_LABELS).pages():
-        finals = final_labels_on(page)
+        finals = {
+            dialogue: final
+            for dialogue, final in final_labels_on(page).items()
+            if final.origin != LabelOrigin.MACHINE
+        }
         if rated.question.scope is Scope.DIALOGUE:
             for dialogue, final in finals.items():
                 value = final.answers["dialogue"].get(key)

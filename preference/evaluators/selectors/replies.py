@@ -3,8 +3,8 @@
     {"id": "812", "dialogue": 77, "history": ["Hi!"], "response": "Hello.", "reference": "…"}      a reply
     {"id": "812/3", …}                                                       a candidate that was displayed for it
 
-id: of the utterance, and the candidate's place in its set. In labelling, "speakers" names who said the utterances of the
-history and the response, as snapshots for assessors do.
+id: of the utterance, and the candidate's place in its set. In labelling, "speakers" names who said the utterances of
+the history and the response, as snapshots for assessors do.
 """
 
 from collections.abc import Iterator, Sequence
