@@ -51,7 +51,7 @@ def order_queue(
     _lock(project)
     if (stored := _stored(order_id, project, "ordered", source)) is not None:
         return stored
-    values = {
+    values: dict[str, Any] = {
         "project": project.pk,
         "dialogues": list(dialogues),
         "count": len(dialogues),
@@ -59,7 +59,7 @@ def order_queue(
     }
     with connection.cursor() as cursor:
         cursor.execute(ORDER, values)
-        ordered = sum(is_ranked for (is_ranked,) in cursor.fetchall())
+        ordered = sum(bool(is_ranked) for (is_ranked,) in cursor.fetchall())
     reset_claim_cursors(project)
     data = {"count": ordered, "source": dict(source)}
     record_request(QUEUE_ORDER, order_id, kind="ordered", project=project, actor=actor, data=data)

@@ -29,7 +29,7 @@ def assessed_run(
             "id": str(ends[dialogue]),
             "dialogue": dialogue,
             "score": sum(place * share for place, share in enumerate(row)),
-            "label": max(range(3), key=row.__getitem__),
+            "label": list(row).index(max(row)),
             "probabilities": list(row),
         }
         for dialogue, row in probabilities.items()

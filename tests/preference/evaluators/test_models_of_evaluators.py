@@ -32,7 +32,7 @@ def labelled(mara: User) -> Project:
 def models(project: Project, labelled: Project, mara: User, local: Generator) -> dict[str, RegisteredModel]:
     """One of each kind; mara manages both projects."""
     Membership.objects.get_or_create(project=project, user=mara, defaults={"roles": [Role.MANAGER]})
-    base = {"model": "plato"} if RegisteredModel.objects.filter(slug="plato") else {}
+    base: dict[str, Any] = {"model": "plato"} if RegisteredModel.objects.filter(slug="plato") else {}
     return {
         ModelKind.JOINT: trained_model(project, **base),
         ModelKind.PAIREVAL: trained_model(project, kind=ModelKind.PAIREVAL, **base),
