@@ -60,6 +60,7 @@ def fill() -> World:
     from preference.data.services.exports import start_export
     from preference.data.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role
+    from tests.browser.judged import fill_judged
 
     call_command("seed_demo", stdout=StringIO())
     demo, people = Project.objects.get(slug="demo"), User.objects.in_bulk(field_name="username")
@@ -90,6 +91,7 @@ def fill() -> World:
     labelling, to_label, to_confirm = _labelled(people)
     disputed, decided = _disputed(people)
     asked, gold, attempt = _trained(people)
+    scored, compared = fill_judged(people)
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -109,6 +111,8 @@ def fill() -> World:
         gold=gold,
         attempt=attempt,
         sampled=_sampled(people),
+        scored=str(scored.pk),
+        compared=str(compared.pk),
         **_learned(demo, people),
     )
 

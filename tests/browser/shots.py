@@ -33,6 +33,8 @@ class World:
     gold: int
     attempt: str
     sampled: str
+    scored: str
+    compared: str
     trained: str
     in_training: str
     model: str
@@ -229,6 +231,9 @@ SHOTS: Final = [
     Shot("evaluation", who="eric", args=lambda w: (w.slug, w.evaluation)),
     Shot("evaluators", who="eric", args=in_project),
     Shot("scoring_new", who="eric", address="/p/demo/evaluators/new/?evaluator=paireval"),
+    Shot("scoring_run", who="mara", args=lambda w: ("judged", w.scored), main=True),
+    Shot("scoring_machine_labels", who="mara", args=lambda w: ("judged", w.scored)),
+    Shot("meta_evaluation", who="mara", args=lambda w: ("judged", w.compared), main=True),
     Shot("profile"),
     Shot("api_tokens", who="eric"),
     Shot("account_login", who="", main=True),
@@ -315,8 +320,7 @@ NO_PAGES: Final = {
     *("meta_evaluation_cancel", "meta_evaluation_retry", "meta_evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }
-# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer,
-# scores that an evaluator has given.
+# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
 IN_BETWEEN: Final = {
     *(
         "account_set_password",
@@ -327,5 +331,4 @@ IN_BETWEEN: Final = {
     *("account_reset_password_from_key", "account_reset_password_from_key_done", "socialaccount_signup"),
     *("mfa_authenticate", "mfa_reauthenticate", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
     "mfa_generate_recovery_codes",
-    *("scoring_run", "meta_evaluation"),
 }

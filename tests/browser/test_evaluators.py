@@ -1,20 +1,31 @@
-"""Training an assessor on final labels and reading its report, with the real trainer and worker."""
+"""Evaluators with the real trainer and worker: train an assessor, put it to work, compare evaluators with people."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
 from accounts.models import User
-from jobs.models import Worker
+from annotation.tasks.models.work import Task
+from jobs.models import Job, JobState, Worker
 from preference.data.models.snapshots import Snapshot
-from preference.registry.models import RegisteredModel
-from projects.models import Membership, Role
+from preference.evaluators.models import ScoringRun
+from preference.evaluators.selectors.assessments import assessments_of, most_uncertain_first
+from preference.registry.files import files_in, sha256_of
+from preference.registry.models import ModelKind, RegisteredModel
+from preference.runs.files import folder_of_run
+from preference.runs.services.registration import TrainingResult, register_model
+from projects.models import Membership, Project, Role
+from tests.annotation.conftest import Joins
 from tests.browser.conftest import SignedIn
+from tests.browser.judged import judged_project
+from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.labelled import labelled_project, labelled_snapshot
+from tests.preference.learning import training
 from tests.processes import Running, Stack
 
 TRAINS_MS = 150_000  # torch, on a machine that also does other work
@@ -33,8 +44,8 @@ def here(stack: Stack, settings: Settings) -> Iterator[None]:
 
 @pytest.fixture
 def frozen(mara: User, eric: User, here: None) -> Snapshot:
-    """Sixty labelled dialogues, frozen; eric is the engineer."""
-    project = labelled_project(mara, [0, 1, 2] * 20)
+    """Sixty labelled dialogues, frozen, and three that wait for people; eric is the engineer."""
+    project = labelled_project(mara, [*([0, 1, 2] * 20), None, None, None])
     Membership.objects.create(project=project, user=eric, roles=[Role.ENGINEER])
     return labelled_snapshot(project, mara, name="Labels of May")
 
@@ -49,7 +60,7 @@ def trainer(stack: Stack) -> Iterator[Running]:
 
 
 @pytest.mark.slow
-def test_train_an_assessor_and_see_its_report(
+def test_train_an_assessor_see_its_report_and_put_it_to_work(
     frozen: Snapshot, eric: User, signs_in: SignedIn, trainer: Running
 ) -> None:
     page = signs_in(eric)
@@ -59,8 +70,7 @@ def test_train_an_assessor_and_see_its_report(
     for name in ("gradient_boosting", "transformer", "logistic_regression"):
         page.uncheck(f"[name=models][value={name}]")
     page.fill("[name=changes]", TINY)
-    report = Axe().run(page)
-    assert not report.violations_count, report.generate_report()
+    check_access(page)
     page.get_by_role("button", name="Start the training").click()
     expect(page.get_by_role("heading", name="Training 1")).to_be_visible()
     expect(page.get_by_text("is there.")).to_be_visible(timeout=TRAINS_MS)
@@ -70,6 +80,81 @@ def test_train_an_assessor_and_see_its_report(
     expect(page.locator("#metrics tbody th").first).to_have_text("gru")
     expect(page.locator("#confusion tbody tr")).to_have_count(3)
     expect(page.locator("#reliability svg.wide .curve").first).to_be_visible()
+    check_access(page)
+    assert RegisteredModel.objects.get().generator is None
+    see_it_beside_people_and_order_the_queue(page)
+
+
+def check_access(page: Page) -> None:
     report = Axe().run(page)
     assert not report.violations_count, report.generate_report()
-    assert RegisteredModel.objects.get().generator is None
+
+
+def score_with(page: Page, evaluator: str, **fields: str) -> None:
+    """Start a scoring run from the list of evaluators, and wait until its scores are there."""
+    page.goto("/p/quality/evaluators/")
+    page.select_option("[name=evaluator]", evaluator)
+    page.get_by_role("button", name="Choose its settings").click()
+    for name, value in fields.items():
+        page.fill(f"[name={name}]", value)
+    page.get_by_role("button", name="Score the replies").click()
+    expect(page.get_by_role("heading", name="Rows")).to_be_visible(timeout=TRAINS_MS)
+
+
+def see_it_beside_people_and_order_the_queue(page: Page) -> None:
+    score_with(page, "assessor")
+    expect(page.get_by_text("3 open dialogues are ordered by the entropy")).to_be_visible()
+    check_access(page)
+    page.get_by_role("button", name="Order the queue by uncertainty").click()
+    expect(page.get_by_text("3 open dialogues are ordered, the least certain first.")).to_be_visible()
+    run = ScoringRun.objects.get()
+    uncertain = most_uncertain_first(assessments_of(run))
+    waiting = Task.objects.filter(project=run.project, open_slots__gt=0).order_by("rank", "id")
+    given_out = list(waiting.values_list("dialogue", flat=True))
+    assert given_out == [dialogue for dialogue in uncertain if dialogue in given_out]
+    page.get_by_role("button", name="Undo the order").click()
+    expect(page.get_by_role("button", name="Order the queue by uncertainty")).to_be_visible()
+    page.get_by_role("link", name="Choose what is labelled").click()
+    expect(page.get_by_text("3 scored dialogues are in no batch")).to_be_visible()
+    check_access(page)
+    page.goto("/p/quality/evaluators/")
+    page.get_by_role("button", name="Compare with people").click()
+    expect(page.get_by_text("agrees best with people").or_(page.get_by_text("No evaluator"))).to_be_visible(
+        timeout=TRAINS_MS
+    )
+
+
+@pytest.fixture
+def paireval(project: Project, here: None, tiny_model: Callable[..., Path]) -> RegisteredModel:
+    """A PairEval model with random weights."""
+    run = training(project, None, kind=ModelKind.PAIREVAL, model=str(tiny_model("llama")))
+    folder = folder_of_run(run) / "model"
+    shutil.copytree(tiny_model("llama"), folder)
+    Job.objects.filter(pk=run.job_id).update(state=JobState.DONE)
+    trained = TrainingResult(config={}, metrics={}, files=files_in(folder), sha256=sha256_of(folder))
+    return register_model(run=run, trained=trained)
+
+
+@pytest.mark.slow
+def test_three_evaluators_are_compared_on_one_page(
+    mara: User,
+    eric: User,
+    ann: User,
+    paireval: RegisteredModel,
+    signs_in: SignedIn,
+    trainer: Running,
+    joins: Joins,
+) -> None:
+    project = judged_project(mara, ann, joins("lina"), slug="quality")
+    Membership.objects.create(project=project, user=eric, roles=[Role.ENGINEER])
+    page = signs_in(eric)
+    score_with(page, "paireval", k="2")
+    expect(page.get_by_text(paireval.slug).first).to_be_visible()
+    for name in ("length", "random"):
+        score_with(page, name)
+    page.goto("/p/quality/evaluators/")
+    page.get_by_role("button", name="Compare with people").click()
+    expect(page.get_by_text("agrees best with people")).to_be_visible(timeout=TRAINS_MS)
+    for title in (f"PairEval · {paireval.slug}", "Length", "Random number"):
+        expect(page.get_by_text(title).first).to_be_visible()
+    check_access(page)

@@ -44,7 +44,7 @@ from preference.evaluators.services.assessments import (
 
 
 def describe_uses(run: ScoringRun) -> Mapping[str, Any]:
-    """What the run's page says about putting its scores to work; empty if they are no assessor's."""
+    """What the run's page says about putting its scores to work; empty for other evaluators."""
     if not has_assessments(run):
         return {}
     order = queue_order(run.project)

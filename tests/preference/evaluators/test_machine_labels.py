@@ -169,7 +169,7 @@ def test_the_database_keeps_the_mark(run: ScoringRun, change: dict[str, Any]) ->
 # ---- never counted as people's ---------------------------------------------------------------------------------------
 
 
-def test_machine_labels_are_no_work_of_people(run: ScoringRun, anna: User, carla: User) -> None:
+def test_machine_labels_do_not_count_as_work(run: ScoringRun, anna: User, carla: User) -> None:
     imported(run.project, 1)
     accepted(machine_batch(run), carla)
     assert not Submission.objects.exists()
