@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0014_provenance_once'),
+        ('annotation', '0016_later_judgements_of_blind_samples'),
         ('dialogues', '0004_chatted_and_collected'),
         ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
