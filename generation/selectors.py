@@ -1,6 +1,7 @@
 """Reading requests for candidates."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,12 +20,14 @@ from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, matches_context
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.percentiles import Percentiles
+from generation.sentences import PATTERNS, compile_patterns
 from jobs.selectors import live_workers
 from projects.models import Project
 from projects.roles import CAPABILITIES, Capability
 
 QUEUE = "gpu"
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
+BACKEND_PATTERNS = compile_patterns(PATTERNS)
 _WORKERS_KEY = "generation:workers-alive"
 _WORKERS_FOR = 2  # seconds that the number of live workers is cached
 
@@ -126,9 +129,21 @@ def _candidates(request: CandidateRequest, candidate_set: CandidateSet) -> list[
     ]
 
 
-def translate_sentences(sentences: str) -> str:
-    """Sentences in the reader's language. A worker stores them in English because it does not know the reader."""
-    return " ".join(_(sentence) for sentence in SENTENCE_ENDS.split(sentences)) if sentences else ""
+def translate_sentences(sentences: str, patterns: Mapping[str, re.Pattern[str]] = BACKEND_PATTERNS) -> str:
+    """Sentences in the reader's language. A worker stores them in English because it does not know the reader.
+
+    patterns: sentences with what differs in them, as compile_patterns returns them.
+    """
+    if not sentences:
+        return ""
+    return " ".join(_translate(sentence, patterns) for sentence in SENTENCE_ENDS.split(sentences))
+
+
+def _translate(sentence: str, patterns: Mapping[str, re.Pattern[str]]) -> str:
+    for pattern, expression in patterns.items():
+        if match := expression.fullmatch(sentence):
+            return _(pattern) % match.groupdict()
+    return _(sentence)
 
 
 def _waited_ms(request: CandidateRequest) -> int | None:

@@ -1,8 +1,11 @@
 """The backends' sentences, marked for translation here because backends do not import Django.
 
-A test checks that each of them occurs in a backend. `selectors.describe_request` translates what a worker stored, one
-sentence at a time; sentences that contain a number, an address or a model's name stay in English.
+A test checks that each of them occurs in a backend. A worker stores them in English, because it does not know who will
+read them; `selectors.translate_sentences` finds them again. A pattern is a sentence with what differs in it.
 """
+
+import re
+from collections.abc import Iterable
 
 from django.utils.translation import gettext_noop
 
@@ -19,11 +22,12 @@ SENTENCES = (
     gettext_noop(
         "Try again; if it happens again, check whether the server is overloaded, or raise the timeout."
     ),
-    gettext_noop("Start it, or correct base_url."),
-    gettext_noop("Check that base_url points to a model server."),
-    gettext_noop("Check that base_url points to an OpenAI-compatible server."),
+    gettext_noop("Start it, or correct its address."),
+    gettext_noop("Check that the address is that of a model server."),
+    gettext_noop("Check that the address is that of an OpenAI-compatible server."),
     gettext_noop("Try again later."),
-    gettext_noop("Change the options."),
+    gettext_noop("Check its address, which usually ends with /v1, the model's name and the other options."),
+    gettext_noop("Check the model's name, and the address, which usually ends with /v1."),
     gettext_noop("The device has too little memory for this dialogue."),
     gettext_noop("Lower max_context or use a smaller model."),
     gettext_noop("Lower max_new_tokens."),
@@ -34,3 +38,21 @@ SENTENCES = (
     gettext_noop("The script says that this reply fails."),
     gettext_noop("Try again."),
 )
+PATTERNS = (
+    gettext_noop("The model server did not answer within %(seconds)s seconds."),
+    gettext_noop("The model server at %(address)s cannot be reached, or closed the connection: %(cause)s"),
+    gettext_noop("The model server's answer is larger than %(size)s KiB."),
+    # The rest is ": " with what the server wrote, or a full stop.
+    gettext_noop("The model server is busy or failed (HTTP %(status)s)%(rest)s"),
+    gettext_noop("The model server refuses the request (HTTP %(status)s)%(rest)s"),
+    gettext_noop("The model server answered with HTTP %(status)s%(rest)s"),
+    gettext_noop("The model server's answer is not a chat completion%(rest)s"),
+    gettext_noop("Set the environment variable %(name)s of the worker to a valid key."),
+    gettext_noop("Set the environment variable %(name)s of the worker to a key with access to this model."),
+)
+PLACE = re.compile(r"%\\\((\w+)\\\)s")  # as re.escape leaves it
+
+
+def compile_patterns(patterns: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    """The expression that finds each pattern in a text, with a group for what differs."""
+    return {one: re.compile(PLACE.sub(r"(?P<\1>.+?)", re.escape(one)), re.DOTALL) for one in patterns}

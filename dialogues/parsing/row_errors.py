@@ -155,6 +155,8 @@ def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
     """Cause and remedy in the active language. Raises KeyError for an unknown code."""
     cause, remedy = ROW_ERRORS[code]
     values = dict(params)
+    if code == "wrong_type" and values["found"] == "missing":
+        cause = _("%(path)s is missing; it must be %(wanted)s.")
     if code == "wrong_type":
         values |= {name: TYPE_NAMES[values[name]] for name in ("wanted", "found")}
     if detail := values.get("detail"):

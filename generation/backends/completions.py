@@ -129,7 +129,7 @@ class Completions:
                 BackendError(
                     f"The model server at {self._url} cannot be reached, or closed the connection: "
                     f"{str(error) or type(error).__name__}",
-                    "Start it, or correct base_url.",
+                    "Start it, or correct its address.",
                     retryable=True,
                 )
             ) from error
@@ -145,7 +145,7 @@ class Completions:
                 if len(received) > self._max_body:
                     raise BackendError(
                         f"The model server's answer is larger than {self._max_body >> 10} KiB.",
-                        "Check that base_url points to a model server.",
+                        "Check that the address is that of a model server.",
                     )
         self._check_status(response, bytes(received))
         return bytes(received)
@@ -168,15 +168,16 @@ class Completions:
         if status in {400, 422}:
             raise _RequestDenied(
                 BackendError(
-                    f"The model server refuses the request (HTTP {status}){excerpt}", "Change the options."
+                    f"The model server refuses the request (HTTP {status}){excerpt}",
+                    "Check its address, which usually ends with /v1, the model's name and the other options.",
                 )
             )
         remedies = {
             401: f"Set the environment variable {self._key_name} of the worker to a valid key.",
             403: f"Set the environment variable {self._key_name} of the worker to a key with access to this model.",
-            404: 'Check the model\'s name, and that base_url ends in "/v1" (or what the server uses instead).',
+            404: "Check the model's name, and the address, which usually ends with /v1.",
         }
-        remedy = remedies.get(status, "Check that base_url points to a model server.")
+        remedy = remedies.get(status, "Check that the address is that of a model server.")
         raise BackendError(f"The model server answered with HTTP {status}{excerpt}", remedy)
 
     def _excerpt(self, received: bytes) -> str:
@@ -194,7 +195,7 @@ class Completions:
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise BackendError(
                 f"The model server's answer is not a chat completion{self._excerpt(received)}",
-                "Check that base_url points to an OpenAI-compatible server.",
+                "Check that the address is that of an OpenAI-compatible server.",
             ) from error
         tokens, prompt_tokens = (_count(counts.get(f"{part}_tokens")) for part in ("completion", "prompt"))
         return Completion(texts, tokens, str(answer.get("model") or ""), prompt_tokens)

@@ -1,6 +1,7 @@
 """Causes and remedies in the reader's language, though workers store them in English."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,8 @@ from django.utils import translation
 
 import generation.backends
 from generation.models import CandidateRequest, RequestState
-from generation.selectors import describe_request
-from generation.sentences import SENTENCES
+from generation.selectors import describe_request, translate_sentences
+from generation.sentences import PATTERNS, SENTENCES
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_request
 
@@ -28,6 +29,20 @@ def said_by_backends() -> str:
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_listed_sentence_is_said_by_a_backend(said_by_backends: str, sentence: str) -> None:
     assert sentence in said_by_backends
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_words_of_a_pattern_are_said_by_a_backend(said_by_backends: str, pattern: str) -> None:
+    for words in re.split(r"%\(\w+\)s", pattern):
+        assert words.strip(" .") in said_by_backends
+
+
+def test_what_differs_in_a_sentence_stays_as_it_is() -> None:
+    address = "http://127.0.0.1:9/v1"
+    cause = f"The model server at {address} cannot be reached, or closed the connection: refused."
+    with translation.override("zh-hans"):
+        shown = translate_sentences(f"{cause} Start it, or correct its address.")
+    assert shown == f"无法连接位于 {address} 的模型服务器，或连接被其关闭：refused. 请启动它，或更正其地址。"
 
 
 def test_a_chinese_reader_gets_chinese(project: Project) -> None:

@@ -16,13 +16,13 @@ from accounts.models import User
 from assessment.sessions.selectors.turns import degraded_replies
 from assessment.setup.selectors import assessment_project
 from assessment.systems.models import Connector, System, TrialState, TrialTurn
+from assessment.systems.selectors.sentences import translate_error
 from assessment.systems.selectors.systems import system_in
 from assessment.systems.selectors.trials import present_turns
 from assessment.systems.services.asking import QUEUE
 from assessment.systems.services.trials import MAX_INPUT, end_trial, refresh_trial, send_trial_input
 from frontend.pages.requests import posted_uuid, signed_in
 from generation.selectors import QUEUE as GPU
-from generation.selectors import translate_sentences
 from jobs.selectors import live_workers
 from measures.degradation import span_of_words
 from projects.roles import Capability
@@ -124,7 +124,7 @@ def _messages(user: User, system: System) -> dict[str, Any]:
 
 def _show(turn: TrialTurn) -> ShownTurn:
     degradation = build_degradation(turn.reply.text, turn.trace) if turn.reply else None
-    return ShownTurn(turn, translate_sentences(turn.error), translate_sentences(turn.remedy), degradation)
+    return ShownTurn(turn, translate_error(turn.error), translate_error(turn.remedy), degradation)
 
 
 def build_degradation(reply: str, trace: Mapping[str, Any]) -> Degradation | None:
