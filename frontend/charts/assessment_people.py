@@ -1,7 +1,8 @@
 """Who took part in a run: reliability, agreement, and how the run is going."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -76,21 +77,30 @@ def draw_reliability(report: RunReport) -> Chart:
     return Chart("reliability", title, note, head, rows if report.tests else [], svg)
 
 
-def tabulate_participants(report: RunReport) -> Chart:
-    """One row for each participant, named by their number in this installation."""
+def tabulate_participants(
+    report: RunReport, names: Mapping[int, str], address: Callable[[int], str] | None = None
+) -> Chart:
+    """One row for each participant, those who failed first. names, address: by their number in this installation."""
+    tests = sorted(report.tests, key=lambda test: math.inf if test.p is None else test.p, reverse=True)
+    numbers = [int(str(test.participant)) for test in tests]
     rows: list[list[Cell]] = [
         [
-            f"{_('participant')} {test.participant}",
+            number,
+            names.get(number),
             None if test.p is None else f"{test.p:.2g}",
             _("passed") if test.passes(report.threshold) else _("failed"),
             test.ordinary,
             test.degraded,
         ]
-        for test in sorted(report.tests, key=lambda test: (test.p is None, test.p or 0.0))
+        for number, test in zip(numbers, tests, strict=True)
     ]
-    head = [_("participant"), "p", _("test"), _("ratings of ordinary systems"), _("of the degraded one")]
-    note = _("Ratings of the statements that the test uses.")
-    return Chart("participants", _("How reliable is each participant?"), note, head, rows)
+    head = [
+        _("participant no."), _("name"), "p", _("test"), _("ratings of ordinary systems"), _("of the degraded one"),
+    ]  # fmt: skip
+    note = _("Those who failed come first. Ratings of the statements that the test uses.")
+    links = [address(number) for number in numbers] if address else []
+    title = _("How reliable is each participant?")
+    return Chart("participants", title, note, head, rows, links=links)
 
 
 def draw_agreement(report: RunReport) -> Chart:
@@ -150,7 +160,12 @@ def draw_progress(
             [each.voided for each in progress],
         )
     ]
-    svg = draw_rows(labels, series, x=_("conversations"), description=title) if progress else ""
+    # A series of zeros would only make the other bars thin.
+    drawn = [(name, marks) for name, marks in zip(names, series, strict=True) if any(m.value for m in marks)]
+    svg = ""
+    if drawn:
+        bars = [marks for _name, marks in drawn]
+        svg = draw_rows(labels, bars, x=_("conversations"), description=title)
     rows = [_progress_row(report, each, revealing, ordinary_systems) for each in progress]
     head = [
         _("system"), *names, _("replies that may identify it"), _("width of the interval"),
@@ -164,7 +179,7 @@ def draw_progress(
         len(report.passed),
     ) % {"n": len(report.passed)}
     note += _describe_need([row[-1] for row in rows])
-    return Chart("progress", title, note, head, rows, svg, names)
+    return Chart("progress", title, note, head, rows, svg, [name for name, _marks in drawn])
 
 
 def _progress_row(

@@ -1,7 +1,9 @@
 """A chart: a question with its numbers as a table and, if a picture says more, a plot."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from django.utils.translation import gettext as _
 
@@ -10,7 +12,10 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """name: in URLs. note: what the numbers rest on, with n. head, rows: the table. svg: empty without a plot."""
+    """name: in URLs. note: what the numbers rest on, with n. head, rows: the table. svg: empty without a plot.
+
+    links: where the first cell of each row leads on a page; empty without links.
+    """
 
     name: str
     title: str
@@ -19,6 +24,25 @@ class Chart:
     rows: Sequence[Sequence[Cell]]
     svg: str = ""
     legend: Sequence[str] = ()
+    links: Sequence[str] = ()
+
+    @property
+    def shown_rows(self) -> list[tuple[list[Cell], str]]:
+        """The rows as a page shows them, each with its link: all numbers of a column have the same decimals."""
+        decimals = [_decimals(column) for column in itertools.zip_longest(*self.rows)]
+        shown = [
+            [f"{cell:.{decimals[n]}f}" if _is_plain(cell) else cell for n, cell in enumerate(row)]
+            for row in self.rows
+        ]
+        return list(zip(shown, self.links or [""] * len(shown), strict=True))
+
+
+def _is_plain(cell: Cell) -> TypeGuard[float]:
+    return isinstance(cell, float) and "e" not in repr(cell)
+
+
+def _decimals(column: Iterable[Cell]) -> int:
+    return max((len(repr(cell).partition(".")[2]) for cell in column if _is_plain(cell)), default=0)
 
 
 def interval_head() -> list[str]:

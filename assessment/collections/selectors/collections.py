@@ -1,5 +1,6 @@
 """Collections and how far they are, for managers."""
 
+from collections.abc import Collection as Several
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -11,6 +12,7 @@ from annotation.tasks.models.work import Task, TaskState
 from assessment.collections.models import CollectedDialogue, CollectedState, Collection
 from assessment.systems.models import System
 from common.refusals import NotFound
+from dialogues.models import Dialogue
 from projects.models import Project
 
 
@@ -82,3 +84,9 @@ def systems_by_name(project: Project, names: Sequence[str]) -> tuple[System, ...
                 _("Choose a system from its list."),
             )
     return tuple(found[name] for name in names)
+
+
+def collected_systems(drafts: Several[Dialogue]) -> dict[int, System]:
+    """Which system made each draft of a collection, by the key of the draft. One query."""
+    rows = CollectedDialogue.objects.filter(draft__in=drafts).exclude(system=None).select_related("system")
+    return {row.draft_id: row.system for row in rows if row.draft_id and row.system}

@@ -25,7 +25,7 @@ class RatedConversation:
 
 def rated_conversations(project: Project, dialogues: Collection[Dialogue]) -> dict[int, RatedConversation]:
     """The conversation of each dialogue that is one, by the dialogue's id; three queries."""
-    about = ("system", "assignment__run", "assignment__participant")
+    about = ("system", "assignment__run", "assignment__participant__user")
     sessions = list(Session.objects.filter(dialogue__in=dialogues).select_related(*about))
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for rating in Rating.objects.filter(session__in=sessions).order_by("id"):

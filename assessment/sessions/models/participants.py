@@ -40,6 +40,11 @@ class Participant(models.Model):
     def __str__(self) -> str:
         return f"participant {self.pk}"
 
+    @property
+    def shown_name(self) -> str:
+        """What managers call them: the member, else the name of the panel or the file, else their number."""
+        return self.user.shown_name if self.user else self.panel_id or f"#{self.pk}"
+
 
 class AssignmentState(models.TextChoices):
     INVITED = "invited", _("Has not consented yet")

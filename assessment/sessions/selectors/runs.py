@@ -1,14 +1,14 @@
 """Runs and their progress, for managers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
 from assessment.sessions.models.conversations import Session, SessionState, Turn
-from assessment.sessions.models.participants import Assignment, AssignmentState
+from assessment.sessions.models.participants import Assignment, AssignmentState, Participant
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import System
 from common.refusals import NotFound
@@ -32,7 +32,7 @@ def run_in(project: Project, number: int) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class SystemProgress:
-    """Sessions of a system in a run, by state."""
+    """Sessions of a system in a run. open: of participants who are at it; those of people who left do not count."""
 
     system: System
     rated: int
@@ -71,8 +71,11 @@ def participant_counts(runs: Sequence[Run]) -> dict[int, dict[AssignmentState, i
 def _system_progress(run: Run) -> list[SystemProgress]:
     sessions = Session.objects.filter(assignment__run=run).order_by()
     by_system: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for system, state, count in sessions.values_list("system", "state").annotate(Count("pk")):
-        by_system[system][state] = count
+    columns = ("system", "state", "assignment__state")
+    for system, state, assignment, count in sessions.values_list(*columns).annotate(Count("pk")):
+        is_over = state in (SessionState.RATED, SessionState.VOIDED)
+        if is_over or assignment == AssignmentState.ACTIVE:
+            by_system[system][state if is_over else "open"] += count
     systems = System.objects.filter(project=run.project_id).order_by("name")
     return [
         _progress_of(system, by_system[system.pk])
@@ -82,8 +85,7 @@ def _system_progress(run: Run) -> list[SystemProgress]:
 
 
 def _progress_of(system: System, counts: Counter[str]) -> SystemProgress:
-    rated, voided = counts[SessionState.RATED], counts[SessionState.VOIDED]
-    return SystemProgress(system, rated, counts.total() - rated - voided, voided)
+    return SystemProgress(system, counts[SessionState.RATED], counts["open"], counts[SessionState.VOIDED])
 
 
 def participants_of(project: Project, run: Run | None = None, state: str = "") -> QuerySet[Assignment]:
@@ -94,6 +96,12 @@ def participants_of(project: Project, run: Run | None = None, state: str = "") -
     if state:
         rows = rows.filter(state=state)
     return rows.select_related("run", "participant__user").order_by("-pk")
+
+
+def participant_names(participants: Collection[int]) -> dict[int, str]:
+    """What managers call these participants, by their number (the key). One query."""
+    rows = Participant.objects.filter(pk__in=participants).select_related("user")
+    return {row.pk: row.shown_name for row in rows}
 
 
 @dataclass(slots=True)

@@ -1,11 +1,12 @@
 """Reads trials: the present conversation of a person, and how the last check of each system went."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models import Max, QuerySet
 
 from accounts.models import User
-from assessment.systems.models import System, TrialState, TrialTurn
+from assessment.systems.models import System, Trial, TrialState, TrialTurn
+from dialogues.models import Dialogue
 
 
 def trial_turns() -> QuerySet[TrialTurn]:
@@ -30,3 +31,9 @@ def last_checks(systems: Sequence[System]) -> dict[int, TrialTurn]:
     newest = ended.order_by().values("trial__system").annotate(last=Max("ended_at")).values("last")
     rows = ended.filter(ended_at__in=newest).select_related("trial").order_by("ended_at")
     return {row.trial.system_id: row for row in rows}
+
+
+def tried_systems(dialogues: Collection[Dialogue]) -> dict[int, System]:
+    """With which system somebody tried out, by the key of the trial's dialogue. One query."""
+    trials = Trial.objects.filter(dialogue__in=dialogues).select_related("system")
+    return {trial.dialogue_id: trial.system for trial in trials}

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
+from assessment.report.selectors.report_cache import cached_reports
 from assessment.sessions.models.participants import Assignment, AssignmentState
 from assessment.sessions.selectors.assignments import completion_code
 from assessment.sessions.selectors.runs import (
@@ -22,15 +23,32 @@ from assessment.sessions.selectors.runs import (
 from assessment.setup.selectors import assessment_project
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import keyset_page, parse_number
+from projects.models import Project
 from projects.roles import Capability
+from projects.selectors import capabilities_of
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The reliability test of a participant in a run. p: None if there is nothing to compare."""
+
+    p: float | None
+    has_passed: bool
+
+    @property
+    def shown_p(self) -> str:
+        return "" if self.p is None else f"p = {self.p:.2g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """A participant in a run. test: None before they have finished."""
+
     assignment: Assignment
     name: str
     code: str
     minutes: float | None
+    test: TestResult | None
     log: WritingLog
     flags: list[str]
 
@@ -39,19 +57,29 @@ class Row:
 @require_safe
 def participant_list(request: HttpRequest, slug: str) -> HttpResponse:
     """`?run=` and `?state=` narrow the list."""
-    project = assessment_project(signed_in(request), slug, Capability.READ_STATISTICS)
+    user = signed_in(request)
+    project = assessment_project(user, slug, Capability.READ_STATISTICS)
     runs = list(runs_of(project)[:100])
     number = parse_number(request.GET.get("run"))
     run = next((one for one in runs if one.number == number), None)
     state = request.GET.get("state", "")
     state = state if state in AssignmentState.values else ""
     page = keyset_page(participants_of(project, run, state), request.GET.get("before"))
-    logs, settings = writing_logs(page.rows), project.assessment
+    logs, settings, tests = writing_logs(page.rows), project.assessment, _reliability_tests(project)
     context = {
         "project": project,
         "title": _("Participants"),
         "page": page,
-        "rows": [_row(one, logs[one.pk], completion_code(one, settings)) for one in page.rows],
+        "rows": [
+            _row(
+                one,
+                logs[one.pk],
+                completion_code(one, settings),
+                tests.get((one.run_id, one.participant_id)),
+            )
+            for one in page.rows
+        ],
+        "reads_dialogues": Capability.READ_DIALOGUES in capabilities_of(user, project),
         "runs": runs,
         "chosen_run": run.number if run else None,
         "states": AssignmentState.choices,
@@ -61,11 +89,18 @@ def participant_list(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "assessment/manager/participants.html", context)
 
 
-def _row(assignment: Assignment, log: WritingLog, code: str) -> Row:
-    participant = assignment.participant
-    user = participant.user
-    name = user.shown_name if user else participant.panel_id or f"#{participant.pk}"
-    return Row(assignment, name, code, minutes_of(assignment), log, _flags(assignment, log))
+def _reliability_tests(project: Project) -> dict[tuple[int, int], TestResult]:
+    """The reliability test of everybody who has finished, by the key of the run and the number of the participant."""
+    return {
+        (report.run.pk, int(str(test.participant))): TestResult(test.p, test.passes(report.threshold))
+        for report in cached_reports(project, project.assessment)
+        for test in report.tests
+    }
+
+
+def _row(assignment: Assignment, log: WritingLog, code: str, test: TestResult | None) -> Row:
+    name = assignment.participant.shown_name
+    return Row(assignment, name, code, minutes_of(assignment), test, log, _flags(assignment, log))
 
 
 def _flags(assignment: Assignment, log: WritingLog) -> list[str]:

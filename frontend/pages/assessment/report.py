@@ -11,7 +11,7 @@ from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
@@ -21,7 +21,7 @@ from assessment.report.selectors.report_cache import cached_lengths, cached_repo
 from assessment.report.selectors.run_report import RunReport, replications
 from assessment.report.serializers import serialize_report
 from assessment.sessions.models.runs import Run
-from assessment.sessions.selectors.runs import RunProgress, run_progress
+from assessment.sessions.selectors.runs import RunProgress, participant_names, run_progress
 from assessment.setup.models import AssessmentSettings
 from assessment.setup.selectors import assessment_project
 from common.refusals import NotFound
@@ -54,12 +54,13 @@ class ReportForm(forms.Form):
 class ReportPage:
     """The reports of a project, one of them chosen, and what the charts need beyond it.
 
-    threshold: of the reliability test; None for the project's.
+    threshold: of the reliability test; None for the project's. may_read_dialogues: whether the reader may.
     """
 
     project: Project
     number: int | None
     threshold: float | None
+    may_read_dialogues: bool = False
 
     @cached_property
     def settings(self) -> AssessmentSettings:
@@ -94,6 +95,17 @@ class ReportPage:
     def progress(self) -> RunProgress:
         return run_progress(self.run)
 
+    @cached_property
+    def has_conversations(self) -> bool:
+        """Whether the reader can open conversations of the run."""
+        own = Dialogue.objects.filter(assessment_session__assignment__run=self.run)
+        return self.may_read_dialogues and own.exists()
+
+    def conversations_of(self, participant: int) -> str:
+        """The address of a participant's conversations in the run."""
+        query = urlencode({"run": self.run.number, "participant": participant})
+        return f"{reverse('dialogues', args=[self.project.slug])}?{query}"
+
     @property
     def query(self) -> str:
         """The query string that selects the same."""
@@ -105,6 +117,12 @@ def _draw_progress(page: ReportPage) -> Chart:
     return assessment_people.draw_progress(
         page.report, page.progress.systems, revealing_replies(page.run), page.settings.ordinary_systems
     )
+
+
+def _tabulate_participants(page: ReportPage) -> Chart:
+    names = participant_names([int(str(test.participant)) for test in page.report.tests])
+    address = page.conversations_of if page.has_conversations else None
+    return assessment_people.tabulate_participants(page.report, names, address)
 
 
 FIRST: Final[dict[str, Callable[[ReportPage], Chart]]] = {
@@ -125,7 +143,7 @@ PEOPLE: Final[dict[str, Callable[[ReportPage], Chart]]] = {
     "topic-changes": lambda page: conversation_charts.draw_topic_changes(page.report, page.topic_answers),
     "chatbot-opinions": lambda page: conversation_charts.tabulate_bot_opinions(page.topic_answers),
     "lengths": lambda page: conversation_charts.tabulate_lengths(page.report, cached_lengths(page.run)),
-    "participants": lambda page: assessment_people.tabulate_participants(page.report),
+    "participants": lambda page: _tabulate_participants(page),
 }
 CHARTS: Final = {**FIRST, **SCORES, **PEOPLE}
 
@@ -141,8 +159,7 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
     *others, people = (draw(page) for draw in PEOPLE.values())
     context |= {
         "page": page,
-        "reads_dialogues": Capability.READ_DIALOGUES in capabilities_of(signed_in(request), page.project)
-        and Dialogue.objects.filter(assessment_session__assignment__run=page.run).exists(),
+        "reads_dialogues": page.has_conversations,
         "report": report,
         "runs": [each.run for each in page.reports],
         "verdict": _verdict(report),
@@ -151,7 +168,9 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
         "first": [draw(page) for draw in FIRST.values()],
         "scores": [draw(page) for draw in SCORES.values()],
         "people": [chart for chart in others if chart.rows],
-        "participants": replace(people, rows=people.rows[:PARTICIPANTS_SHOWN]),
+        "participants": replace(
+            people, rows=people.rows[:PARTICIPANTS_SHOWN], links=people.links[:PARTICIPANTS_SHOWN]
+        ),
         "more_participants": max(0, len(people.rows) - PARTICIPANTS_SHOWN),
     }
     return render(request, "assessment/report/report.html", context)
@@ -159,11 +178,13 @@ def report_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _read_request(request: HttpRequest, slug: str) -> tuple[ReportPage, ReportForm]:
     """Wrong numbers in the query are shown beside their fields and otherwise ignored."""
-    project = assessment_project(signed_in(request), slug, Capability.READ_STATISTICS)
+    user = signed_in(request)
+    project = assessment_project(user, slug, Capability.READ_STATISTICS)
     form = ReportForm(request.GET)
     form.is_valid()
     chosen = form.cleaned_data
-    return ReportPage(project, chosen.get("run"), chosen.get("threshold")), form
+    reads = Capability.READ_DIALOGUES in capabilities_of(user, project)
+    return ReportPage(project, chosen.get("run"), chosen.get("threshold"), reads), form
 
 
 def _verdict(report: RunReport) -> str:

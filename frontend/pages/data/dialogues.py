@@ -1,7 +1,7 @@
 """The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -29,9 +28,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import Thread
-from assessment.report.selectors.conversations_of_dialogues import filter_by_mean, rated_conversations
-from assessment.sessions.selectors.runs import runs_of
-from assessment.systems.models import System
+from assessment.sessions.models.participants import Participant
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
     SEARCH_WINDOW,
@@ -44,6 +41,13 @@ from dialogues.selectors import (
     import_for,
     search_dialogues,
     utterances_of,
+)
+from frontend.pages.data.filters import Filter
+from frontend.pages.data.study_dialogues import (
+    chosen_participant,
+    describe_study,
+    filter_study,
+    study_filters,
 )
 from frontend.pages.requests import signed_in
 from frontend.ui.dialogues import content_language
@@ -63,16 +67,6 @@ DIFFERENCES_SHOWN = 50
 BIGGEST_ID = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A select box above the list. every: the label of no choice."""
-
-    name: str
-    label: str | Promise
-    every: str | Promise
-    choices: list[tuple[str, Any]]
-
-
 FILTERS = [
     Filter("state", gettext_lazy("State"), gettext_lazy("Every state"), DialogueState.choices),
     Filter("review_state", gettext_lazy("Review"), gettext_lazy("Every review"), ReviewState.choices),
@@ -88,9 +82,6 @@ LABELLING_FILTERS = [
     *(filter_ for filter_ in FILTERS if filter_.name in ("origin", "split")),
 ]
 
-# Well-rated conversations are those that can be trained on by default.
-LEAST_MEANS = (80, 60, 40)
-
 
 def filters_for(project: Project, *, sees_systems: bool) -> list[Filter]:
     """The select boxes above the list. sees_systems: whether the reader may know the system of a conversation."""
@@ -99,16 +90,7 @@ def filters_for(project: Project, *, sees_systems: bool) -> list[Filter]:
     if project.protocol != Protocol.ASSESSMENT:
         return FILTERS
     filters = [filter_ for filter_ in FILTERS if filter_.name in ("state", "split")]
-    if sees_systems:
-        names = System.objects.filter(project=project).values_list("name", flat=True)
-        runs = [(str(run.number), _("Run %(n)d") % {"n": run.number}) for run in runs_of(project)]
-        means = [(str(least), _("%(n)d and more") % {"n": least}) for least in LEAST_MEANS]
-        filters += [
-            Filter("run", _("Run"), _("Every run"), runs),
-            Filter("system", _("System"), _("Every system"), [(name, name) for name in names]),
-            Filter("rated", _("Mean rating"), _("Every rating"), means),
-        ]
-    return filters
+    return [*filters, *study_filters(project)] if sees_systems else filters
 
 
 @login_required
@@ -127,7 +109,12 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
     stored = {name: value for name, value in chosen.items() if name in STORED_FILTERS}
-    rows = _filter_rows(dialogues_of(project, **stored, **more), project, chosen)
+    participant = _chosen_participant(request, project) if sees_systems else None
+    rows = dialogues_of(project, **stored, **more)
+    if "label" in chosen:
+        rows = filter_by_label_state(rows, chosen["label"])
+    if project.protocol == Protocol.ASSESSMENT:
+        rows = filter_study(rows, project, chosen, participant)
     page, searched_to = _page(rows, words, request.GET.get("before"))
     counts = {} if labels else count_actions(page.rows)
     context = {
@@ -136,10 +123,11 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": [(dialogue, counts.get(dialogue.pk, {})) for dialogue in page.rows],
         "label_states": label_states(page.rows) if labels else None,
-        "conversations": rated_conversations(project, page.rows) if sees_systems else {},
+        "in_study": describe_study(project, page.rows) if sees_systems else {},
+        "participant": participant,
         "sees_systems": sees_systems,
         "filters": [(one, chosen.get(one.name, "")) for one in filters],
-        "is_filtered": bool(chosen or words or imported),
+        "is_filtered": bool(chosen or words or imported or participant),
         "is_opened": bool(chosen),
         "words": words,
         "imported": imported,
@@ -159,17 +147,8 @@ def _chosen_filters(request: HttpRequest, filters: Sequence[Filter]) -> dict[str
     return {filter_.name: value for filter_, value in values if value in dict(filter_.choices)}
 
 
-def _filter_rows(rows: QuerySet[Dialogue], project: Project, chosen: Mapping[str, str]) -> QuerySet[Dialogue]:
-    """Filters that are not columns of a dialogue."""
-    if "label" in chosen:
-        rows = filter_by_label_state(rows, chosen["label"])
-    if "run" in chosen:
-        rows = rows.filter(assessment_session__assignment__run__number=int(chosen["run"]))
-    if "system" in chosen:
-        rows = rows.filter(assessment_session__system__name=chosen["system"])
-    if "rated" in chosen:
-        rows = filter_by_mean(rows, project, float(chosen["rated"]))
-    return rows
+def _chosen_participant(request: HttpRequest, project: Project) -> Participant | None:
+    return chosen_participant(project, parse_number(request.GET.get("participant")))
 
 
 def _chosen_import(request: HttpRequest, project: Project) -> Job | None:
@@ -235,7 +214,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
         "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
-        "conversation": rated_conversations(project, [dialogue]).get(dialogue.pk) if sees_systems else None,
+        "in_study": describe_study(project, [dialogue])[dialogue.pk] if sees_systems else None,
         "reads_all": reads_all,
         "may": {one.value for one in granted},
         "history": [(event, describe_event(event)) for event in history.events] if reads_all else [],

@@ -1,19 +1,28 @@
 """The conversations of a study, read as dialogues."""
 
+import csv
 import re
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
 from accounts.models import User
+from annotation.project_setup.services import create_project
+from assessment.collections.services.conversations import store_conversation
+from assessment.collections.services.starting import CollectionPlan, start_collection
 from assessment.sessions.models.conversations import Rating, Session
 from assessment.sessions.models.runs import Run
 from assessment.sessions.services.runs import close_run
+from assessment.systems.connectors.protocol import SystemReply
+from assessment.systems.models import System
+from assessment.systems.services.trials import send_trial_input
 from dialogues.models import Dialogue
 from projects.models import Membership, Project, Role
 from tests.assessment.taken_part import create_study, fill_run
+from tests.assessment.talk import import_dialogues
 from tests.module_rows import shared_rows
 
 
@@ -86,9 +95,66 @@ def test_a_person_without_the_report_does_not_learn_the_system(
             assert "In the study" not in answer.content.decode()
 
 
+def test_the_report_and_the_participants_lead_to_the_conversations_of_a_person(
+    client: Client, study: Project
+) -> None:
+    session = Session.objects.filter(state="rated", assignment__participant__panel_id="spring-0")[0]
+    participant = session.assignment.participant_id
+    address = f"/p/study/dialogues/?run=1&participant={participant}"
+    for page in ("report/", "participants/"):
+        assert address.replace("&", "&amp;") in client.get(f"/p/study/{page}").content.decode()
+    shown = words(client, address)
+    assert f"Only conversations of spring-0 (participant no. {participant})." in shown
+    assert "6 dialogues" in shown
+    assert "spring-0" in words(client, f"/p/study/dialogues/{session.dialogue_id}/")
+    assert "6 dialogues" not in words(client, "/p/study/dialogues/?participant=999999999999")
+
+
+def test_the_download_of_the_reliability_names_people(client: Client, study: Project) -> None:
+    table = client.get("/p/study/report/participants.csv?run=1").content.decode("utf-8-sig")
+    head, first, *_others = csv.reader(table.splitlines())
+    assert head[:2] == ["participant no.", "name"]
+    assert first[1] == "spring-careless-0", "those who failed come first"
+    people = words(client, "/p/study/participants/")
+    assert re.search(rf"{first[0]} spring-careless-0 .* failed", people)
+
+
+def test_trials_are_marked_and_left_out_until_they_are_chosen(
+    client: Client, study: Project, mara: User
+) -> None:
+    system = System.objects.get(name="aster")
+    send_trial_input(system=system, user=mara, turn_id=uuid4(), text="Is anybody there?")
+    assert "Is anybody there?" not in words(client, "/p/study/dialogues/?system=aster")
+    for query in ("kind=trial", "kind=trial&system=aster"):
+        shown = words(client, f"/p/study/dialogues/?{query}")
+        assert "Is anybody there?" in shown
+        assert "aster" in shown
+        assert "1 dialogue with these filters" in shown
+    assert "No dialogue is like that" in words(client, "/p/study/dialogues/?kind=trial&system=briar")
+    tried = Dialogue.objects.latest("id")
+    assert "Tried out" in words(client, f"/p/study/dialogues/{tried.pk}/")
+
+
+def test_dialogues_of_a_collection_name_their_system(client: Client, study: Project, mara: User) -> None:
+    source = create_project(slug="talks", preset="diamante", actor=mara, title="Talks")
+    import_dialogues(source)
+    rating = create_project(slug="rating", preset="diamante-evaluation", actor=mara, title="Rating")
+    systems = tuple(System.objects.filter(name__in=["aster", "briar"]))
+    plan = CollectionPlan(
+        kind="static", target=rating, systems=systems, source=source, count=1, with_human=False
+    )
+    collection = start_collection(collection_id=uuid4(), project=study, actor=mara, plan=plan, enqueue=False)
+    for row in collection.dialogues.select_related("system", "collection__project"):
+        store_conversation(row, [SystemReply("I see.")])
+    shown = words(client, "/p/study/dialogues/?kind=collected")
+    assert "aster" in shown
+    assert "briar" in shown
+    assert "1 dialogue with these filters" in words(client, "/p/study/dialogues/?kind=collected&system=briar")
+
+
 def test_the_list_costs_the_same_for_many(
     client: Client, study: Project, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.get("/p/study/dialogues/")
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         client.get("/p/study/dialogues/")
