@@ -68,6 +68,14 @@ STATE_STYLES: Final = {
     "upheld": StateStyle("good", "check", gettext_lazy("Upheld")),
     "rejected": StateStyle("", "cross", gettext_lazy("Rejected")),
     "archived": StateStyle("", "folder", gettext_lazy("Archived")),
+    "draft": StateStyle("", "pencil", gettext_lazy("Being prepared")),
+    "closed": StateStyle("", "lock", gettext_lazy("Closed")),
+    "invited": StateStyle("", "circle", gettext_lazy("Has not consented yet")),
+    "completed": StateStyle("good", "check", gettext_lazy("Completed")),
+    "system_failure": StateStyle("bad", "alert", gettext_lazy("Ended by a failure of the systems")),
+    "timed_out": StateStyle("warn", "clock", gettext_lazy("Timed out")),
+    "declined": StateStyle("", "ban", gettext_lazy("Consent declined")),
+    "trial": StateStyle("", "chat", gettext_lazy("Tried out")),
 }
 
 CAPS: Final = {

@@ -48,6 +48,11 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(f"Created project {project.slug} ({project.protocol}, preset {project.preset}).")
+        if manager is None:
+            self.stdout.write(
+                "It has no manager: only superusers see it. One of them adds a manager on its page Members; "
+                "--manager USERNAME does it at once."
+            )
 
     def _person(self, username: str | None) -> User | None:
         if not username:

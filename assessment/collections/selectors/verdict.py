@@ -89,10 +89,10 @@ def _criterion_sentences(verdict: CriterionVerdict, kind: CollectionKind) -> Ite
     leader = display_name(verdict.leader)
     named = {"criterion": criterion_name(verdict.text), "leader": leader}
     if verdict.ahead:
-        others = _joined(_with_numbers(each.worse, each) for each in verdict.ahead)
+        others = _joined(_with_numbers(each.worse, each, kind) for each in verdict.ahead)
         yield _("%(criterion)s: %(leader)s is better than %(others)s.") % {**named, "others": others}
     if verdict.behind:
-        others = _joined(_with_numbers(each.better, each) for each in verdict.behind)
+        others = _joined(_with_numbers(each.better, each, kind) for each in verdict.behind)
         yield _("%(criterion)s: even the best system, %(leader)s, is worse than %(others)s.") % {
             **named,
             "others": others,
@@ -106,7 +106,7 @@ def _unclear_sentence(comparison: SystemComparison, criterion: str, kind: Collec
         "criterion": criterion,
         "one": display_name(comparison.better),
         "other": display_name(comparison.worse),
-        "numbers": _numbers(comparison),
+        "numbers": _numbers(comparison, kind),
     }
     said = _("%(criterion)s: %(one)s and %(other)s do not differ significantly (%(numbers)s).") % values
     if comparison.needed is None or comparison.needed <= comparison.n:
@@ -169,17 +169,23 @@ def display_name(system: str) -> str:
     return _("“%(name)s”") % {"name": system} if system != HUMAN else _("the human reply")
 
 
-def _with_numbers(system: str, comparison: SystemComparison) -> str:
+def _with_numbers(system: str, comparison: SystemComparison, kind: CollectionKind) -> str:
     return _("%(system)s (%(numbers)s)") % {
         "system": display_name(system),
-        "numbers": _numbers(comparison),
+        "numbers": _numbers(comparison, kind),
     }
 
 
-def _numbers(comparison: SystemComparison) -> str:
-    """Both means, and p."""
+def _numbers(comparison: SystemComparison, kind: CollectionKind) -> str:
+    """Both means, the contexts that they rest on, and p. The table has the means over all contexts of a system."""
     high, low = comparison.means
     means = _("%(high)s against %(low)s") % {"high": f"{high:.2f}", "low": f"{low:.2f}"}
+    if kind != CollectionKind.HUMAN_BOT:
+        means = ngettext(
+            "%(means)s in the %(n)d context that both answered",
+            "%(means)s in the %(n)d contexts that both answered",
+            comparison.n,
+        ) % {"means": means, "n": comparison.n}
     if comparison.p is None:
         return means
     return _("%(means)s, %(p)s") % {"means": means, "p": format_p(comparison.p)}

@@ -11,6 +11,7 @@ from assessment.collections.models import Collection
 from dialogues.models import Utterance
 from measures.bootstrap import Floats, Ints
 from measures.voting import majority_codes
+from projects.models import Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ class Votes:
         for key, mean in self.dialogue_means().items():
             scores.setdefault(dialogues[key].system, {})[dialogues[key].number] = mean
         return scores
+
+
+def asks_for_scores(target: Project) -> bool:
+    """Whether raters of the project answer on a scale about replies or whole dialogues."""
+    return any(rated.question.kind is Kind.SCALE for rated in rated_questions(target))
 
 
 def votes_of(collection: Collection, dialogues: Sequence[int]) -> Iterator[Votes]:

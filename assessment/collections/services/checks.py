@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from assessment.collections.models import CollectionKind
+from assessment.collections.selectors.votes import asks_for_scores
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import Connector, System
 from common.refusals import Invalid, NotAllowed
@@ -56,6 +57,13 @@ def _check_target(target: Project, actor: User | None) -> None:
         raise Invalid(
             _("The raters need a labelling project that is not archived."),
             _("Create one with the preset “diamante-evaluation”."),
+            field="target",
+        )
+    if not asks_for_scores(target):
+        raise Invalid(
+            _("“%(title)s” asks for no score on a scale, so systems could not be compared.")
+            % {"title": target.title},
+            _("Choose a labelling project with the preset “diamante-evaluation”."),
             field="target",
         )
     if actor is not None and Capability.CONFIGURE not in capabilities_of(actor, target):

@@ -9,6 +9,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
+from assessment.sessions.models.runs import Run, RunState
 from assessment.systems.models import Connector, System, TrialState
 from assessment.systems.selectors.trials import last_checks
 from projects.models import Project
@@ -62,3 +63,12 @@ def unproven_systems(project: Project) -> list[UnprovenSystem]:
         ):
             unproven.append(UnprovenSystem(system, is_failed=True))
     return unproven
+
+
+def failing_in_open_runs(project: Project) -> list[str]:
+    """The names of the systems that leave participants of an open run without a reply."""
+    if not Run.objects.filter(project=project, state=RunState.OPEN).exists():
+        return []
+    systems = list(System.objects.filter(project=project, retired_at=None).order_by("name"))
+    failing = failing_systems(systems)
+    return [system.name for system in systems if system.pk in failing]

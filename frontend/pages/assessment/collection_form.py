@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django import forms
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
@@ -18,6 +19,7 @@ from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, projects_for
 
+PRESET: Final = "diamante-evaluation"  # asks the questions of the paper
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     CollectionKind.STATIC: (
         "collection_id",
@@ -69,6 +71,14 @@ class TitledProject(forms.ModelChoiceField):  # type: ignore[type-arg]  # not ge
         return str(obj.title)
 
 
+class RatersProject(TitledProject):
+    """Labelling projects; those that ask other questions than the paper say so."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        title = super().label_from_instance(obj)
+        return title if obj.preset == PRESET else _("%(title)s · other questions") % {"title": title}
+
+
 class CollectionForm(forms.Form):
     """kind: which fields the form has. Projects and systems are those that the user may choose."""
 
@@ -112,7 +122,7 @@ class CollectionForm(forms.Form):
     with_human = forms.BooleanField(
         label=gettext_lazy("Rate the human reply, too"), required=False, initial=True
     )
-    target = TitledProject(
+    target = RatersProject(
         label=gettext_lazy("Raters"),
         queryset=Project.objects.none(),
         empty_label=None,
@@ -141,7 +151,7 @@ class CollectionForm(forms.Form):
         self.fields["count"].initial = DEFAULT_COUNT.get(kind)
         if kind == CollectionKind.SELF_CHAT:
             self.fields["count"].label = gettext_lazy("Openings")
-        if suited := targets.filter(preset="diamante-evaluation").first():
+        if suited := targets.filter(preset=PRESET).first():
             self.fields["target"].initial = suited.pk
         self.fields = {name: self.fields[name] for name in FIELDS[kind]}
 

@@ -25,10 +25,11 @@ from assessment.collections.selectors.verdict import criterion_name, verdict_sen
 from assessment.collections.serializers import serialize_report
 from assessment.collections.services.starting import DEFAULT_COUNT, retry_collection, start_collection
 from assessment.setup.selectors import assessment_project
+from assessment.systems.selectors.sentences import translate_error
 from common.refusals import Invalid, NotAllowed
 from frontend.charts.collections import charts_of, label
 from frontend.charts.files import chart_file, json_file
-from frontend.pages.assessment.collection_form import KINDS, CollectionForm
+from frontend.pages.assessment.collection_form import KINDS, PRESET, CollectionForm
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES, JobState
@@ -81,6 +82,11 @@ def collection_new(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
         field = refusal.details.get("field")
         form.add_error(field if field in form.fields else None, str(refusal))
         return _render_form(request, project, form)
+    if collection.target.preset != PRESET:
+        text = _(
+            "“%(title)s” asks other questions than the preset “diamante-evaluation”; the report shows its scales."
+        )
+        messages.warning(request, text % {"title": collection.target.title})
     return redirect("collection", slug, collection.pk)
 
 
@@ -135,7 +141,9 @@ def _report_context(request: HttpRequest, collection: Collection) -> dict[str, A
         "scores": drawn["scores"],
         "plots": [chart for name, chart in drawn.items() if name.startswith("by-") and chart.rows],
         "tables": [drawn[name] for name in ("comparisons", "agreement") if drawn[name].rows],
-        "missing": [(each, label(each.system)) for each in report.missing[:ROWS_SHOWN]],
+        "missing": [
+            (each, label(each.system), translate_error(each.error)) for each in report.missing[:ROWS_SHOWN]
+        ],
         "more_missing": max(0, len(report.missing) - ROWS_SHOWN),
         "beaten": [(each, names[each.criterion]) for each in report.beaten[:ROWS_SHOWN]],
         "more_beaten": max(0, len(report.beaten) - ROWS_SHOWN),

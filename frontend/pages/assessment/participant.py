@@ -22,6 +22,9 @@ COOKIE: Final = "lapidary_participant"
 SALT: Final = "assessment.participant"
 MAX_AGE: Final = 14 * 24 * 3600  # seconds
 
+# Refusals of a form from a page that is not the participant's present one.
+OUTDATED: Final = frozenset({"assignment_over", "not_chatting", "not_current", "not_rating", "not_rated"})
+
 View = Callable[..., HttpResponse]
 Cookie = tuple[UUID, int]
 
@@ -95,7 +98,9 @@ def participant_page(view: View) -> View:
             if "application/json" in request.headers.get("Accept", ""):
                 raise  # RefusalMiddleware answers with JSON
             if request.method == "POST" and refusal.status not in (403, 404):
-                messages.error(request, str(refusal))
+                # The page that follows shows where the participant is: nobody needs to load it again.
+                is_outdated = refusal.code in OUTDATED
+                messages.error(request, str(refusal.message if is_outdated else refusal))
                 return redirect("join", slug)
             context = {"refusal": refusal, "title": refusal.message}
             return render(request, "assessment/participant/refused.html", context, status=refusal.status)

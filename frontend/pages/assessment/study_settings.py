@@ -119,10 +119,19 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
+class SentenceField(forms.CharField):
+    """A sentence, in a box since a line would cut the longer ones."""
+
+    widget = forms.Textarea(attrs={"rows": 2})
+
+    def clean(self, value: Any) -> str:
+        return " ".join(super().clean(value).split())
+
+
 class StatementForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=40)
-    text_en = forms.CharField(label=gettext_lazy("English"), max_length=500)
-    text_zh = forms.CharField(label=gettext_lazy("Chinese"), max_length=500)
+    text_en = SentenceField(label=gettext_lazy("English"), max_length=500)
+    text_zh = SentenceField(label=gettext_lazy("Chinese"), max_length=500)
     is_reversed = forms.BooleanField(label=gettext_lazy("Agreeing is bad"), required=False)
     in_reliability_test = forms.BooleanField(
         label=gettext_lazy("Counts in the reliability test"), required=False

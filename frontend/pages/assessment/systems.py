@@ -18,6 +18,7 @@ from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.sessions.services.retired_systems import retire_unless_needed
 from assessment.setup.selectors import assessment_project
 from assessment.systems.models import Connector, System, TrialState, TrialTurn
+from assessment.systems.selectors.sentences import translate_error
 from assessment.systems.selectors.systems import system_in, systems_of
 from assessment.systems.selectors.trials import last_checks
 from assessment.systems.services.systems import create_system, restore_system, update_system
@@ -71,6 +72,10 @@ class SystemRow:
     system: System
     state: str
     check: TrialTurn | None
+
+    @property
+    def error(self) -> str:
+        return translate_error(self.check.error) if self.check else ""
 
 
 @login_required

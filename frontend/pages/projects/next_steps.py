@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.overview.selectors import NEEDS, Overview, Step, overviews, steps_for
+from assessment.sessions.selectors.failing_systems import failing_in_open_runs
 from frontend.pages.projects.steps import MissingSetup, NextStep
 from frontend.pages.projects.study_steps import (
     CHAT,
@@ -247,9 +248,23 @@ def missing_steps(
         found += _missing_in_authoring(settings, reverse("members", args=[project.slug]), granted, seen)
     elif project.protocol == Protocol.LABELLING:
         found += _missing_in_labelling(project, granted, seen)
-    elif not live_workers(CHAT).exists():
-        found.append(MissingSetup(no_chat_worker(), "", ""))
+    else:
+        found += _missing_in_study(project)
     return [one for one in found if not shown or not one.url or one.url != shown[0].url]
+
+
+def _missing_in_study(project: Project) -> list[MissingSetup]:
+    found = []
+    if not live_workers(CHAT).exists():
+        found.append(MissingSetup(no_chat_worker(), "", ""))
+    if names := failing_in_open_runs(project):
+        text = ngettext(
+            "This chatbot leaves participants without a reply: %(names)s.",
+            "These chatbots leave participants without a reply: %(names)s.",
+            len(names),
+        ) % {"names": ", ".join(names)}
+        found.append(MissingSetup(text, _("Systems"), reverse("systems", args=[project.slug])))
+    return found
 
 
 def _missing_in_labelling(

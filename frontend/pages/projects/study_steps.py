@@ -22,7 +22,7 @@ from projects.roles import Capability
 class StudyOverview:
     """Of one project. ordinary, degraded: systems that can take part. open_runs: with places: how many are open.
 
-    completed, wanted: assignments of all runs.
+    completed: assignments of all runs. wanted, completed_in_open: of the open runs.
     """
 
     ordinary: int = 0
@@ -32,6 +32,7 @@ class StudyOverview:
     open_places: int = 0
     wanted: int = 0
     completed: int = 0
+    completed_in_open: int = 0
 
     @property
     def is_ready(self) -> bool:
@@ -58,12 +59,14 @@ def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
             runs=Count("pk"),
             open_runs=Count("pk", filter=is_open),
             open_places=Sum("open_places", filter=is_open, default=0),
-            wanted=Sum("places", default=0),
+            wanted=Sum("places", filter=is_open, default=0),
         ),
         systems.exclude(connector=Connector.IMPORTED).annotate(
             ordinary=Count("pk", filter=~is_degraded), degraded=Count("pk", filter=is_degraded)
         ),
-        done.values(project=F("run__project")).annotate(completed=Count("pk")),
+        done.values(project=F("run__project")).annotate(
+            completed=Count("pk"), completed_in_open=Count("pk", filter=Q(run__state=RunState.OPEN))
+        ),
     )
     counts: dict[int, dict[str, int]] = {project.pk: {} for project in projects}
     for row in rows:
@@ -110,9 +113,9 @@ def _follow(project: Project, seen: StudyOverview) -> NextStep:
     why = ngettext(
         "%(n)d participant has finished; %(all)d are wanted.",
         "%(n)d participants have finished; %(all)d are wanted.",
-        seen.completed,
-    ) % {"n": seen.completed, "all": seen.wanted}
-    note = _("%(n)d of %(all)d") % {"n": seen.completed, "all": seen.wanted}
+        seen.completed_in_open,
+    ) % {"n": seen.completed_in_open, "all": seen.wanted}
+    note = _("%(n)d of %(all)d") % {"n": seen.completed_in_open, "all": seen.wanted}
     return NextStep(_("Runs"), why, _("Runs"), reverse("runs", args=[project.slug]), "layers", "r", note)
 
 

@@ -69,22 +69,26 @@ Example:
 """
 
 
-_PRIVATE = gettext_lazy("Not exported: %(n)d labelled as private or abandoned (--include-withheld).")
+_PRIVATE = gettext_lazy(
+    "Dialogues not exported: %(n)d labelled as private or abandoned (--include-withheld)."
+)
 # By protocol: why dialogues count as unreviewed, and as withheld.
 _REASONS = {
     Protocol.AUTHORING: (
-        gettext_lazy("Not exported: %(n)d that no expert has judged (--include-unreviewed)."),
+        gettext_lazy("Dialogues not exported: %(n)d that no expert has judged (--include-unreviewed)."),
         _PRIVATE,
     ),
     Protocol.LABELLING: (
-        gettext_lazy("Not exported: %(n)d without a final label that may leave (--include-unreviewed)."),
+        gettext_lazy(
+            "Dialogues not exported: %(n)d without a final label that may leave (--include-unreviewed)."
+        ),
         _PRIVATE,
     ),
     Protocol.ASSESSMENT: (
         "",
         gettext_lazy(
-            "Not exported: %(n)d that were not rated well enough, without texts, with the degraded system, or by "
-            "participants who failed the reliability test (--least-score)."
+            "Conversations not exported: %(n)d that were not rated well enough, without texts, with the degraded "
+            "system, or by participants who failed the reliability test (--least-score)."
         ),
     ),
 }
@@ -270,6 +274,6 @@ def _left_out_lines(left_out: Preview, protocol: str) -> list[str]:
     templates = [
         (left_out.unreviewed, unreviewed),
         (left_out.withheld, withheld),
-        (left_out.vetoed, gettext_lazy("Not exported: %(n)d that an expert vetoed.")),
+        (left_out.vetoed, gettext_lazy("Dialogues not exported: %(n)d that an expert vetoed.")),
     ]
     return [str(template) % {"n": n} for n, template in templates if n]

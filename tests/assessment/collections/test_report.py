@@ -64,11 +64,14 @@ def test_the_better_system_is_named_with_its_numbers(
     assert [(each.number, each.system) for each in report.beaten] == [(n, "a") for n in range(1, 9)]
     assert {each.criterion for each in report.beaten} == {"engagingness"}
     said = verdict_sentences(report)
-    assert "Coherence: “a” is better than “b” (2.00 against 1.00, p = 0.016)." in said
-    assert "Coherence: the human reply and “a” do not differ significantly (2.00 against 2.00)." in said
+    both = "in the 8 contexts that both answered"
+    assert f"Coherence: “a” is better than “b” (2.00 against 1.00 {both}, p = 0.016)." in said
     assert (
-        "Engagingness: “a” is better than the human reply (2.00 against 1.00, p = 0.016), "
-        "“b” (2.00 against 1.00, p = 0.016)."
+        f"Coherence: the human reply and “a” do not differ significantly (2.00 against 2.00 {both})." in said
+    )
+    assert (
+        f"Engagingness: “a” is better than the human reply (2.00 against 1.00 {both}, p = 0.016), "
+        f"“b” (2.00 against 1.00 {both}, p = 0.016)."
     ) in said
     assert "Raters agree almost perfectly (Fleiss' κ = 1.000, 96 items)." in said
 
@@ -108,7 +111,8 @@ def test_an_unclear_difference_says_how_many_contexts_would_show_it(
         each for each in verdict_sentences(collection_report(eight)) if "Engagingness: “b” and “a”" in each
     ]
     assert said == (
-        "Engagingness: “b” and “a” do not differ significantly (1.50 against 1.25, p = 1). "
+        "Engagingness: “b” and “a” do not differ significantly "
+        "(1.50 against 1.25 in the 8 contexts that both answered, p = 1). "
         "About 99 contexts would show a difference of this size."
     )
 

@@ -101,6 +101,18 @@ def test_the_same_link_on_another_device_goes_on_there(
     assert texts() == ["On the phone", "On the laptop", "Back on the phone"]
 
 
+def test_an_open_page_follows_another_device(study: Project, server: str, signs_in: SignedIn) -> None:
+    ann = in_the_chat(study, server, signs_in)
+    ann.write("On the phone")
+    laptop = Visitor.come(signs_in, viewport={"width": 1280, "height": 800})
+    expect(laptop.messages).to_have_count(2)
+    ann.page.keyboard.type("Half a sent")
+    laptop.write("On the laptop")
+    ann.page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(ann.messages).to_have_count(4)
+    expect(ann.page.locator("#text")).to_have_value("Half a sent")
+
+
 def test_enter_inside_an_input_method_sends_nothing(study: Project, server: str, signs_in: SignedIn) -> None:
     ann = in_the_chat(study, server, signs_in)
     ann.page.locator("#text").fill("你好")

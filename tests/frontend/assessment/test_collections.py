@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation.project_setup.services import create_project
 from assessment.collections.models import CollectedDialogue, CollectedState, Collection, CollectionKind
 from assessment.systems.models import System
 from jobs.models import Job, JobState
@@ -38,6 +39,29 @@ def fields(client: Client, kind: str, **changes: Any) -> dict[str, Any]:
     form = client.get(address("collection_new", kind)).context["form"]
     initial = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     return {name: value for name, value in {**initial, **changes}.items() if value is not None}
+
+
+def test_raters_who_are_asked_other_questions_are_named(
+    maras: Client, mara: User, study: Project, source: Project, rating: Project
+) -> None:
+    other = create_project(slug="helpdesk", preset="dch", actor=mara, title="Helpdesk")
+    systems = list(System.objects.filter(name__in=["a", "b"]).values_list("pk", flat=True))
+    page = maras.get(address("collection_new", "static")).content.decode()
+    assert "Helpdesk · other questions" in page
+    sent = fields(maras, "static", systems=systems, source=source.pk, count=1, target=other.pk)
+    page = maras.post(address("collection_new", "static"), sent, follow=True).content.decode()
+    assert "asks other questions than the preset" in page
+
+
+def test_raters_without_a_scale_are_refused(
+    maras: Client, mara: User, study: Project, source: Project
+) -> None:
+    other = create_project(slug="quality", preset="diqad", actor=mara, title="Quality")
+    systems = list(System.objects.filter(name__in=["a", "b"]).values_list("pk", flat=True))
+    sent = fields(maras, "static", systems=systems, source=source.pk, count=1, target=other.pk)
+    answer = maras.post(address("collection_new", "static"), sent)
+    assert answer.status_code == 422
+    assert "asks for no score on a scale" in answer.content.decode()
 
 
 def test_the_list_says_what_to_do_while_it_is_empty(maras: Client, study: Project) -> None:

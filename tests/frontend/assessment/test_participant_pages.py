@@ -121,3 +121,15 @@ def test_statements_name_the_language_that_people_chat_in(
     talk(session, 1)
     browser.post("/join/study/finish/", {"session": session.pk})
     assert words in text_of(browser, "/join/study/")
+
+
+def test_a_form_of_an_earlier_step_does_not_ask_to_reload(run: Run) -> None:
+    browser = Client()
+    browser.get(LINK)
+    browser.post("/join/study/consent/")
+    session = Assignment.objects.get().sessions.order_by("-place").first()
+    assert session is not None
+    sent = {"session": session.pk, "topic": "cats", "opinion": "like"}
+    page = browser.post("/join/study/start/", sent, follow=True).content.decode()
+    assert "Another conversation comes first." in page
+    assert "Reload the page" not in page

@@ -10,6 +10,8 @@ from accounts.models import User
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
 from assessment.sessions.models.runs import Run, RunState
+from assessment.sessions.selectors.runs import run_progress
+from assessment.sessions.services.participants import leave
 from assessment.setup.models import AssessmentSettings, TopicMode
 from projects.models import Membership, Project, Role
 from tests.assessment import steps
@@ -48,6 +50,31 @@ def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: P
     assert "without a reply" not in read(maras, "runs/1/")
     Turn.objects.filter(pk=turn.pk).update(state=TurnState.FAILED)
     assert f"without a reply: {turn.session.system.name}." in read(maras, "runs/1/")
+
+
+def test_the_overview_warns_of_a_chatbot_that_fails_in_an_open_run(
+    maras: Client, study: Project, run: Run
+) -> None:
+    turn = steps.send(steps.start(steps.begin(study, "ann")))
+    Turn.objects.filter(pk=turn.pk).update(state=TurnState.FAILED)
+    words = f"This chatbot leaves participants without a reply: {turn.session.system.name}."
+    assert words in read(maras, "")
+    post(maras, "runs/1/close/")
+    assert words not in read(maras, "")
+
+
+def test_the_overview_counts_the_participants_of_open_runs(maras: Client, study: Project, run: Run) -> None:
+    steps.complete(steps.begin(study, "ann"))
+    post(maras, "runs/1/close/")
+    steps.opened_run(study, places=3)
+    assert "0 participants have finished; 3 are wanted." in read(maras, "")
+
+
+def test_sessions_of_people_who_left_are_not_open(study: Project, run: Run) -> None:
+    steps.start(steps.begin(study, "ann"))
+    leave(assignment=steps.begin(study, "bob"))
+    progress = {row.system.name: row.open for row in run_progress(run).systems}
+    assert set(progress.values()) == {1}
 
 
 def test_a_run_from_its_creation_to_its_end(maras: Client, study: Project) -> None:

@@ -168,6 +168,9 @@ def test_the_trial_shows_what_failed_and_what_to_do(
     assert "The system is on fire." in html
     assert "Call somebody." in html
     assert "Check failed" in boss.get("/p/study/systems/").content.decode()
+    TrialTurn.objects.update(error="The service answered /init with HTTP 503.")
+    chinese = boss.get("/p/study/systems/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert "该服务对 /init 返回了 HTTP 503。" in chinese
 
 
 def test_a_message_is_only_stored_by_the_web_process(boss: Client, study: Project) -> None:

@@ -48,8 +48,8 @@ def test_it_says_what_left_and_why_the_rest_did_not(project: Project, six: None,
     assert said.splitlines() == [
         f"2 rows, 2 dialogues: {file}",
         f"Manifest: {file}.manifest.json",
-        "Not exported: 3 that no expert has judged (--include-unreviewed).",
-        "Not exported: 1 that an expert vetoed.",
+        "Dialogues not exported: 3 that no expert has judged (--include-unreviewed).",
+        "Dialogues not exported: 1 that an expert vetoed.",
     ]
     assert len(file.read_text().splitlines()) >= 2
 

@@ -11,6 +11,7 @@ import { hintAbout, WritingLog } from "./writing.js";
 /** @typedef {import("./memory.js").Unsent} Unsent */
 
 const NEARLY_FULL = 0.9;
+const FOLLOW_MS = 15_000;
 const chat = byId("chat");
 const settings = {
   url: chat.dataset.url ?? "",
@@ -168,12 +169,27 @@ field.addEventListener("input", () => {
   keepDraft();
 });
 addEventListener("pagehide", keepDraft);
-document.addEventListener("visibilitychange", async () => {
-  if (document.hidden || exchange.isBusy) return;
-  const state = await request("GET", `${settings.url}chat/`).catch(() => null);
-  const isSame = state?.session === settings.session && state.messages.length === bubbles.children.length;
-  if (state && !isSame) reload();
+
+let isBeingComposed = false; // by an input method, whose words a reload would lose
+field.addEventListener("compositionstart", () => {
+  isBeingComposed = true;
 });
+field.addEventListener("compositionend", () => {
+  isBeingComposed = false;
+});
+
+/** Show what another device did: a new turn, topic or step. What is typed here meanwhile stays as a draft. */
+async function followOtherDevices() {
+  if (document.hidden || exchange.isBusy || dialog.open || isBeingComposed) return;
+  const state = await request("GET", `${settings.url}chat/`).catch(() => null);
+  if (!state || exchange.isBusy || isBeingComposed) return;
+  const isSame = state.session === settings.session && state.messages.length === bubbles.children.length;
+  if (!isSame) reload();
+  else byId("topic-shown").textContent = state.topic;
+}
+document.addEventListener("visibilitychange", followOtherDevices);
+addEventListener("focus", followOtherDevices);
+setInterval(followOtherDevices, FOLLOW_MS);
 
 // ---- topic ----------------------------------------------------------------------------------------------------------
 
